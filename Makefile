@@ -1,0 +1,47 @@
+# `make reproduce` and `make test` are all that a newcomer needs; both build .venv on demand.
+
+VENV    := .venv
+PYTHON  ?= python3
+BIN     := $(VENV)/bin
+READY   := $(VENV)/.ready
+
+.PHONY: help reproduce test lint types unit format clean
+
+help:
+	@echo "make reproduce   run the comparisons on this machine and draw them into results/"
+	@echo "make test        lint, type-check and test everything"
+	@echo "make format      rewrite the code in the house style"
+	@echo "make clean       remove .venv, results and caches"
+
+$(READY): setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "MATE needs Python 3.11 or newer; call make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "Python's venv module is missing (Debian, Ubuntu: apt-get install python3-venv)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[baselines,benchmarks,dev]'
+	@touch $@
+
+reproduce: $(READY)
+	$(BIN)/python -m benchmarks hashes --json results/hashes.json --figure results/hashes.png
+
+test: lint types unit
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+unit: $(READY)
+	$(BIN)/python -m pytest
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) results build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

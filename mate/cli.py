@@ -1,0 +1,57 @@
+"""The `mate` command. Each command imports what it needs when it runs, so that help answers at once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from mate import __version__
+from mate.commands import hashes
+from mate.errors import MateError
+
+DESCRIPTION = """\
+Find the tables of a data lake that join with yours on several columns.
+
+MATE keeps an inverted index of every cell of the lake and, beside each entry, a super key: a few bits that tell
+whether the row may hold the other values of your key as well. Most rows that match one column only are
+dropped without being read; what remains is checked exactly."""
+
+EPILOG = """\
+examples:
+  mate hashes                        the hash functions that can build super keys
+  mate hash muhammad lee us          what XASH makes of three values, and of a row that holds them
+  mate hash --bits 512 --alpha 4 "new york"
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    root = argparse.ArgumentParser(
+        prog="mate",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    root.add_argument("--version", action="version", version=f"mate {__version__}")
+    commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (hashes,):
+        command.add(commands)
+    return root
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; an error of ours becomes one line on standard error and exit code 2."""
+    options = parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except MateError as error:
+        print(f"mate: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    except KeyboardInterrupt:
+        print("mate: interrupted", file=sys.stderr)  # noqa: T201
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone: `mate ... | head`
+        sys.stderr.close()
+        return 0
+    return code

@@ -1,0 +1,39 @@
+"""The one exception family: what went wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class MateError(Exception):
+    """Base of every error that MATE raises on purpose; the command line prints it without a traceback."""
+
+
+class TextError(MateError):
+    """A value that is not text, or not valid Unicode."""
+
+
+class HashError(MateError):
+    """An unknown hash function, or parameters that it cannot work with."""
+
+
+class CorpusError(MateError):
+    """A corpus that cannot be read: a missing path, no table in it, an unusable setting."""
+
+
+class StoreError(MateError):
+    """An index store that is missing, unreadable, or does not fit the request."""
+
+
+class QueryError(MateError):
+    """A query table or a search request that makes no sense."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a closing hint such as ``did you mean "xash"?``, else the list of what there is."""
+    names = sorted(known)
+    close = get_close_matches(name.casefold(), names, n=1, cutoff=0.6)
+    if close:
+        return f'did you mean "{close[0]}"?'
+    return f"known: {', '.join(names) or 'none'}"

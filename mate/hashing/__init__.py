@@ -1,0 +1,20 @@
+"""Tokens to bits: hash functions, super keys, and the registry."""
+
+from mate.hashing.base import CorpusStatistics, SuperKeyHash, available, find, fit, get, register
+from mate.hashing.superkey import Keys, bits_set, covers, or_aggregate
+from mate.hashing.xash import Xash
+
+__all__ = [
+    "CorpusStatistics",
+    "Keys",
+    "SuperKeyHash",
+    "Xash",
+    "available",
+    "bits_set",
+    "covers",
+    "find",
+    "fit",
+    "get",
+    "or_aggregate",
+    "register",
+]

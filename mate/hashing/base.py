@@ -1,0 +1,131 @@
+"""What a hash function must do to build super keys, and the registry that finds one by name.
+
+MATE looks hashes up by name only: the built-in XASH, those of installed packages (entry points of the group
+``mate.hashes``) and those that a program adds with `register`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mate.arrow import string_array
+from mate.errors import HashError, did_you_mean
+from mate.hashing.superkey import Keys
+
+ENTRY_POINTS = "mate.hashes"
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusStatistics:
+    """What the parameters of a hash function are chosen from."""
+
+    distinct_tokens: int
+    """C_unique of equation 5."""
+    mean_columns: float
+    """V of the Bloom filter's formula (section 7.1)."""
+
+
+class SuperKeyHash(ABC):
+    """A function from tokens to bits, made for OR-aggregation.
+
+    A subclass names itself and its sizes and implements `hash_tokens`; parameters of its own are stored as
+    attributes and returned by `parameters`, so that ``get(name, bits, **parameters)`` makes it again.
+    """
+
+    name: ClassVar[str]
+    sizes: ClassVar[tuple[int, ...]] = (128, 256, 512)
+
+    def __init__(self, bits: int = 128) -> None:
+        if isinstance(bits, bool) or bits not in self.sizes:
+            sizes = ", ".join(map(str, self.sizes))
+            raise HashError(f"{self.name} has no {bits}-bit version; it has: {sizes}")
+        self.bits = bits
+
+    @classmethod
+    def for_corpus(cls, bits: int, corpus: CorpusStatistics) -> Self:
+        """Return the hash with the parameters that the paper derives from the corpus."""
+        return cls(bits)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What besides the number of bits is needed to make the same hash again; JSON values only."""
+        return {}
+
+    @property
+    def words(self) -> int:
+        """Number of 64-bit words in a key."""
+        return self.bits // 64
+
+    def hash(self, tokens: Any) -> Keys:
+        """Return one key a token as ``uint64[n, words]``; a null or empty token sets no bit."""
+        array = string_array(tokens)
+        keys = self.hash_tokens(array)
+        keys[pc.fill_null(pc.equal(pc.binary_length(array), 0), True).to_numpy(zero_copy_only=False)] = 0
+        return keys
+
+    @abstractmethod
+    def hash_tokens(self, tokens: pa.StringArray) -> Keys:
+        """Hash a batch; what it makes of nulls and empty strings does not matter."""
+
+    def __repr__(self) -> str:
+        options = "".join(f", {key}={value!r}" for key, value in self.parameters.items())
+        return f"{self.name}(bits={self.bits}{options})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SuperKeyHash) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    @property
+    def _identity(self) -> tuple[str, int, dict[str, Any]]:
+        return self.name, self.bits, self.parameters
+
+
+_registered: dict[str, type[SuperKeyHash]] = {}
+
+
+def register(cls: type[SuperKeyHash]) -> type[SuperKeyHash]:
+    """Make a hash class known by its name; usable as a decorator."""
+    _registered[cls.name] = cls
+    return cls
+
+
+def available() -> list[str]:
+    """Return the names of all known hash functions."""
+    return sorted({*_registered, *entry_points(group=ENTRY_POINTS).names})
+
+
+def find(name: str) -> type[SuperKeyHash]:
+    """Return the hash class of that name."""
+    if name in _registered:
+        return _registered[name]
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        try:
+            return register(entry.load())
+        except ImportError as error:
+            raise HashError(
+                f'the hash "{name}" needs a package that is not installed: {error.name}; '
+                f"try: pip install {entry.dist.name if entry.dist else 'mate-discovery'}[baselines]"
+            ) from error
+    raise HashError(f'unknown hash "{name}"; {did_you_mean(name, available())}')
+
+
+def get(name: str, bits: int = 128, **parameters: Any) -> SuperKeyHash:
+    """Return a hash by name, size and parameters: ``get("xash", bits=128, alpha=6)``."""
+    cls = find(name)
+    try:
+        return cls(bits, **parameters)
+    except TypeError as error:
+        raise HashError(f"{name} does not take these parameters: {error}") from error
+
+
+def fit(name: str, bits: int, corpus: CorpusStatistics) -> SuperKeyHash:
+    """Return a hash by name with parameters chosen for a corpus."""
+    return find(name).for_corpus(bits, corpus)

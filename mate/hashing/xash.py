@@ -1,0 +1,177 @@
+"""XASH (section 5): the least frequent characters of a value, where they stand, and its length, as few bits.
+
+`xash` below follows the paper step by step, one value at a time, and is the definition. `Xash` is what the
+system uses; for more than a handful of values it runs `mate.hashing.xash_kernel`, which equals the definition
+bit for bit.
+
+The bit array, leftmost bit first: a length segment of ``bits - 37 * beta`` bits, then one segment of `beta`
+bits for each of the 37 characters in the order 0-9, a-z, space.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from functools import cache
+from math import comb
+from typing import Any, Self, TypeAlias
+from unicodedata import ucd_3_2_0
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from mate.errors import HashError
+from mate.hashing.base import CorpusStatistics, SuperKeyHash, register
+from mate.hashing.superkey import Keys, from_ints
+
+SEGMENTS = "0123456789abcdefghijklmnopqrstuvwxyz "
+"""The alphabet in the order of its segments, so that the bit numbers of the paper's figure come out."""
+
+FoldTable: TypeAlias = npt.NDArray[np.uint8]
+
+_SMALL = 1_000
+"""Below this many values the definition is done before the compiled kernel is loaded."""
+
+_DECOMPOSABLE = 0x1D800
+"""No code point from here on decomposes to a letter or digit of the alphabet in Unicode 3.2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The parts of XASH, each of which can be switched off for the ablation of figure 5."""
+
+    length: bool = True
+    characters: bool = True
+    location: bool = True
+    rotation: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a bit array is divided (section 5.3.2)."""
+
+    bits: int
+    beta: int
+    """Bits of a character's segment: the largest with ``37 * beta < bits``."""
+
+    @classmethod
+    def of(cls, bits: int) -> Self:
+        """Return the layout of a bit array of that size."""
+        return cls(bits, beta=(bits - 1) // len(SEGMENTS))
+
+    @property
+    def character_bits(self) -> int:
+        """Width of all character segments together, the part that rotates."""
+        return self.beta * len(SEGMENTS)
+
+    @property
+    def length_bits(self) -> int:
+        """Width of the length segment: |a_l|."""
+        return self.bits - self.character_bits
+
+
+def alpha_for(bits: int, distinct_values: int) -> int:
+    """Return the number of 1-bits a value needs (equation 5): the least alpha with C(bits, alpha) > C_unique.
+
+    >>> alpha_for(128, 700_000_000)
+    6
+    """
+    if distinct_values < 0:
+        raise HashError(f"a corpus cannot have {distinct_values} distinct values")
+    highest = len(SEGMENTS) + 1
+    return next((a for a in range(1, highest) if comb(bits, a) > distinct_values), highest)
+
+
+def fold(character: str) -> str:
+    """Return the character of the alphabet that stands for any one code point.
+
+    An accented or otherwise decorated letter or digit folds to its base; any other code point maps by its number,
+    so that no script hashes to its length alone. The tables are those of Unicode 3.2, which never change: a hash
+    must not depend on the version of Python.
+
+    >>> [fold(c) for c in ("a", "é", "ß", "-", "李")]
+    ['a', 'e', 's', '8', 'g']
+    """
+    base = "s" if character == "ß" else ucd_3_2_0.normalize("NFKD", character)[0].lower()
+    return base if base in SEGMENTS else SEGMENTS[ord(character) % len(SEGMENTS)]
+
+
+def rarest(value: str, count: int) -> list[str]:
+    """Return the `count` least frequent characters of a value, ties in lexicographical order (section 5.3.2)."""
+    frequency = Counter(value)
+    return sorted(frequency, key=lambda c: (frequency[c], c))[:count]
+
+
+def xash(value: str, bits: int, alpha: int, features: Features = Features()) -> int:  # noqa: B008
+    """Return the XASH of one value as an integer whose most significant bit is the leftmost of the array."""
+    layout = Layout.of(bits)
+    folded = "".join(map(fold, value))
+    positions: list[int] = []
+    if folded and features.length:
+        positions.append((len(folded) - 1) % layout.length_bits)
+    if folded and features.characters:
+        for character in rarest(folded, alpha - 1):
+            place = _segment_bit(folded, character, layout.beta) if features.location else 0
+            place += SEGMENTS.index(character) * layout.beta
+            if features.rotation:
+                place = (place - len(folded)) % layout.character_bits
+            positions.append(layout.length_bits + place)
+    return sum(1 << (bits - 1 - position) for position in positions)
+
+
+def _segment_bit(value: str, character: str, beta: int) -> int:
+    """Return the 0-based bit for a character's mean location: x - 1 with x = ceil(lambda * beta / l_v)."""
+    places = [place for place, other in enumerate(value, start=1) if other == character]
+    return -(-sum(places) * beta // (len(places) * len(value))) - 1
+
+
+@register
+class Xash(SuperKeyHash):
+    """XASH over batches of tokens."""
+
+    name = "xash"
+    sizes = (64, 128, 256, 512)
+
+    def __init__(self, bits: int = 128, alpha: int = 6, **features: bool) -> None:
+        super().__init__(bits)
+        highest = len(SEGMENTS) + 1
+        if isinstance(alpha, bool) or not isinstance(alpha, int) or not 1 <= alpha <= highest:
+            raise HashError(f"alpha must be a whole number from 1 (the length bit alone) to {highest}, not {alpha!r}")
+        self.alpha = alpha
+        self.features = Features(**features)
+
+    @classmethod
+    def for_corpus(cls, bits: int, corpus: CorpusStatistics) -> Self:
+        """Return XASH with the alpha of equation 5 for this corpus."""
+        return cls(bits, alpha_for(bits, corpus.distinct_tokens))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Alpha, and whatever feature is switched off."""
+        return {"alpha": self.alpha, **{k: v for k, v in asdict(self.features).items() if not v}}
+
+    def hash_tokens(self, tokens: pa.StringArray) -> Keys:
+        """Hash a batch with the definition or, from a thousand values on, with the kernel."""
+        if len(tokens) < _SMALL:
+            return self._hash_reference(tokens)
+        return self._hash_kernel(tokens)
+
+    def _hash_reference(self, tokens: pa.StringArray) -> Keys:
+        values = [xash(value or "", self.bits, self.alpha, self.features) for value in tokens.to_pylist()]
+        return from_ints(values, self.bits)
+
+    def _hash_kernel(self, tokens: pa.StringArray) -> Keys:
+        from mate.hashing.xash_kernel import hash_strings
+
+        return hash_strings(tokens, Layout.of(self.bits), self.alpha, self.features, fold_table())
+
+
+@cache
+def fold_table() -> FoldTable:
+    """Return `fold` as an array: code point to segment number, for every code point that may decompose."""
+    table = (np.arange(_DECOMPOSABLE) % len(SEGMENTS)).astype(np.uint8)
+    for code in range(_DECOMPOSABLE):
+        if code < 0x80 or ucd_3_2_0.decomposition(chr(code)) or code == ord("ß"):
+            table[code] = SEGMENTS.index(fold(chr(code)))
+    return table

@@ -1,0 +1,61 @@
+"""The command line as a person meets it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from mate import __version__
+from mate.cli import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_version_and_help_need_no_heavy_import() -> None:
+    script = (
+        "import sys; from mate.cli import parser; parser().format_help();"
+        "sys.exit(sum(name in sys.modules for name in ('numpy', 'pyarrow', 'numba', 'pyspark', 'duckdb', 'rich')))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"mate {__version__}\n"
+
+
+def test_hashes_lists_every_hash_of_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "hashes")
+    assert code == 0
+    assert {line.split()[0] for line in out.splitlines()[2:] if line.strip()} >= {
+        "bf", "city", "ht", "lhbf", "md5", "murmur", "simhash", "xash",
+    }  # fmt: skip
+
+
+def test_hash_shows_the_bits_of_the_papers_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "hash", "--alpha", "4", "Muhammad")
+    assert code == 0
+    assert "8 51 62 100" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--hash", "xahs"], 'mate: unknown hash "xahs"; did you mean "xash"?'),
+        (["--bits", "100"], "mate: xash has no 100-bit version; it has: 64, 128, 256, 512"),
+        (["--alpha", "0"], "mate: alpha must be a whole number from 1 (the length bit alone) to 38, not 0"),
+        (["--set", "alpha"], "mate: --set takes NAME=N with a whole number, not 'alpha'"),
+        (["--set", "beta=3"], "mate: xash does not take these parameters"),
+    ],
+)
+def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    code, out, err = run(capsys, "hash", *arguments, "lee")
+    assert (code, out) == (2, "")
+    assert err.startswith(message)
+    assert err.count("\n") == 1

@@ -1,0 +1,42 @@
+"""Token numbers: the kernel equals the definition, numbers are stable and spread."""
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate.arrow import string_buffers
+from mate.token_ids import _BASIS, NO_TOKEN, token_id, token_ids
+from mate.token_ids_kernel import hash_bytes
+
+texts = st.lists(st.text(st.characters(exclude_categories=["Cs"])))
+
+
+@given(texts, st.integers(0, 5))
+def test_kernel_equals_the_definition(values: list[str], seed: int) -> None:
+    expected = [token_id(value, seed) for value in values]
+    array = pa.array(values, pa.string())
+    assert hash_bytes(*string_buffers(array), np.uint64(_BASIS ^ seed)).tolist() == expected
+    assert token_ids(array, seed).tolist() == expected
+
+
+def test_numbers_never_change() -> None:
+    """An index on disk depends on them."""
+    assert token_id("new york") == 8611238174015786042
+
+
+def test_nulls_and_signs() -> None:
+    ids = token_ids(pa.array(["x", None, "y"]))
+    assert ids[1] == NO_TOKEN
+    assert (ids[[0, 2]] >= 0).all()
+
+
+def test_seeds_differ() -> None:
+    assert token_id("x", 0) != token_id("x", 1)
+
+
+def test_spread_and_uniqueness() -> None:
+    ids = token_ids(pa.array([f"{i}" for i in range(200_000)]))
+    assert len(np.unique(ids)) == len(ids)
+    halves = (ids >> 62).mean()
+    assert 0.49 < halves < 0.51
