@@ -1,0 +1,102 @@
+"""Compressed files read as if they were plain: the reader sees bytes, whatever they were packed in."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import shutil
+import tempfile
+import zlib
+from typing import BinaryIO, cast
+
+import pyarrow as pa
+
+MAGIC = {
+    b"\x1f\x8b\x08": "gzip",
+    b"BZh": "bz2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
+SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
+
+DAMAGE = (EOFError, zlib.error, lzma.LZMAError, OSError)
+"""What reading a compressed stream raises when it is cut off or corrupt."""
+
+
+def compression_of(head: bytes) -> str | None:
+    """Name the compression that these first bytes announce, None for plain bytes."""
+    name = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
+    if name == "bz2" and head[4:10] != b"1AY&SY":  # a text may well begin with "BZh"
+        return None
+    return name
+
+
+def rewindable(stream: BinaryIO) -> BinaryIO:
+    """Return a stream that can be read twice: the same one, or a copy on disk of one that cannot seek."""
+    if stream.seekable():
+        return stream
+    copy = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 (closed with its last reference)
+    shutil.copyfileobj(stream, copy)
+    copy.seek(0)
+    return copy
+
+
+def plain(stream: BinaryIO) -> tuple[BinaryIO, str | None]:
+    """Return the stream from its start, decompressed, and the name of its compression."""
+    stream.seek(0)
+    name = compression_of(stream.read(10))
+    stream.seek(0)
+    return _decompressed(stream, name), name
+
+
+def _decompressed(stream: BinaryIO, name: str | None) -> BinaryIO:
+    if name == "gzip":
+        return cast(BinaryIO, gzip.GzipFile(fileobj=stream))
+    if name == "bz2":
+        return cast(BinaryIO, bz2.BZ2File(stream))
+    if name == "xz":
+        return cast(BinaryIO, lzma.LZMAFile(stream))
+    if name == "zstd":
+        unpacked = pa.CompressedInputStream(arrow_file(stream), "zstd")
+        return cast(BinaryIO, io.BufferedReader(unpacked))
+    return stream
+
+
+def arrow_file(stream: BinaryIO) -> pa.PythonFile:
+    """Hand a stream to Arrow, which would close it when done; the caller's stream stays open."""
+    return pa.PythonFile(_KeptOpen(stream), mode="r")
+
+
+class _KeptOpen:
+    def __init__(self, stream: BinaryIO) -> None:
+        self.read, self.seek, self.tell = stream.read, stream.seek, stream.tell
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def damage(error: BaseException, name: str | None) -> str:
+    """Say in a few words what is wrong with a compressed stream."""
+    if isinstance(error, EOFError) or "runcated" in str(error):
+        return f"truncated {name} stream"
+    return f"corrupt {name} stream" if name else f"cannot be read: {error}"
+
+
+def unpacked_head(head: bytes, size: int = 65_536) -> bytes:
+    """Look through the compression of a file's first bytes; what cannot be unpacked comes back empty."""
+    name = compression_of(head)
+    try:
+        if name == "gzip":
+            return zlib.decompressobj(wbits=31).decompress(head, size)
+        if name == "bz2":
+            return bz2.BZ2Decompressor().decompress(head, size)
+        if name == "xz":
+            return lzma.LZMADecompressor().decompress(head, size)
+        if name == "zstd":
+            return bytes(pa.CompressedInputStream(pa.BufferReader(head), "zstd").read(size))
+    except DAMAGE:
+        return b""
+    return head

@@ -1,0 +1,205 @@
+"""Where a table starts in a delimited text, how wide it is, and what its columns are called."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mate.corpus.dialect import Row, usual_width
+
+BODY_ROWS = 200
+MOST_HEADER_ROWS = 6
+SUPPORT = 0.1
+"""Share of rows that must reach a width for the table to be that wide."""
+
+NO_VALUE = frozenset(
+    (
+        "",
+        "na",
+        "nan",
+        "null",
+        "none",
+        "n/a",
+        "#n/a",
+        "-",
+        "--",
+        "–",
+        "—",
+        ".",
+        "..",
+        "...",
+        "…",
+        "x",
+        "/",
+        "?",
+        "*",
+    )
+)
+_YEAR = re.compile(r"(?:1[6-9]|20)\d\d")
+_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?:[T ][\d:.]+(?:Z|[+-][\d:]+)?)?|\d{1,2}:\d\d(?::\d\d)?")
+_NUMBER = re.compile(r"[<>~]?\s*[-+−]?[.,]?\d[\d.,'\s]*(?:[eE][-+]?\d+)?\s*[%€$£]?|[€$£]\s*[-+]?\d[\d.,]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a sample of rows splits into what is above the table, its header and its width."""
+
+    above: int
+    """Rows before the header (or before the data, where there is no header)."""
+    header_rows: int
+    header: tuple[str, ...]
+
+
+def find_shape(rows: Sequence[Row], complete: bool) -> Shape:
+    """Find preamble, header and width from the first rows; ``complete`` when these are all there are.
+
+    The table starts with the first row that fills more than a title would. Its first row is a header
+    unless it looks like the data below: a number over numbers, a date over dates, a value that comes back
+    in its own column. Further rows that put words over columns of numbers belong to the header too, and
+    their parts are joined: ``Gender / female``.
+    """
+    width = _width(rows, complete)
+    above = _rows_above(rows, width)
+    table = rows[above:]
+    body = [_fit(row, width) for row in table[1 : BODY_ROWS + 1] if row]
+    settled = body[min(MOST_HEADER_ROWS, len(body) // 2) :]  # below any further header rows
+    kinds = [_column_kind([row[column] for row in settled]) for column in range(width)]
+    if not table or not _is_header(_fit(table[0], width), body, kinds):
+        return Shape(above, 0, ("",) * width)
+    count = 1 + _further_header_rows(table, kinds, width)
+    names = _joined([_fit(row, width) for row in table[:count] if row])
+    return Shape(above, count, _shifted(names, table[0], table[count:], width))
+
+
+def filled(row: Row) -> int:
+    """Return the width of a row without its trailing empty cells."""
+    width = len(row)
+    while width and not row[width - 1].strip():
+        width -= 1
+    return width
+
+
+def is_title(row: Row, width: int) -> bool:
+    """Tell whether a row of a table that wide is a line of text and no row of cells."""
+    end = filled(row)
+    if width == 1:
+        return end == 0
+    if end <= 1:
+        return end == 0 or len(row) == 1 or width > 2
+    few = sum(1 for cell in row if cell.strip()) * 2 < width
+    return few and (len(row) < width or row[0].lstrip().startswith("#"))
+
+
+def _width(rows: Sequence[Row], complete: bool) -> int:
+    cells = [row for row in rows if row]
+    wide = [row for row in cells if len(row) > 1] or cells
+    width = usual_width(wide) or 1
+    ends = Counter(map(filled, wide))
+    needed = max(3, SUPPORT * len(wide))
+    reached = [end for end in ends if sum(n for other, n in ends.items() if other >= end) >= needed]
+    width = max([width, *reached])
+    header = next((row for row in cells if not is_title(row, width)), [])
+    width = max(width, filled(header))
+    return max(1, *ends) if complete and ends and max(ends) < width else width
+
+
+def _rows_above(rows: Sequence[Row], width: int) -> int:
+    above = next((i for i, row in enumerate(rows) if row and not is_title(row, width)), 0)
+    table = [row for row in rows[above:] if row]
+    titles = [row for row in rows[:above] if row]
+    return above if len(titles) < max(3, len(table)) else 0
+
+
+def _fit(row: Row, width: int) -> Row:
+    return row[:width] + [""] * (width - len(row))
+
+
+def _kind(cell: str) -> str:
+    """Return the kind of a cell: ``year``, ``date``, ``number``, ``text``, or nothing for no value."""
+    text = cell.strip()
+    if text.lower() in NO_VALUE:
+        return ""
+    if _YEAR.fullmatch(text):
+        return "year"
+    if _DATE.fullmatch(text):
+        return "date"
+    return "number" if _NUMBER.fullmatch(text) else "text"
+
+
+def _column_kind(cells: list[str]) -> str:
+    kinds = Counter(kind for kind in map(_kind, cells) if kind)
+    if not kinds:
+        return ""
+    if kinds["year"] and kinds["number"]:
+        kinds["number"] += kinds.pop("year")
+    kind, count = kinds.most_common(1)[0]
+    return kind if count >= 0.7 * kinds.total() else "text"
+
+
+def _is_header(row: Row, body: list[Row], kinds: list[str]) -> bool:
+    if not body or _are_column_numbers(row):
+        return True
+    votes = 0.0
+    for column, (cell, kind) in enumerate(zip(row, kinds, strict=True)):
+        own = _kind(cell)
+        if kind in ("year", "date", "number"):
+            votes += 1.0 if own == "text" else -1.0 if own == kind else 0.0
+        elif own and any(other[column] == cell for other in body):
+            votes -= 0.5
+    return votes >= 0
+
+
+def _are_column_numbers(row: Row) -> bool:
+    cells = row[1:] if row[0] == "" else row
+    return len(cells) > 1 and cells == [str(number) for number in range(len(cells))]
+
+
+def _further_header_rows(table: Sequence[Row], kinds: list[str], width: int) -> int:
+    measured = [column for column, kind in enumerate(kinds) if kind in ("year", "date", "number")]
+    further = 0
+    for offset, row in enumerate(table[1:MOST_HEADER_ROWS], start=1):
+        if not row:
+            continue
+        if not _continues_header(_fit(row, width), measured):
+            break
+        further = offset
+    return further
+
+
+def _continues_header(row: Row, measured: list[int]) -> bool:
+    kinds = [_kind(row[column]) for column in measured]
+    words = sum(1 for column, kind in zip(measured, kinds, strict=True) if kind and _is_word(row[column]))
+    if not words or any(kind not in ("", "text") for kind in kinds):
+        return False
+    return len(measured) >= 3 or (words == len(measured) and row[0] == "")
+
+
+def _is_word(cell: str) -> bool:
+    return sum(character.isalpha() for character in cell) > 1
+
+
+def _joined(rows: list[Row]) -> tuple[str, ...]:
+    if len(rows) == 1:
+        return tuple(rows[0])
+    spread = [_spread(row, rows[number:]) for number, row in enumerate(rows, start=1)]
+    return tuple(" / ".join(dict.fromkeys(filter(None, map(str.strip, parts)))) for parts in zip(*spread, strict=True))
+
+
+def _spread(row: Row, below: list[Row]) -> Row:
+    """Let a name reach over the empty cells to its right, as a merged cell does, where names stand below."""
+    result: Row = []
+    for column, cell in enumerate(row):
+        reaches = result and not cell.strip() and any(under[column].strip() for under in below)
+        result.append(result[-1] if reaches else cell)
+    return result
+
+
+def _shifted(names: tuple[str, ...], first: Row, body: Sequence[Row], width: int) -> tuple[str, ...]:
+    """Move names one to the right where every row begins with a row name that the header leaves out."""
+    rows = [row for row in body if row]
+    one_short = len(first) == width - 1 and first[0].strip() != ""
+    if one_short and rows and all(filled(row) == width for row in rows[:BODY_ROWS]):
+        return ("", *names[:-1])
+    return names

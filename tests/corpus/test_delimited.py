@@ -1,0 +1,367 @@
+import bz2
+import csv
+import gzip
+import io
+import lzma
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mate.corpus import delimited
+from mate.corpus.dialect import LONGEST_ROW_LINES
+from mate.corpus.table import Chunk, Limits, Reject
+
+Cells = list[list[str | None]]
+
+
+def read(data: bytes | str, limits: Limits | None = None, source: str = "towns.csv") -> list[Chunk | Reject]:
+    stream = io.BytesIO(data if isinstance(data, bytes) else data.encode())
+    return list(delimited.read(source, stream, limits))
+
+
+def rows_of(found: list[Chunk | Reject]) -> Cells:
+    rows: Cells = []
+    for chunk in found:
+        if isinstance(chunk, Chunk):
+            cells, width = chunk.cells.to_pylist(), len(chunk.table.header)
+            assert chunk.first_row == len(rows)
+            rows += [cells[at : at + width] for at in range(0, len(cells), width)]
+    return rows
+
+
+def header_of(found: list[Chunk | Reject]) -> list[str]:
+    return list(next(item.table.header for item in found if isinstance(item, Chunk)))
+
+
+def rejects_of(found: list[Chunk | Reject]) -> list[tuple[int | None, str, str, int]]:
+    return [(r.line, r.kind, r.reason, r.count) for r in found if isinstance(r, Reject)]
+
+
+def table(data: bytes | str) -> Cells:
+    found = read(data)
+    assert rejects_of(found) == []
+    return [list(header_of(found)), *rows_of(found)]
+
+
+PLAIN = "id,town\n1,Köln\n2,Zürich\n"
+READ = [["id", "town"], ["1", "Köln"], ["2", "Zürich"]]
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1252", "cp850", "mac_roman"],
+)
+def test_every_encoding_reads_alike(encoding: str) -> None:
+    text = "id,town,motto\n" + "".join(f"{n},Köln,Grüße für Österreich – nein\n" for n in range(5))
+    if encoding in ("latin-1", "cp850"):
+        text = text.replace("–", "-")
+    assert table(text.encode(encoding)) == list(csv.reader(io.StringIO(text)))
+
+
+def test_cp1252_signs_are_not_taken_for_dos_letters() -> None:
+    text = "id,sign\n1,„zitiert“\n2,10 € – 20 €\n3,Müller’s\n4,Ä\n"
+    assert table(text.encode("cp1252")) == list(csv.reader(io.StringIO(text)))
+
+
+def test_stray_cp1252_bytes_in_utf8_are_read_as_such() -> None:
+    data = "id,town\n1,Köln\n2,Zürich\n3,Münster\n4,".encode() + "Düren\n".encode("latin-1")
+    assert table(data)[1:] == [["1", "Köln"], ["2", "Zürich"], ["3", "Münster"], ["4", "Düren"]]
+
+
+def test_a_non_ascii_letter_late_in_the_file_is_seen() -> None:
+    text = "id,town\n" + "1,Bonn\n" * 200_000 + "2,Köln\n"
+    assert rows_of(read(text.encode("latin-1")))[-1] == ["2", "Köln"]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_every_delimiter_and_line_end(delimiter: str, end: str) -> None:
+    assert table(PLAIN.replace(",", delimiter).replace("\n", end)) == READ
+
+
+def test_decimal_commas_do_not_pass_for_delimiters() -> None:
+    assert table("ort;wert;anteil\na;1,5;2,5\nb;2,5;3,5\n")[1] == ["a", "1,5", "2,5"]
+
+
+def test_commas_in_text_do_not_pass_for_delimiters() -> None:
+    assert table("id;town\n1;Bonn, Stadt\n2;Köln, Stadt\n")[2] == ["2", "Köln, Stadt"]
+
+
+def test_a_space_before_an_opening_quote() -> None:
+    assert table('id, town\n1, "Bonn, Stadt"\n2, "Köln, Stadt"\n')[1] == ["1", "Bonn, Stadt"]
+
+
+def test_backslash_before_a_quote() -> None:
+    assert table('id,motto\n1,"say \\"hi\\", then go"\n2,"b"\n')[1] == ["1", 'say "hi", then go']
+
+
+def test_backslashes_are_kept_where_quotes_are_doubled() -> None:
+    assert table('id,path\n1,"C:\\temp\\"\n2,"a ""b"""\n')[1:] == [["1", "C:\\temp\\"], ["2", 'a "b"']]
+
+
+def test_no_trimming_and_no_normalisation() -> None:
+    assert table("id,town\n1,  Bonn \n2,\u00a0x\u00a0\n3,\n")[1:] == [
+        ["1", "  Bonn "],
+        ["2", "\u00a0x\u00a0"],
+        ["3", ""],
+    ]
+
+
+def test_a_single_column_is_a_table() -> None:
+    assert table("town\nBonn\nKöln\n") == [["town"], ["Bonn"], ["Köln"]]
+
+
+def test_nul_characters_stay_in_their_cell() -> None:
+    assert table("id,town\n1,Bo\0nn in the Rhineland\n2,Köln\n")[1] == ["1", "Bo\0nn in the Rhineland"]
+
+
+def test_duplicate_and_empty_names_are_kept() -> None:
+    assert table("id,a,,a\n1,x,y,z\n")[0] == ["id", "a", "", "a"]
+
+
+def test_row_names_without_a_heading_move_the_names_to_the_right() -> None:
+    assert table('"a","b"\n"1",5,6\n"2",7,8\n') == [["", "a", "b"], ["1", "5", "6"], ["2", "7", "8"]]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "1,2021,17\n2,2021,18\n3,2021,19\n",
+        "party;CDU;Union\nparty;SPD;Social\nlist;FDP;Free\n",
+        "2021-08-13\t12\n2021-08-14\t13\n",
+    ],
+)
+def test_a_first_row_like_the_others_is_no_header(data: str) -> None:
+    found = read(data)
+    assert set(header_of(found)) == {""}
+    assert len(rows_of(found)) == 3 - data.count("\t") // 2
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["town,2014,2015", ",2014,2015", "town,2020-01-01,2020-01-02", "0,1,2", ",0,1", "#town, cases, deaths"],
+)
+def test_headers_of_years_dates_and_numbers(header: str) -> None:
+    assert table(f"{header}\nBonn,100,7.5\nKöln,200,8.5\n")[0] == header.split(",")
+
+
+def test_header_rows_are_joined() -> None:
+    data = ";;women;;men;\n;;number;share;number;share\n1;Bonn;5;10;6;11\n2;Köln;6;11;7;12\n"
+    assert table(data)[0] == ["", "", "women / number", "women / share", "men / number", "men / share"]
+
+
+def test_missing_values_in_the_first_row_are_no_header() -> None:
+    data = "id,a,b,c\nx1,NA,NA,NA\nx2,1,2,3\nx3,1,2,3\n"
+    assert table(data)[0] == ["id", "a", "b", "c"]
+
+
+def test_lines_above_the_header_and_a_footer() -> None:
+    data = (
+        "Table 12;;\n\nPopulation by town;;\ntown;year;people\nBonn;2020;5\nKöln;2020;6\nAachen;2020;7\n"
+        '__________\n"© Statistics\nof the land"\nStand: 2020\n'
+    )
+    found = read(data)
+    assert header_of(found) == ["town", "year", "people"]
+    assert rows_of(found)[-1] == ["Aachen", "2020", "7"]
+    assert rejects_of(found) == [(1, "row", "line above the header", 2), (8, "row", "footer line", 3)]
+    assert next(item.table.line for item in found if isinstance(item, Chunk)) == 4
+
+
+def test_a_footer_padded_with_delimiters() -> None:
+    found = read("town;people\nBonn;5\nKöln;6\n;\nSource: the land;\n")
+    assert rejects_of(found) == [(5, "row", "footer line", 1)]
+
+
+def test_a_last_row_with_one_value_is_no_footer() -> None:
+    assert table("town;year;people\nBonn;2020;5\nKöln;2020;6\nAachen;;\n")[-1] == ["Aachen", "", ""]
+
+
+def test_ragged_rows() -> None:
+    found = read(
+        "id,a,b\n1,x,y\n2,x\n\n3,x,y,,\n4,x,y,z\n5,x,y\n6,x,y\n7,x,y\n8,x,y\n9,x,y\n10,x,y\n11,x,y\n12,a,b,c,d\n"
+    )
+    rows = rows_of(found)
+    assert rows[:3] == [["1", "x", "y"], ["2", "x", None], ["3", "x", "y"]]
+    assert len(rows) == 10
+    assert rejects_of(found) == [
+        (6, "row", "4 cells where the header has 3", 1),
+        (14, "row", "5 cells where the header has 3", 1),
+    ]
+
+
+def test_a_table_wider_than_its_header_is_widened() -> None:
+    found = read("id,a\n" + "1,x,y\n2,x\n" * 5)
+    assert header_of(found) == ["id", "a", ""]
+    assert rows_of(found)[:2] == [["1", "x", "y"], ["2", "x", None]]
+    assert rejects_of(found) == []
+
+
+STRAY = "stray quote, the line was read as it stands"
+
+
+def test_a_stray_quote_costs_one_line() -> None:
+    found = read('id\ttown\n1\t"Bonn\n2\tKöln\n3\t"Aachen"\n4\tUlm\n')
+    assert rows_of(found) == [["1", '"Bonn'], ["2", "Köln"], ["3", "Aachen"], ["4", "Ulm"]]
+    assert rejects_of(found) == [(2, "row", STRAY, 1)]
+
+
+def test_a_stray_quote_without_a_partner_does_not_swallow_the_file() -> None:
+    body = "".join(f"{n},Bonn\n" for n in range(40_000))
+    found = read(f'id,town\n{body}x,"Köln\n{body}')
+    assert len(rows_of(found)) == 80_001
+    assert rejects_of(found) == [(40_002, "row", STRAY, 1)]
+
+
+def test_a_cell_of_absurdly_many_lines_is_two_stray_quotes() -> None:
+    body = "".join(f"{n},Bonn\n" for n in range(LONGEST_ROW_LINES + 5))
+    found = read(f'id,town\n1,"a\n{body}2,b"\n3,"c"\n')
+    assert len(rows_of(found)) == LONGEST_ROW_LINES + 8
+    assert rejects_of(found)[0] == (2, "row", STRAY, 1)
+
+
+def test_quotes_inside_a_quoted_cell() -> None:
+    found = read('id,motto\n1,"say "hi" now"\n2,"b"\n')
+    assert rows_of(found) == [["1", 'say "hi" now'], ["2", "b"]]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "empty file"),
+        (b"\n \r\n\n", "empty file"),
+        (b"\xef\xbb\xbf", "empty file"),
+        (b"\0" * 100, "binary content"),
+        (b"id,town\n", "no data rows"),
+        (b"\x89\x00\x01\x02\xff\xfe\x00\x03,\n" * 50, "binary content"),
+        (b"a,b\n" + b"\0\1\2\3" * 20, "binary content"),
+        (b"PK\x03\x04....", "a zip archive or Office document, not delimited text"),
+        (b"%PDF-1.4\n", "a PDF document, not delimited text"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel or other OLE document, not delimited text"),
+        (b"<!DOCTYPE html>\n<html></html>", "an HTML page, not delimited text"),
+        (b"\n <HTML><body>404</body>", "an HTML page, not delimited text"),
+        (b'<?xml version="1.0"?><rows/>', "an XML document, not delimited text"),
+        (b"\xff\xfea\x00,\x00b", "not valid UTF-16 text: truncated data"),
+        (gzip.compress(PLAIN.encode())[:-12], "truncated gzip stream"),
+        (bz2.compress(PLAIN.encode())[:-4], "truncated bz2 stream"),
+        (lzma.compress(PLAIN.encode())[:-4], "truncated xz stream"),
+        (pa.compress(PLAIN.encode() * 99, "zstd", asbytes=True)[:-4], "truncated zstd stream"),
+        (gzip.compress(PLAIN.encode())[:-8] + b"\xff" * 8, "corrupt gzip stream"),
+        (b"x" * (18 << 20), "a line of more than 16 MB"),
+    ],
+)
+def test_what_is_no_table_is_one_reject(data: bytes, reason: str) -> None:
+    assert rejects_of(read(data)) == [(None, "file", reason, 1)]
+    assert rows_of(read(data)) == []
+
+
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, bz2.compress, lzma.compress, lambda data: pa.compress(data, "zstd", asbytes=True)]
+)
+def test_compressed_files_are_looked_through(pack) -> None:  # type: ignore[no-untyped-def]
+    found = read(pack(PLAIN.encode()), source="data/towns.csv.gz")
+    assert [header_of(found), *rows_of(found)] == READ
+    assert next(item.table.name for item in found if isinstance(item, Chunk)) == "towns"
+
+
+def test_limits() -> None:
+    data = "id,a\n" + "".join(f"{n},x\n" for n in range(10))
+    assert rejects_of(read(data, Limits(columns=1))) == [(None, "file", "2 columns, more than the limit of 1", 1)]
+    found = read(data, Limits(rows=3, chunk_cells=4))
+    assert rows_of(found) == [["0", "x"], ["1", "x"], ["2", "x"]]
+    assert rejects_of(found) == [(5, "row", "beyond the limit of 3 rows", 7)]
+
+
+def test_chunks_keep_to_their_size() -> None:
+    found = read("id,a\n" + "".join(f"{n},x\n" for n in range(101)), Limits(chunk_cells=20))
+    sizes = [len(item.cells) for item in found if isinstance(item, Chunk)]
+    assert max(sizes) == 20
+    assert sum(sizes) == 202
+
+
+def test_a_stream_that_cannot_seek() -> None:
+    class Pipe(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+    found = list(delimited.read("pipe", Pipe(PLAIN.encode())))
+    assert [header_of(found), *rows_of(found)] == READ
+
+
+def test_the_callers_stream_stays_open() -> None:
+    stream = io.BytesIO(PLAIN.encode())
+    list(delimited.read("towns.csv", stream))
+    assert not stream.closed
+
+
+HOSTILE = [
+    '"',
+    '""',
+    "'",
+    "\t",
+    "\\",
+    '\\"',
+    "NUL \0 in a longer text",
+    "\n",
+    "\r\n",
+    "'; DROP TABLE t;--",
+    "a,b",
+    "a;b",
+    "|",
+    "\ufeff",
+    "é",
+    "=1+1",
+]
+LATIN = st.characters(codec="latin-1", exclude_categories=["Cc"])
+ANY = st.characters(exclude_categories=["Cs", "Cc"])
+
+
+def tables(alphabet: st.SearchStrategy[str]) -> st.SearchStrategy[list[list[str]]]:
+    """Tables of any text: the row number in front makes every row data and every width known."""
+    cell = st.one_of(st.text(alphabet, max_size=12), st.sampled_from([text for text in HOSTILE if text.isascii()]))
+    return st.integers(1, 4).flatmap(
+        lambda width: st.lists(st.lists(cell, min_size=width, max_size=width), min_size=2, max_size=12)
+    )
+
+
+def written(rows: list[list[str]], **dialect: object) -> tuple[str, list[list[str]]]:
+    header = ["number", *(f"column {n}" for n in range(len(rows[0])))]
+    whole = [header, *([str(100 + n), *row] for n, row in enumerate(rows))]
+    out = io.StringIO()
+    csv.writer(out, **dialect).writerows(whole)  # type: ignore[arg-type]
+    return out.getvalue(), whole
+
+
+@given(
+    tables(ANY),
+    st.sampled_from(",;\t|"),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    st.sampled_from(["\n", "\r\n"]),
+)
+@example([["a;b", "c;d"], ["e;f", "g;h"]], ",", "utf-8", "\n")
+@settings(max_examples=150)
+def test_quoted_tables_come_back(rows: list[list[str]], delimiter: str, encoding: str, end: str) -> None:
+    text, whole = written(rows, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator=end)
+    assert table(text.encode(encoding)) == whole
+
+
+@given(tables(st.sampled_from("abcxyz019 .-äöüß")), st.sampled_from(",;\t|"), st.sampled_from(["utf-8", "latin-1"]))
+@settings(max_examples=150)
+def test_minimally_quoted_tables_come_back(rows: list[list[str]], delimiter: str, encoding: str) -> None:
+    text, whole = written(rows * 3, delimiter=delimiter)
+    assert table(text.encode(encoding)) == whole
+
+
+@given(tables(LATIN), st.sampled_from(",;\t"))
+@settings(max_examples=100)
+def test_backslash_quoted_tables_come_back(rows: list[list[str]], delimiter: str) -> None:
+    rows = [*rows, ['say "hi", "you"'] * len(rows[0])]
+    text, whole = written(rows, delimiter=delimiter, quoting=csv.QUOTE_ALL, doublequote=False, escapechar="\\")
+    assert table(text) == whole
+
+
+@given(st.binary(max_size=400))
+@settings(max_examples=200)
+def test_any_bytes_give_chunks_or_rejects(data: bytes) -> None:
+    assert read(data)

@@ -1,0 +1,126 @@
+import gzip
+import io
+import json
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mate.corpus import READERS, Chunk, File, Reject, detect, discover, read
+from mate.errors import CorpusError
+
+CSV = b"id,town\n1,Bonn\n2,Ulm\n"
+DWTC = json.dumps({"relation": [["a", "1"]], "headerPosition": "FIRST_ROW"}).encode()
+OBJECTS = b'[{"id": 1}]'
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "name"),
+    [
+        ("a.csv", CSV, "delimited"),
+        ("A.TSV", CSV, "delimited"),
+        ("a.txt", CSV, "delimited"),
+        ("a.csv.gz", gzip.compress(CSV), "delimited"),
+        ("a.csv.xz", b"", "delimited"),
+        ("a.gz", gzip.compress(CSV), "delimited"),
+        ("a.json", DWTC, "dwtc"),
+        ("dwtc-000.json.gz", gzip.compress(DWTC), "dwtc"),
+        ("dwtc-000.json.gz", gzip.compress(DWTC * 9_000)[:9_000], "dwtc"),
+        ("dwtc-000.gz", gzip.compress(DWTC), "dwtc"),
+        ("a.json", OBJECTS, "json"),
+        ("a.jsonl", b'{"id": 1}\n', "json"),
+        ("records", OBJECTS, "json"),
+        ("a.parquet", b"", "parquet"),
+        ("a.bin", b"PAR1....", "parquet"),
+        ("a.csv", b"PAR1....", "parquet"),
+        ("a.png", b"\x89PNG", None),
+        ("a.md", b"# title", None),
+        ("a.zip", b"PK\x03\x04", None),
+        ("LICENSE", b"MIT", None),
+        ("a.tar.gz", gzip.compress(b"x"), None),
+    ],
+)
+def test_formats_are_found_by_ending_and_content(path: str, head: bytes, name: str | None) -> None:
+    assert detect(path, head) == name
+
+
+def lake(folder: Path) -> Path:
+    (folder / "b").mkdir()
+    (folder / ".git").mkdir()
+    for path in ("b/towns.csv", "a.csv", ".hidden.csv", ".git/config.csv"):
+        (folder / path).write_bytes(CSV)
+    (folder / "b/shard.json.gz").write_bytes(gzip.compress(DWTC))
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    return folder
+
+
+def test_discover_lists_every_visible_file_sorted(tmp_path: Path) -> None:
+    found = discover([lake(tmp_path)])
+    assert [(Path(file.path).relative_to(tmp_path).as_posix(), file.format) for file in found] == [
+        ("a.csv", "delimited"),
+        ("b/shard.json.gz", "dwtc"),
+        ("b/towns.csv", "delimited"),
+        ("picture.png", None),
+    ]
+
+
+def test_a_file_named_twice_or_hidden_is_listed_once(tmp_path: Path) -> None:
+    lake(tmp_path)
+    hidden = str(tmp_path / ".hidden.csv")
+    assert discover([hidden, hidden]) == [File(hidden, "delimited")]
+
+
+def test_a_given_format_holds_for_every_file(tmp_path: Path) -> None:
+    assert {file.format for file in discover([lake(tmp_path)], "json")} == {"json"}
+
+
+def test_links_to_folders_and_pipes_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(CSV)
+    (tmp_path / "loop").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert len(discover([tmp_path])) == 1
+
+
+def test_what_cannot_be_discovered(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="missing: no such file or folder"):
+        discover([tmp_path / "missing"])
+    with pytest.raises(CorpusError, match="no file found"):
+        discover([tmp_path])
+    with pytest.raises(CorpusError, match='unknown format "dwct": did you mean "dwtc"'):
+        discover([lake(tmp_path)], "dwct")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(CSV)
+    (tmp_path / "a.csv").chmod(0)
+    with pytest.raises(CorpusError, match="Permission denied"):
+        discover([tmp_path])
+
+
+def test_read_chooses_the_reader(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    pq.write_table(pa.table({"id": ["1"]}), out)
+    files = {"a.csv": CSV, "b.json": DWTC, "c.json": OBJECTS, "d.parquet": out.getvalue()}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    found = discover([tmp_path])
+    assert {file.format for file in found} == set(READERS)
+    assert all(isinstance(item, Chunk) for file in found for item in read(file))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("a.png", "unsupported file type .png"), ("LICENSE", "unsupported file type without an ending")],
+)
+def test_a_file_without_a_reader_is_a_reject(name: str, reason: str) -> None:
+    assert list(read(File(name, None))) == [Reject(name, None, "file", reason)]
+
+
+def test_a_file_that_is_gone_is_a_reject(tmp_path: Path) -> None:
+    path = str(tmp_path / "gone.csv")
+    assert list(read(File(path, "delimited"))) == [
+        Reject(path, None, "file", "cannot be read: No such file or directory")
+    ]

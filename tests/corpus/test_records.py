@@ -1,0 +1,200 @@
+import datetime
+import decimal
+import gzip
+import io
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate.corpus import records
+from mate.corpus.table import Chunk, Limits, Reject
+
+Found = list[Chunk | Reject]
+
+
+def read_json(data: bytes | str, limits: Limits | None = None) -> Found:
+    stream = io.BytesIO(data if isinstance(data, bytes) else data.encode())
+    return list(records.read_json("towns.json", stream, limits))
+
+
+def parquet(columns: dict[str, Any], **options: Any) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns), out, **options)
+    return out.getvalue()
+
+
+def read_parquet(data: bytes, limits: Limits | None = None) -> Found:
+    return list(records.read_parquet("towns.parquet", io.BytesIO(data), limits))
+
+
+def cells_of(found: Found) -> list[str | None]:
+    return [cell for item in found if isinstance(item, Chunk) for cell in item.cells.to_pylist()]
+
+
+def header_of(found: Found) -> tuple[str, ...]:
+    return next(item.table.header for item in found if isinstance(item, Chunk))
+
+
+def rejects_of(found: Found) -> list[tuple[int | None, str, str, int]]:
+    return [(r.line, r.kind, r.reason, r.count) for r in found if isinstance(r, Reject)]
+
+
+OBJECTS = [
+    {"town": "Köln", "people": 5},
+    {"people": 6.5, "river": None, "open": True},
+    {"town": "", "tags": ["a", {"b": 1}]},
+]
+HEADER = ("town", "people", "river", "open", "tags")
+CELLS = ["Köln", "5", None, None, None, None, "6.5", None, "true", None, "", None, None, None, '["a", {"b": 1}]']
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        json.dumps(OBJECTS),
+        json.dumps(OBJECTS, indent=2),
+        "\ufeff \n" + json.dumps(OBJECTS, ensure_ascii=False),
+        "\n".join(map(json.dumps, OBJECTS)),
+        "\n\n".join(map(json.dumps, OBJECTS)) + "\n",
+    ],
+)
+def test_json_objects_as_an_array_or_as_lines(data: str) -> None:
+    for packed in (data.encode(), gzip.compress(data.encode())):
+        found = read_json(packed)
+        assert rejects_of(found) == []
+        assert header_of(found) == HEADER
+        assert cells_of(found) == CELLS
+
+
+def test_an_element_longer_than_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "BLOCK", 7)
+    assert cells_of(read_json(json.dumps(OBJECTS, ensure_ascii=False))) == CELLS
+
+
+@pytest.mark.parametrize(
+    ("data", "rejects"),
+    [
+        ("", [(None, "file", "empty file", 1)]),
+        ("  \n", [(None, "file", "empty file", 1)]),
+        ("[]", [(None, "file", "no data rows", 1)]),
+        ('[{"a": 1}', [(None, "file", "invalid JSON: end of file where , is expected", 1)]),
+        ('[{"a": 1} {"a": 2}]', [(None, "file", "invalid JSON: { where , is expected", 1)]),
+        ('[{"a": }]', [(None, "file", "invalid JSON: Expecting value", 1)]),
+        (b'[{"a": "\xff"}]', [(None, "file", "invalid UTF-8", 1)]),
+        ("[" * 100_000, [(None, "file", "invalid JSON: nested too deeply or a number too long", 1)]),
+        ("[1, 22]", [(1, "record", "a number where an object is expected", 2), (None, "file", "no data rows", 1)]),
+        (gzip.compress(json.dumps(OBJECTS).encode())[:-9], [(None, "file", "truncated gzip stream", 1)]),
+    ],
+)
+def test_json_that_is_no_table(data: bytes | str, rejects: list[tuple[int | None, str, str, int]]) -> None:
+    assert rejects_of(read_json(data)) == rejects
+    assert cells_of(read_json(data)) == []
+
+
+def test_bad_json_records_are_left_out() -> None:
+    lines = ['{"a": 1}', "{", '"x"', "{}", rb'{"a": "\ud800"}'.decode(), '{"a": 2}']
+    found = read_json("\n".join(lines))
+    assert cells_of(found) == ["1", "2"]
+    assert rejects_of(found) == [
+        (2, "record", "invalid JSON: Expecting property name enclosed in double quotes at column 2", 1),
+        (3, "record", "a string where an object is expected", 1),
+        (4, "record", "an object without keys", 1),
+        (5, "record", r"half a surrogate pair (\ud800), which is not text", 1),
+    ]
+
+
+def test_json_limits() -> None:
+    data = json.dumps([{"a": n, "b": n} for n in range(10)])
+    assert rejects_of(read_json(data, Limits(columns=1))) == [(None, "file", "2 columns, more than the limit of 1", 1)]
+    found = read_json(data, Limits(rows=7, chunk_cells=6))
+    assert [(item.first_row, item.rows) for item in found if isinstance(item, Chunk)] == [(0, 3), (3, 3), (6, 1)]
+    assert rejects_of(found) == [(8, "row", "beyond the limit of 7 rows", 3)]
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=8), min_size=1), min_size=1, max_size=8))
+def test_any_json_text_comes_back(objects: list[dict[str, str]]) -> None:
+    found = read_json(json.dumps(objects))
+    header = header_of(found)
+    assert header == tuple(dict.fromkeys(key for item in objects for key in item))
+    assert cells_of(found) == [item.get(key) for item in objects for key in header]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "texts"),
+    [
+        (["Köln", "", None], pa.string(), ["Köln", "", None]),
+        (["a", "b", None], pa.dictionary(pa.int8(), pa.string()), ["a", "b", None]),
+        (["a", "b", None], pa.large_string(), ["a", "b", None]),
+        ([1, -2, None], pa.int64(), ["1", "-2", None]),
+        ([2**64 - 1], pa.uint64(), ["18446744073709551615"]),
+        ([1.0, 0.1, 1e20, None, float("nan")], pa.float64(), ["1.0", "0.1", "1e+20", None, "nan"]),
+        ([1.0, 0.1, None], pa.float32(), ["1.0", "0.1", None]),
+        ([True, False, None], pa.bool_(), ["true", "false", None]),
+        ([decimal.Decimal("1.50"), None], pa.decimal128(5, 2), ["1.50", None]),
+        ([datetime.date(2024, 5, 1), None], pa.date32(), ["2024-05-01", None]),
+        ([datetime.datetime(2024, 5, 1, 12, 30), None], pa.timestamp("us"), ["2024-05-01 12:30:00", None]),
+        ([datetime.datetime(2024, 5, 1, 12, 30, 1, 5)], pa.timestamp("us"), ["2024-05-01 12:30:01.000005"]),
+        ([datetime.datetime(2024, 5, 1, 12, 30)], pa.timestamp("ms", "UTC"), ["2024-05-01 12:30:00Z"]),
+        ([datetime.time(12, 30)], pa.time32("s"), ["12:30:00"]),
+        ([b"\x00\xff", None], pa.binary(), ["00ff", None]),
+        ([[1, 2], [], None], pa.list_(pa.int64()), ["[1, 2]", "[]", None]),
+        ([{"a": "ü", "b": datetime.date(2024, 5, 1)}], None, ['{"a": "ü", "b": "2024-05-01"}']),
+        ([None, None], pa.null(), [None, None]),
+    ],
+)
+def test_every_type_has_one_text(values: list[Any], kind: pa.DataType | None, texts: list[str | None]) -> None:
+    assert cells_of(read_parquet(parquet({"x": pa.array(values, kind)}))) == texts
+
+
+def test_parquet_is_given_row_by_row_in_chunks() -> None:
+    data = parquet({"a": list(range(10)), "b": [f"x{n}" for n in range(10)]}, row_group_size=4)
+    found = read_parquet(data, Limits(chunk_cells=6))
+    assert header_of(found) == ("a", "b")
+    assert cells_of(found) == [text for n in range(10) for text in (str(n), f"x{n}")]
+    assert max(len(item.cells) for item in found if isinstance(item, Chunk)) <= 6
+    assert [item.first_row for item in found if isinstance(item, Chunk)][-1] == 9
+
+
+def test_parquet_limits() -> None:
+    data = parquet({"a": list(range(10)), "b": list(range(10))})
+    assert rejects_of(read_parquet(data, Limits(columns=1))) == [
+        (None, "file", "2 columns, more than the limit of 1", 1)
+    ]
+    found = read_parquet(data, Limits(rows=7, chunk_cells=6))
+    assert len(cells_of(found)) == 14
+    assert rejects_of(found) == [(8, "row", "beyond the limit of 7 rows", 3)]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (parquet({"a": pa.array([], pa.string())}), "no data rows"),
+        (pa.BufferOutputStream().getvalue().to_pybytes(), "not a readable Parquet file"),
+        (b"PAR1 nonsense PAR1", "not a readable Parquet file"),
+        (b"id,town\n1,Bonn\n", "not a readable Parquet file"),
+        (parquet({"a": list(range(1_000))})[:-20], "not a readable Parquet file"),
+    ],
+)
+def test_parquet_that_is_no_table(data: bytes, reason: str) -> None:
+    ((line, kind, found, count),) = rejects_of(read_parquet(data))
+    assert (line, kind, count) == (None, "file", 1)
+    assert found.startswith(reason)
+
+
+def test_corrupt_parquet_data() -> None:
+    data = bytearray(parquet({"a": [f"text {n}" for n in range(50_000)]}, compression="zstd", use_dictionary=False))
+    data[60:2_000] = b"\xff" * 1_940
+    ((_, kind, reason, _),) = rejects_of(read_parquet(bytes(data)))
+    assert kind == "file"
+    assert reason.startswith("corrupt Parquet data after 0 rows: ")
+
+
+def test_the_callers_stream_stays_open() -> None:
+    stream = io.BytesIO(parquet({"a": [1]}))
+    list(records.read_parquet("towns.parquet", stream))
+    assert not stream.closed
