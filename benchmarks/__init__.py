@@ -1,0 +1,1 @@
+"""Speed, memory and quality of what MATE is made of, beside its peers in the same run."""

@@ -1,0 +1,29 @@
+"""`python -m benchmarks`: choose a benchmark."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from benchmarks import covers, hashes
+from mate.errors import MateError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one benchmark; bad input becomes one line on standard error."""
+    root = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = root.add_subparsers(title="benchmarks", metavar="NAME", required=True)
+    for benchmark in (hashes, covers):
+        benchmark.add(commands)
+    options = root.parse_args(arguments)
+    try:
+        options.run(options)
+    except (MateError, OSError) as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
