@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from mate.limits import Limits
+
+__all__ = ["Chunk", "Limits", "Reject", "Table"]
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -49,17 +53,3 @@ class Reject:
     reason: str
     count: int = 1
     """How many of that kind this reject stands for, ``line`` being the first of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much of a table is taken in; a limit that bites is reported as a reject."""
-
-    cell_characters: int = 1_000
-    """A longer cell is kept but not indexed (applied when tokens are made, not by the readers)."""
-    columns: int = 2_000
-    """A wider table is rejected whole."""
-    rows: int = 10_000_000
-    """Rows beyond this many are rejected, as one reject that says how many."""
-    chunk_cells: int = 200_000
-    """Cells per chunk: what bounds a reader's memory."""

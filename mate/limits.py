@@ -1,0 +1,19 @@
+"""Limits on what is taken in; apart from the readers, so that the command line knows them without loading Arrow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a table is taken in; a limit that bites is reported as a reject."""
+
+    cell_characters: int = 1_000
+    """A longer cell is kept but not indexed (applied when tokens are made, not by the readers)."""
+    columns: int = 2_000
+    """A wider table is rejected whole."""
+    rows: int = 10_000_000
+    """Rows beyond this many are rejected, as one reject that says how many."""
+    chunk_cells: int = 200_000
+    """Cells per chunk: what bounds a reader's memory."""

@@ -1,0 +1,397 @@
+"""The synthetic lake and the command that writes it (one file: test modules here need unique names)."""
+
+import argparse
+import os
+import pickle
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mate.commands import synthetic as command
+from mate.corpus import Chunk, Limits, discover, read
+from mate.corpus.synthetic import _KINDS, SyntheticLake, SyntheticQuery, _pool_sizes, _vocabulary
+from mate.errors import CorpusError, MateError
+from mate.text import token, tokens
+
+SMALL = SyntheticLake(tables=60, rows=40, columns=6, vocabulary=2_000, joinable=0.6)
+Row = tuple[str | None, ...]
+
+
+def rows_of(chunks: Iterable[Chunk]) -> dict[int, list[Row]]:
+    """Return the tokens of each table, row by row."""
+    found: dict[int, list[Row]] = defaultdict(list)
+    for chunk in chunks:
+        width = len(chunk.table.header)
+        assert chunk.first_row == len(found[chunk.table.position])
+        values = tokens(chunk.cells).to_pylist()
+        found[chunk.table.position] += [tuple(values[i : i + width]) for i in range(0, len(values), width)]
+    return dict(found)
+
+
+def whole(lake: SyntheticLake) -> list[Chunk]:
+    return list(lake.read(0, lake.tables))
+
+
+# --- the same settings, the same tables ---
+
+
+@given(st.lists(st.integers(0, SMALL.tables), max_size=6), st.integers(20, 3_000))
+@settings(max_examples=10)
+def test_a_table_depends_neither_on_the_split_nor_on_the_chunk_size(cuts: list[int], chunk_cells: int) -> None:
+    bounds = [0, *sorted(cuts), SMALL.tables]
+    parts = [
+        chunk for first, stop in pairwise(bounds) for chunk in SMALL.read(first, stop, Limits(chunk_cells=chunk_cells))
+    ]
+    assert all(chunk.rows == 1 or len(chunk.cells) <= chunk_cells for chunk in parts)
+    joined: dict[int, list[str | None]] = defaultdict(list)
+    for chunk in parts:
+        joined[chunk.table.position] += chunk.cells.to_pylist()
+    assert joined == {chunk.table.position: chunk.cells.to_pylist() for chunk in whole(SMALL)}
+    assert {chunk.table for chunk in parts} == {chunk.table for chunk in whole(SMALL)}
+
+
+def test_tables_are_the_same_on_every_machine() -> None:
+    """Written down once: a change here changes every lake, and old results no longer compare."""
+    chunk = next(iter(SyntheticLake().read(3, 4)))
+    assert chunk.table.header[:5] == ("count", "description", "last name", "share", "year")
+    assert chunk.rows == 21
+    assert chunk.cells.to_pylist()[:8:2] == ["34", "Rapoov", "2023", "Berlin"]
+
+
+def test_another_seed_gives_other_tables() -> None:
+    ours, theirs = rows_of(whole(SMALL)), rows_of(whole(replace(SMALL, seed=2)))
+    assert not any(ours[number] == theirs[number] for number in ours)
+
+
+def test_a_larger_lake_begins_with_the_smaller_one() -> None:
+    larger = list(replace(SMALL, tables=5_000).read(0, SMALL.tables))
+    assert rows_of(larger) == rows_of(whole(SMALL))
+
+
+def test_tables_say_where_they_are_from() -> None:
+    table = next(iter(SMALL.read(12, 13))).table
+    assert (table.source, table.position, table.line) == (SMALL.address, 12, 13)
+    assert table.name == "synthetic 000012"
+    assert len(set(table.header)) == len(table.header)
+
+
+def test_a_lake_and_its_chunks_travel_between_processes() -> None:
+    chunk = next(iter(SMALL.read(0, 1)))
+    assert pickle.loads(pickle.dumps(SMALL)) == SMALL
+    assert len(pickle.dumps(chunk)) < 1_000 + 2 * chunk.cells.nbytes
+
+
+# --- settings ---
+
+
+@given(
+    st.builds(
+        SyntheticLake,
+        tables=st.integers(1, 10**9),
+        seed=st.integers(0, 2**63 - 1),
+        rows=st.integers(1, 10_000),
+        skew=st.floats(0, 3),
+        near_misses=st.floats(0, 1),
+    )
+)
+def test_an_address_holds_all_settings(lake: SyntheticLake) -> None:
+    assert SyntheticLake.parse(lake.address) == lake
+
+
+def test_an_address_shows_what_is_not_default() -> None:
+    assert SyntheticLake().address == "synthetic:tables=1000,seed=1"
+    assert SyntheticLake.parse("synthetic:") == SyntheticLake.parse("synthetic") == SyntheticLake()
+    assert SyntheticLake.parse("synthetic:seed=7, skew=1").address == "synthetic:tables=1000,seed=7"
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("synthetic:tabels=5", 'no setting "tabels"; did you mean "tables"?'),
+        ("synthetic:tables=many", "synthetic:tables takes a whole number, not 'many'"),
+        ("synthetic:tables=1.5", "synthetic:tables takes a whole number, not '1.5'"),
+        ("synthetic:skew=", "synthetic:skew takes a number, not ''"),
+        ("synthetic:tables=0", "synthetic:tables must be from 1 to 1,000,000,000, not 0"),
+        ("synthetic:joinable=nan", "synthetic:joinable must be from 0 to 1, not nan"),
+        ("synthetic:seed=1,seed=2", "synthetic:seed is set twice"),
+        ("lake.csv", 'not a synthetic lake: "lake.csv"; expected something like synthetic:tables=1000,seed=1'),
+    ],
+)
+def test_wrong_settings_are_explained(address: str, message: str) -> None:
+    with pytest.raises(CorpusError, match=re.escape(message)):
+        SyntheticLake.parse(address)
+
+
+def test_tables_outside_the_lake_are_an_error() -> None:
+    with pytest.raises(CorpusError, match="not within a lake of 60 tables"):
+        list(SMALL.read(50, 61))
+
+
+# --- split ---
+
+
+@given(st.integers(1, 300), st.integers(1, 80))
+@settings(max_examples=30)
+def test_a_split_covers_every_table_once(tables: int, parts: int) -> None:
+    ranges = replace(SMALL, tables=tables).split(parts)
+    assert [number for part in ranges for number in part] == list(range(tables))
+    assert len(ranges) <= parts
+    assert all(ranges)
+
+
+def test_a_split_is_balanced_by_cells() -> None:
+    lake = SyntheticLake(tables=20_000, rows=100)
+    sizes = lake._shapes(np.arange(lake.tables))
+    cells = sizes.rows * sizes.columns
+    shares = [cells[part.start : part.stop].sum() for part in lake.split(8)]
+    assert max(shares) - min(shares) <= 2 * cells.max()
+    even = [cells[start : start + 2_500].sum() for start in range(0, 20_000, 2_500)]
+    assert np.std(shares) < np.std(even)
+    with pytest.raises(CorpusError, match="at least 1 part"):
+        lake.split(0)
+
+
+def test_a_huge_lake_is_split_in_little_memory() -> None:
+    lake = SyntheticLake(tables=3_000_000, rows=10)
+    ranges = lake.split(4)
+    assert (ranges[0].start, ranges[-1].stop, len(ranges)) == (0, 3_000_000, 4)
+    assert {len(part) for part in ranges} <= set(range(700_000, 800_000))
+
+
+def test_expected_cells_are_those_that_come() -> None:
+    assert SMALL.expected_cells == sum(len(chunk.cells) for chunk in whole(SMALL))
+
+
+# --- content ---
+
+
+def test_widths_and_heights_spread_as_in_open_data() -> None:
+    shapes = SyntheticLake()._shapes(np.arange(100_000))
+    assert 8.5 < shapes.columns.mean() < 9.5
+    assert 5 <= np.median(shapes.columns) <= 7
+    assert shapes.columns.min() == 2
+    assert 100 < shapes.columns.max() < 1_000
+    assert 800 < shapes.rows.mean() < 1_200
+    assert 150 < np.median(shapes.rows) < 250
+    assert shapes.rows.max() > 100_000
+    tail = [(shapes.rows > height).mean() for height in (1_000, 10_000)]
+    assert 10 < tail[0] / tail[1] < 20  # a power law of exponent 1.2: 10**1.2 = 15.8
+
+
+def test_mean_sizes_can_be_set() -> None:
+    shapes = SyntheticLake(rows=10, columns=5)._shapes(np.arange(100_000))
+    assert 8 < shapes.rows.mean() < 12
+    assert 4.5 < shapes.columns.mean() < 5.5
+
+
+def slope(lake: SyntheticLake) -> float:
+    """Fit the exponent of the rank-frequency curve, on all tokens with a letter in them."""
+    counts = Counter(t for table in rows_of(whole(lake)).values() for row in table for t in row if t and t[0].isalpha())
+    frequency = np.array(sorted(counts.values(), reverse=True)[:1_000], float)
+    assert len(frequency) == 1_000
+    return float(-np.polyfit(np.log(np.arange(3, 1_001)), np.log(frequency[2:]), 1)[0])
+
+
+def test_value_frequencies_follow_the_skew() -> None:
+    lake = SyntheticLake(tables=150, rows=200, vocabulary=5_000)
+    plain = slope(lake)
+    assert 0.75 < plain < 1.35
+    assert slope(replace(lake, skew=0.3)) < plain - 0.2
+    assert slope(replace(lake, skew=1.6)) > plain + 0.2
+
+
+@given(st.floats(0, 3), st.integers(1, 10**7))
+def test_ranks_stay_within_the_vocabulary(skew: float, size: int) -> None:
+    ranks = SyntheticLake(skew=skew)._rank(np.array([0, 0.5, 1 - 2**-53]), np.full(3, size))
+    assert ranks[0] == 0
+    assert 0 <= ranks[1] <= ranks[2] < size
+
+
+def test_cells_are_valid_text_of_many_kinds() -> None:
+    cells = pa.concat_arrays([chunk.cells for chunk in whole(replace(SMALL, tables=200))])
+    cells.validate(full=True)
+    values = cells.to_pylist()
+    texts = {value for value in values if value}
+    assert 0.01 < sum(token(value or "") is None for value in values) / len(values) < 0.03
+    assert sum(value != token(value, frozenset()) and value.isupper() for value in texts) / len(texts) > 0.005
+    assert any("  " in value for value in texts)
+    assert any(not unicodedata.normalize("NFKD", value)[0].isascii() for value in texts)
+    for pattern in (r"\d{4}-\d\d-\d\d", r"\d\d\.\d\d\.\d{4}", r"\d+\.\d\d", r"[A-Z]{2}-\d{6}", r"[0-9a-f]{10}", r"\d+"):
+        assert any(re.fullmatch(pattern, value) for value in texts), pattern
+
+
+@pytest.mark.parametrize("size", [1_000, 50_000])
+def test_every_word_is_a_token_of_its_own_and_noise_does_not_change_it(size: int) -> None:
+    words = _vocabulary(size)
+    for start, count, name in zip(words.starts.tolist(), _pool_sizes(size), _KINDS, strict=True):
+        texts = words.text.slice(start, count)
+        normal = tokens(texts)
+        assert normal.null_count == 0, name
+        assert len(normal.unique()) == count, name
+        assert tokens(pa.compute.utf8_upper(texts)).equals(normal), name
+
+
+# --- composite keys ---
+
+
+def key_tuples(query: SyntheticQuery) -> set[Row]:
+    places = [query.chunk.table.header.index(name) for name in query.key]
+    (rows,) = rows_of([query.chunk]).values()
+    return {tuple(row[place] for place in places) for row in rows}
+
+
+def joinability(wanted: set[Row], rows: Sequence[Row]) -> int:
+    """Equation 2 by brute force: the distinct key tuples found under the best injective mapping."""
+    found: dict[tuple[int, ...], set[Row]] = defaultdict(set)
+    for row in rows:
+        places: dict[str | None, list[int]] = defaultdict(list)
+        for place, value in enumerate(row):
+            places[value].append(place)
+        for key in wanted:
+            if all(value in places for value in key):
+                for mapping in product(*(places[value] for value in key)):
+                    if len(set(mapping)) == len(mapping):
+                        found[mapping].add(key)
+    return max(map(len, found.values()), default=0)
+
+
+@pytest.mark.parametrize("key_columns", [1, 2, 3, 4])
+def test_queries_join_the_tables_they_promise(key_columns: int) -> None:
+    lake = replace(SMALL, tables=300)
+    tables = rows_of(whole(lake))
+    promised, found = 0, 0
+    for query in lake.queries(4, seed=3, key_columns=key_columns, rows=30):
+        wanted = key_tuples(query)
+        assert len(query.key) == key_columns
+        assert len(query.joins) > 1
+        assert query.chunk.rows == 30
+        for number, least in query.joins.items():
+            exact = joinability(wanted, tables[number])
+            assert 1 <= least <= exact
+            promised, found = promised + least, found + exact
+    assert promised > 30
+    assert promised > 0.5 * found  # the promise is no mere formality
+    if key_columns > 2:
+        assert promised > 0.9 * found
+
+
+def test_queries_depend_on_their_seed() -> None:
+    def first(seed: int) -> SyntheticQuery:
+        return next(iter(SMALL.queries(1, seed)))
+
+    assert first(1).chunk.cells.equals(first(1).chunk.cells)
+    assert not first(1).chunk.cells.equals(first(2).chunk.cells)
+
+
+def test_queries_that_cannot_be_had_are_an_error() -> None:
+    with pytest.raises(CorpusError, match="1 to 4 key columns"):
+        list(SMALL.queries(1, seed=1, key_columns=5))
+    with pytest.raises(CorpusError, match="at least 1 row"):
+        list(SMALL.queries(1, seed=1, rows=0))
+    with pytest.raises(CorpusError, match="ask for more tables or a larger joinable="):
+        list(replace(SMALL, joinable=0).queries(1, seed=1))
+    assert list(SMALL.queries(0, seed=1)) == []
+
+
+def matches(lake: SyntheticLake) -> tuple[int, int]:
+    """Count rows that hold some value of a query's first key column, and those that hold a whole key tuple."""
+    rows = [set(row) for table in rows_of(whole(lake)).values() for row in table]
+    single = both = 0
+    for query in lake.queries(8, seed=5, rows=30):
+        wanted = defaultdict(set)
+        for first, second in key_tuples(query):
+            wanted[first].add(second)
+        for row in rows:
+            hits = row & wanted.keys()
+            single += bool(hits)
+            both += any(wanted[value] & row for value in hits)
+    return single, both
+
+
+def test_near_misses_outnumber_matches() -> None:
+    single, both = matches(SMALL)
+    assert both > 50
+    assert single - both > both
+
+
+def test_near_misses_follow_their_rate() -> None:
+    few, many = (replace(SMALL, near_misses=rate) for rate in (0.0, 0.9))
+    (few_single, few_both), (many_single, many_both) = matches(few), matches(many)
+    assert few_both / few_single > 2 * many_both / many_single
+
+
+# --- mate synthetic ---
+
+
+def run(*arguments: str) -> int:
+    root = argparse.ArgumentParser()
+    command.add(root.add_subparsers())
+    options = root.parse_args(["synthetic", *arguments])
+    code: int = options.run(options)
+    return code
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_files_read_back_as_the_same_tokens(tmp_path: Path, format: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "new" / "lake"
+    settings = ("--tables", "60", "--rows", "40", "--columns", "6", "--vocabulary", "2000", "--joinable", "0.6")
+    assert run(str(folder), *settings, "--format", format) == 0
+    assert capsys.readouterr().out == f"60 tables, {SMALL.expected_cells:,} cells in {folder}\n"
+    ours = {chunk.table.position: chunk for chunk in whole(SMALL)}
+    files = discover([folder])
+    assert len(files) == len(list(folder.iterdir())) == 60
+    for number, file in enumerate(files):
+        (chunk,) = read(file)
+        assert isinstance(chunk, Chunk)
+        assert Path(file.path).name == f"synthetic-{number:06d}.{format}"
+        assert chunk.table.header == ours[number].table.header
+        assert tokens(chunk.cells).equals(tokens(ours[number].cells))
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_a_table_of_several_chunks_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str) -> None:
+    whole_read = SyntheticLake.read
+    monkeypatch.setattr(
+        SyntheticLake, "read", lambda lake, first, stop: whole_read(lake, first, stop, Limits(chunk_cells=50))
+    )
+    run(str(tmp_path), "--tables", "5", "--rows", "40", "--format", format)
+    monkeypatch.undo()
+    lake = SyntheticLake(tables=5, rows=40)
+    for file, table in zip(discover([tmp_path]), rows_of(whole(lake)).values(), strict=True):
+        chunks = [chunk for chunk in read(file) if isinstance(chunk, Chunk)]
+        assert list(rows_of(chunks).values()) == [table]
+
+
+def test_a_folder_with_files_is_left_alone_unless_forced(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("keep me")
+    with pytest.raises(MateError, match="is not empty; name another folder, or add --force"):
+        run(str(tmp_path), "--tables", "2", "--rows", "5")
+    assert len(list(tmp_path.iterdir())) == 1
+    run(str(tmp_path), "--tables", "2", "--rows", "5", "--force")
+    assert len(list(tmp_path.iterdir())) == 3
+    assert (tmp_path / "mine.txt").read_text() == "keep me"
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MateError, match="file: File exists"):
+        run(str(tmp_path / "file"))
+
+
+def test_help_names_the_defaults() -> None:
+    defaults = {field.name: field.default for field in fields(SyntheticLake)}
+    assert [name.replace("-", "_") for name, *_ in command.SETTINGS] == list(defaults)
+    for name, kind, _, text in command.SETTINGS:
+        default = defaults[name.replace("-", "_")]
+        assert isinstance(default, kind)
+        assert text.endswith(f"(default: {default})"), os.linesep.join((name, text))
