@@ -4,6 +4,7 @@ VENV    := .venv
 PYTHON  ?= python3
 BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
+JAVA    := $(VENV)/.java
 
 .PHONY: help reproduce test lint types unit format clean
 
@@ -23,6 +24,17 @@ $(READY): setup.cfg pyproject.toml
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[baselines,benchmarks,dev]'
 	@touch $@
 
+# Spark needs Java; where this user can install it, that is done, elsewhere it is said.
+$(JAVA): | $(READY)
+	@if command -v java >/dev/null || [ -n "$$JAVA_HOME" ]; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless; \
+	else \
+	  echo "Spark needs Java 17: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless;"; \
+	  echo "macOS: brew install openjdk@17) or set JAVA_HOME"; exit 1; \
+	fi
+	@touch $@
+
 reproduce: $(READY)
 	$(BIN)/python -m benchmarks hashes --json results/hashes.json --figure results/hashes.png
 
@@ -35,7 +47,7 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-unit: $(READY)
+unit: $(READY) $(JAVA)
 	$(BIN)/python -m pytest
 
 format: $(READY)

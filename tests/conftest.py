@@ -1,7 +1,50 @@
-"""Settings for all tests."""
+"""Settings for all tests, and the one Spark session that they share."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from mate.pipeline.build import Summary
 
 # No test asserts a time: the first call of a compiled kernel may take seconds.
 settings.register_profile("default", deadline=None)
 settings.load_profile("default")
+
+BuildIndex: TypeAlias = "Callable[..., Summary]"
+
+SMALL_SESSION = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A session that every build of this process uses; starting one costs more than most tests."""
+    from mate.pipeline.session import spark_session
+
+    with spark_session("local[2]", SMALL_SESSION) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def build_index(spark: SparkSession) -> BuildIndex:
+    """``build_index(paths, store, layout=..., hashes=...)``: build and publish an index as `mate index` does."""
+    from mate.pipeline.build import BuildSettings, build
+    from mate.pipeline.duckdb_target import DuckDBTarget
+
+    def run(paths: Iterable[Path | str] | Path | str, store: Path, **changes: Any) -> Summary:
+        given = [paths] if isinstance(paths, Path | str) else paths
+        with DuckDBTarget(store) as target:
+            return build(map(str, given), target, BuildSettings(**changes))
+
+    return run

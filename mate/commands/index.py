@@ -1,0 +1,188 @@
+"""`mate index`: from files to an index, on Spark."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mate.commands import Commands
+    from mate.pipeline.build import BuildSettings, Summary
+
+EPILOG = """\
+examples:
+  mate index tables/ --store lake.duckdb
+  mate index dwtc-000.json.gz dwtc-001.json.gz --store web.duckdb --bits 512
+  mate index lake/ --store lake.duckdb --hash xash --hash bf:128:hashes=6 --layout per_row
+  mate index synthetic:tables=1000,seed=7 --store synthetic.duckdb
+  mate index my-tables/ --store small.duckdb --master none          a few small files, at once
+  mate index s/ --store lake.duckdb --master spark://host:7077 --spark spark.executor.memory=4g
+
+The index is built beside the store and published at the end in one step: an index that is already there stays in use
+until then, and stays as it is if the build fails or is stopped.
+"""
+
+
+def add(commands: Commands) -> None:
+    """Declare the command."""
+    from mate.limits import Limits
+
+    limits = Limits()
+    parser = commands.add_parser(
+        "index",
+        help="build an index from folders of web tables, CSV, JSON or Parquet files",
+        description="Read every table under the given paths, and build an index that can be searched. Encoding,\n"
+        "delimiter, header and format are found for each file. What cannot be read is counted and listed with its\n"
+        "reason (mate stats --rejects), and never stops the build unless --strict is given.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files, folders, or synthetic:tables=N,seed=S")
+    parser.add_argument("--store", required=True, metavar="FILE", help="where the index goes: a DuckDB file")
+    parser.add_argument(
+        "--format", default="auto", choices=("auto", "dwtc", "csv", "parquet", "json"), help="(default: auto)"
+    )
+    parser.add_argument(
+        "--hash",
+        action="append",
+        default=[],
+        metavar="NAME[:BITS[:PARAMETER=N]]",
+        help="hash function of the super keys (default: xash); may be repeated, see: mate hashes",
+    )
+    parser.add_argument("--bits", type=int, default=128, help="size of super keys (default: 128)")
+    parser.add_argument(
+        "--layout",
+        default="per_cell",
+        help="per_cell: super key in every posting, the fastest; per_row: once a row, the smallest (default: per_cell)",
+    )
+    parser.add_argument("--strict", action="store_true", help="publish nothing if anything at all was rejected")
+    parser.add_argument("--null", action="append", metavar="TEXT", help="count TEXT as no value, besides the usual")
+    size = parser.add_argument_group("limits")
+    for option, default, text in (
+        ("--max-cell", limits.cell_characters, "characters of a cell; a longer one is kept but not indexed"),
+        ("--max-columns", limits.columns, "a wider table is rejected"),
+        ("--max-rows", limits.rows, "rows of a table beyond this are rejected"),
+    ):
+        size.add_argument(option, type=int, default=default, metavar="N", help=f"{text} (default: {default:,})")
+    spark = parser.add_argument_group("Spark")
+    spark.add_argument(
+        "--master",
+        default="local[*]",
+        help="where Spark runs (default: local[*], this machine); none: no Spark, quick for small files",
+    )
+    spark.add_argument("--spark", action="append", default=[], metavar="NAME=VALUE", help="a Spark setting")
+    spark.add_argument("--memory", default="4GB", help="memory for sorting the index (default: 4GB)")
+    spark.add_argument("-v", "--verbose", action="store_true", help="show what Spark logs")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Build, publish, and say what was done."""
+    from mate.pipeline.build import build
+    from mate.pipeline.duckdb_target import DuckDBTarget
+    from mate.terminal import console
+
+    settings = _settings(options)
+    settings.check()
+    with DuckDBTarget(options.store, options.memory) as target, _Bar() as bar:
+        summary = build(options.paths, target, settings, bar)
+    _print(summary, options.store, console())
+    return 0
+
+
+def _settings(options: argparse.Namespace) -> BuildSettings:
+    from mate.errors import MateError
+    from mate.limits import Limits
+    from mate.pipeline.build import BuildSettings, with_hashes
+    from mate.text import NULL_SPELLINGS, token
+
+    spark = dict(setting.partition("=")[::2] for setting in options.spark)
+    if any(not name or "=" not in text for name, text in zip(spark, options.spark, strict=False)):
+        raise MateError("--spark takes NAME=VALUE, such as spark.executor.memory=4g")
+    more = {token(text, nulls=frozenset()) or "" for text in options.null or ()}
+    settings = BuildSettings(
+        layout=options.layout,
+        format={"auto": None, "csv": "delimited"}.get(options.format, options.format),
+        nulls=NULL_SPELLINGS | more,
+        limits=Limits(cell_characters=options.max_cell, columns=options.max_columns, rows=options.max_rows),
+        strict=options.strict,
+        master=options.master,
+        spark=spark,
+        verbose=options.verbose,
+    )
+    return with_hashes(settings, options.hash or ["xash"], options.bits)
+
+
+class _Bar:
+    """Progress on standard error: a bar on a terminal, nothing in a pipe."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        from mate.terminal import console
+
+        screen = console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description:18}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.fields[counts]}"),
+            TimeElapsedColumn(),
+            console=screen,
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+        self._task: Any = None
+        self._waiting: Any = None
+
+    def __enter__(self) -> _Bar:
+        self._progress.start()
+        self._waiting = self._progress.add_task("start Spark", total=None, counts="")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def start(self, phase: str, total: int) -> None:
+        """Begin a phase."""
+        if self._waiting is not None:
+            self._progress.remove_task(self._waiting)
+            self._waiting = None
+        self._task = self._progress.add_task(phase, total=total, counts="")
+        self._began = self._progress.get_time()
+
+    def update(self, done: int, **counts: int) -> None:
+        """Show how far it is, and the rate."""
+        seconds = max(self._progress.get_time() - self._began, 1e-3)
+        text = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+        if counts.get("cells"):
+            text += f" ({counts['cells'] / seconds / 1e3:,.0f} k/s)"
+        self._progress.update(self._task, completed=done, counts=text)
+
+
+def _print(summary: Summary, store: str, screen: Any) -> None:
+    from rich.markup import escape
+
+    from mate.commands.stats import megabytes
+    from mate.store import open_store
+    from mate.terminal import table
+
+    manifest = summary.manifest
+    with open_store(store) as index:
+        size = index.sizes()["file"]
+    seconds = sum(summary.seconds.values())
+    rows = [
+        ("tables", f"{manifest.tables:,}"),
+        ("rows", f"{manifest.rows:,}"),
+        ("cells indexed", f"{manifest.cells:,}"),
+        ("distinct tokens", f"{manifest.distinct_tokens:,}"),
+        ("super keys", f"{', '.join(map(str, manifest.hashes))} ({manifest.layout})"),
+        ("size", f"{megabytes(size)} ({size / manifest.cells:.1f} bytes a cell)"),
+        ("rejects", f"{manifest.rejects:,} in all, {summary.rejected_tables:,} whole files or tables"),
+        ("time", f"{seconds:.1f} s ({manifest.cells / seconds / 1e3:,.0f} k cells/s)"),
+        *((f"  {phase}", f"{spent:.1f} s") for phase, spent in summary.seconds.items()),
+    ]
+    label = f" [{manifest.label}]" if manifest.label else ""
+    screen.print(table(("", ""), rows, title=escape(f"{store}{label}")))
+    if manifest.rejects:
+        screen.print(f"What was not indexed, and why: mate stats --rejects --store {store}", markup=False)

@@ -1,0 +1,206 @@
+"""A Spark session that works on a laptop, keeps quiet, and ships this package to a cluster."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mate.errors import MateError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULTS = {
+    "spark.app.name": "mate",
+    "spark.driver.memory": "2g",
+    "spark.sql.shuffle.partitions": "16",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.python.worker.reuse": "true",
+    "spark.log.level": "ERROR",
+}
+"""Overridden by whatever the caller sets."""
+
+SHIPPED = ("mate", "baselines")
+"""Packages that tasks import; a cluster's workers need only what setup.cfg lists."""
+
+_DISTRIBUTION = "mate-discovery"
+_SCRATCH = "mate-spark-"
+_JAVA = 17
+
+
+class SparkError(MateError):
+    """Spark could not be started, or a job failed for good."""
+
+
+def require_java() -> None:
+    """Raise SparkError unless a Java that Spark can use is there."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    hint = f"install Java {_JAVA} (Debian, Ubuntu: apt-get install openjdk-{_JAVA}-jre-headless) or set JAVA_HOME"
+    if java is None or not Path(java).exists():
+        raise SparkError(f"Spark needs Java, and there is none{f' in JAVA_HOME={home}' if home else ''}: {hint}")
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = told.split('"')[1] if told.count('"') >= 2 else ""
+    major = version.removeprefix("1.").split(".")[0].split("-")[0]
+    if not major.isdigit() or int(major) < _JAVA:
+        raise SparkError(f"Spark needs Java {_JAVA} or newer, {java} is {version or 'unknown'}: {hint}")
+
+
+@contextmanager
+def spark_session(
+    master: str = "local[*]", settings: Mapping[str, str] | None = None, *, verbose: bool = False
+) -> Iterator[SparkSession]:
+    """Start Spark, or use the session that is already running in this process; one that was started is stopped."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    # A session is "active" only in the thread that started it; the context is one for the process.
+    if SparkContext._active_spark_context is not None:
+        yield SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+        return
+    require_java()
+    # Workers must find the packages of this very interpreter.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    with _scratch_folder() as scratch:
+        log = scratch / "spark.log"
+        builder = SparkSession.builder.master(master)
+        for name, value in {**DEFAULTS, **_local(master), **_inside(scratch), **(settings or {})}.items():
+            builder = builder.config(name, value)
+        try:
+            with _quiet(None if verbose else log), _temporary_files_in(scratch):
+                spark = builder.getOrCreate()
+        except Exception as error:
+            raise SparkError(f"Spark did not start with master {master}: {_reason(error, log)}") from error
+        try:
+            if not master.startswith("local["):
+                spark.sparkContext.addPyFile(str(_package(scratch)))
+            yield spark
+        finally:
+            with _quiet(None if verbose else log):
+                spark.stop()
+
+
+def _local(master: str) -> dict[str, str]:
+    """A laptop's session stays on the loopback interface."""
+    if not master.startswith("local"):
+        return {}
+    return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+def _inside(scratch: Path) -> dict[str, str]:
+    """Everything that Spark leaves on this machine goes to one folder."""
+    option = shlex.quote(f"-Djava.io.tmpdir={scratch}")
+    return {"spark.local.dir": str(scratch), "spark.driver.extraJavaOptions": option}
+
+
+@contextmanager
+def _scratch_folder() -> Iterator[Path]:
+    """Yield a folder that is gone afterwards.
+
+    A process that is killed cannot remove its folder; the next one does, and knows it by the missing lock.
+    """
+    for left_over in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
+        with suppress(OSError):
+            _remove_unless_locked(left_over)
+    folder, lock = _locked_folder()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _remove_unless_locked(folder: Path) -> None:
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def _locked_folder() -> tuple[Path, int]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_SCRATCH))
+        with suppress(FileNotFoundError):
+            lock = os.open(folder, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.exists():  # else another process took it for a left-over before it was locked
+                return folder, lock
+            os.close(lock)
+
+
+@contextmanager
+def _temporary_files_in(folder: Path) -> Iterator[None]:
+    """PySpark, too, makes a temporary folder while Java starts."""
+    kept, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = kept
+
+
+@contextmanager
+def _quiet(log: Path | None) -> Iterator[None]:
+    """Send what Java prints, from its first line on, to a file instead of the terminal."""
+    if log is None:
+        yield
+        return
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with log.open("ab") as sink, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        os.dup2(sink.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def _reason(error: Exception, log: Path) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    told = log.read_text(errors="replace").splitlines() if log.exists() else []
+    causes = [line.strip() for line in told if "Exception" in line or "ERROR" in line]
+    return (causes or lines or [type(error).__name__])[0]
+
+
+def _package(directory: Path) -> Path:
+    """Zip the packages that tasks need, as they are installed here."""
+    target = directory / "mate-package.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in SHIPPED:
+            found = find_spec(name)
+            if found is None or found.origin is None:
+                continue
+            root = Path(found.origin).parent
+            for path in sorted(root.rglob("*")):
+                if path.suffix in (".py", ".typed", ".csv"):
+                    archive.write(path, Path(name, path.relative_to(root)))
+        with suppress(PackageNotFoundError):
+            _add_metadata(archive)
+    return target
+
+
+def _add_metadata(archive: zipfile.ZipFile) -> None:
+    """Hash functions are found by their entry points."""
+    ours = distribution(_DISTRIBUTION)
+    folder = f"{_DISTRIBUTION.replace('-', '_')}-{ours.version}.dist-info"
+    archive.writestr(f"{folder}/METADATA", f"Metadata-Version: 2.1\nName: {_DISTRIBUTION}\nVersion: {ours.version}\n")
+    archive.writestr(f"{folder}/entry_points.txt", ours.read_text("entry_points.txt") or "")

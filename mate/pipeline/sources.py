@@ -1,0 +1,147 @@
+"""What is read, cut into units of work of about equal size: one unit is one Spark task."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from mate.corpus import Chunk, File, Limits, Reject, discover, read
+from mate.corpus.synthetic import SyntheticLake
+
+SYNTHETIC = "synthetic:"
+_LEAST_UNIT = 1 << 20
+_MOST_UNIT = 64 << 20
+
+
+class Source(Protocol):
+    """Something that tables are read from."""
+
+    @property
+    def name(self) -> str:
+        """The path or address."""
+
+    @property
+    def format(self) -> str:
+        """The name of its format."""
+
+    @property
+    def size(self) -> int:
+        """Bytes, or what comes near it."""
+
+    def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
+        """Yield its tables, in chunks."""
+
+    def checksum(self) -> str:
+        """SHA-256 of its bytes, or what identifies its content as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """A file of the corpus."""
+
+    file: File
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The path."""
+        return self.file.path
+
+    @property
+    def format(self) -> str:
+        """The name of its format."""
+        return self.file.format or "unknown"
+
+    def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
+        """Yield its tables."""
+        return read(self.file, limits)
+
+    def checksum(self) -> str:
+        """SHA-256 of the file; empty if it cannot be read, which the reader reports."""
+        try:
+            with Path(self.file.path).open("rb") as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError:
+            return ""
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticSource:
+    """Some tables of a synthetic lake, made where they are needed."""
+
+    lake: SyntheticLake
+    first: int
+    stop: int
+    size: int
+    format: str = "synthetic"
+
+    @property
+    def name(self) -> str:
+        """The lake's address and the tables meant."""
+        return f"{self.lake.address}#{self.first}-{self.stop - 1}"
+
+    def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
+        """Generate the tables."""
+        return self.lake.read(self.first, self.stop, limits)
+
+    def checksum(self) -> str:
+        """The address says everything."""
+        return hashlib.sha256(self.name.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Consecutive sources that one task reads."""
+
+    number: int
+    sources: tuple[Source, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its sources."""
+        return sum(source.size for source in self.sources)
+
+
+def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None, tasks: int) -> list[Source]:
+    """Return the sources under paths, in the order in which their tables are numbered."""
+    given = [os.fspath(path) for path in paths]
+    lakes = [path for path in given if path.startswith(SYNTHETIC)]
+    files = [path for path in given if not path.startswith(SYNTHETIC)]
+    found: list[Source] = []
+    if files:
+        found += (FileSource(file, _size(file.path)) for file in discover(files, format))
+    for address in lakes:
+        lake = SyntheticLake.parse(address)
+        parts = lake.split(max(1, tasks))
+        share = max(1, lake.expected_cells * 8 // max(1, len(parts)))
+        found += (SyntheticSource(lake, part.start, part.stop, share) for part in parts)
+    return found
+
+
+def plan(sources: list[Source], parallelism: int) -> list[Unit]:
+    """Cut the sources into units: several for each core, so that the last one to finish is not waited for long."""
+    total = sum(source.size for source in sources)
+    target = min(max(total // (parallelism * 8), _LEAST_UNIT), _MOST_UNIT)
+    units: list[Unit] = []
+    group: list[Source] = []
+    filled = 0
+    for source in sources:
+        if group and filled + source.size > target:
+            units.append(Unit(len(units), tuple(group)))
+            group, filled = [], 0
+        group.append(source)
+        filled += source.size
+    if group:
+        units.append(Unit(len(units), tuple(group)))
+    return units
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
