@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from mate import __version__
-from mate.commands import hashes
+from mate.commands import fetch, hashes, index, join, search, stats, synthetic
 from mate.errors import MateError
 
 DESCRIPTION = """\
@@ -19,9 +19,11 @@ dropped without being read; what remains is checked exactly."""
 
 EPILOG = """\
 examples:
-  mate hashes                        the hash functions that can build super keys
-  mate hash muhammad lee us          what XASH makes of three values, and of a row that holds them
-  mate hash --bits 512 --alpha 4 "new york"
+  mate index tables/ --store lake.duckdb                              index a folder of CSV files
+  mate search people.csv --key "First name,Last name" --store lake.duckdb
+  mate join people.csv --key "First name,Last name" --table 17 --store lake.duckdb -o enriched.csv
+
+Every command has its own help: mate search --help
 """
 
 
@@ -35,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"mate {__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (hashes,):
+    for command in (index, search, join, stats, fetch, synthetic, hashes):
         command.add(commands)
     return root
 
