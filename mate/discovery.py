@@ -41,6 +41,9 @@ MOST_PAIRS = 5_000_000
 MOST_FILTERED_PAIRS = 200_000_000
 """Pairs of posting and key tuple that one look-up may return, and may run through the row filter."""
 
+_MOST_FLAGS = 50_000_000
+"""Up to this many flags are set and counted, which is faster than sorting."""
+
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
@@ -356,10 +359,21 @@ def tightest(candidates: Candidates, table: Ids, count: int) -> Ids:
     bound = np.zeros(count, np.int64)
     if count:
         columns, tuples = int(candidates.column_id.max()) + 1, int(candidates.tuple_id.max()) + 1
-        cell = table * columns + candidates.column_id
-        cells, hits = np.unique(np.unique(cell * tuples + candidates.tuple_id) // tuples, return_counts=True)
+        place = (table * columns + candidates.column_id) * tuples + candidates.tuple_id
+        cells, hits = _distinct_by(place, tuples, count * columns * tuples)
         np.maximum.at(bound, cells // columns, hits)
     return bound
+
+
+def _distinct_by(place: Ids, size: int, space: int) -> tuple[Ids, Ids]:
+    """Group distinct places by ``place // size``; return the groups and how many distinct places each has."""
+    if space <= _MOST_FLAGS:
+        seen = np.zeros(space, np.bool_)
+        seen[place] = True
+        hits = seen.reshape(-1, size).sum(axis=1)
+        groups = np.flatnonzero(hits)
+        return groups, hits[groups]
+    return np.unique(np.unique(place) // size, return_counts=True)
 
 
 def distinct_postings(candidates: Candidates, table: Ids, count: int) -> Ids:
@@ -373,12 +387,18 @@ Fetch = Callable[[Ids], RowCells]
 
 
 def top_k(
-    source: CandidateSource, prepared: Prepared, settings: SearchSettings, statistics: Statistics, fetch: Fetch
+    source: CandidateSource,
+    prepared: Prepared,
+    settings: SearchSettings,
+    statistics: Statistics,
+    fetch: Fetch,
+    held: Sequence[TableScore] = (),
 ) -> list[TableScore]:
-    """Go through the tables, most promising first, and keep the k best (section 6.2)."""
+    """Go through the tables, most promising first, and keep the k best (section 6.2), with those held already."""
     ranked = source.ranked
-    best: list[tuple[int, int]] = []
-    scores: dict[int, TableScore] = {}
+    scores = {score.table_id: score for score in held}
+    best = [(score.joinability, -score.table_id) for score in held]
+    heapq.heapify(best)
     start, size = 0, FIRST_BLOCK
     while start < len(ranked.table_id):
         kth = best[0][0] if len(best) == settings.k else 0

@@ -86,7 +86,8 @@ def write(table: pa.Table, path: str) -> None:
         if target.suffix.lower() in (".parquet", ".pq"):
             import pyarrow.parquet as pq
 
-            pq.write_table(table, target)
+            with target.open("wb") as binary:
+                pq.write_table(table, binary)
             return
         with target.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream)

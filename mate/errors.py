@@ -33,7 +33,8 @@ class QueryError(MateError):
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a closing hint such as ``did you mean "xash"?``, else the list of what there is."""
     names = sorted(known)
-    close = get_close_matches(name.casefold(), names, n=1, cutoff=0.6)
+    folded = {known_name.casefold(): known_name for known_name in names}
+    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     if close:
-        return f'did you mean "{close[0]}"?'
+        return f'did you mean "{folded[close[0]]}"?'
     return f"known: {', '.join(names) or 'none'}"

@@ -7,6 +7,7 @@ row, so that more than one mapping fits it, are searched one by one, by branch a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,6 +19,14 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _SMALL = 50_000
 """Below this many comparisons NumPy is done before the compiled kernel is loaded."""
+
+
+_MOST_OPTIONS = 64
+"""A candidate with more mappings than this has its table searched by branch and bound."""
+
+
+_MOST_CODES = 1_000_000
+"""Column lists are numbered without gaps when there may be more of them than this."""
 
 
 class RowCells(NamedTuple):
@@ -92,15 +101,59 @@ def joined(pieces: list[Checked]) -> Checked:
 
 def score(checked: Checked, fetch: Callable[[Ids], RowCells], tuples: Ids, initial: int) -> list[TableScore]:
     """Return the joinability of every table that has a candidate that holds; `fetch` gives rows again if needed."""
-    candidates = checked.candidates
-    several = np.unique(candidates.table_id[checked.ambiguous])
-    plain = ~np.isin(candidates.table_id, several)
-    scores = list(_score_plain(_select(candidates, plain), checked.mapping[plain]))
-    if len(several):
-        rest = _select(candidates, ~plain)
-        match = _matches(rest, fetch(np.unique(rest.row_id)), tuples, initial)
-        scores += (_search(rest, match, np.flatnonzero(rest.table_id == table), tuples.shape[1]) for table in several)
+    candidates, mapping = checked.candidates, checked.mapping
+    if not checked.ambiguous.any():
+        return list(_best_mappings(candidates, mapping))
+    rest = _select(candidates, checked.ambiguous)
+    match = _matches(rest, fetch(np.unique(rest.row_id)), tuples, initial)
+    options = _options(match, len(rest.row_id), tuples.shape[1])
+    wild = np.unique(rest.table_id[options.prod(axis=1) > _MOST_OPTIONS])
+    # A row that fits several mappings counts for each of them.
+    owner, mappings = _enumerate(match, options, ~np.isin(rest.table_id, wild))
+    plain = _select(candidates, ~checked.ambiguous)
+    everything = Candidates(*map(np.concatenate, zip(plain, _select(rest, owner), strict=True)))
+    mapping = np.concatenate([mapping[~checked.ambiguous], mappings])
+    scores = list(_best_mappings(*_outside(everything, mapping, wild)))
+    if len(wild):
+        chosen = _select(candidates, np.isin(candidates.table_id, wild))
+        match = _matches(chosen, fetch(np.unique(chosen.row_id)), tuples, initial)
+        scores += (_search(chosen, match, np.flatnonzero(chosen.table_id == t), tuples.shape[1]) for t in wild)
     return scores
+
+
+def _outside(candidates: Candidates, mapping: Ids, tables: Ids) -> tuple[Candidates, Ids]:
+    """Return what is not in these tables."""
+    if not len(tables):
+        return candidates, mapping
+    kept = ~np.isin(candidates.table_id, tables)
+    return _select(candidates, kept), mapping[kept]
+
+
+def _options(match: _Match, count: int, width: int) -> npt.NDArray[np.float64]:
+    """Return in how many columns each value of each candidate was found."""
+    found = np.bincount(match.candidate * width + match.key, minlength=count * width)
+    return found.reshape(count, width).astype(np.float64)
+
+
+def _enumerate(match: _Match, options: npt.NDArray[np.float64], chosen: Mask) -> tuple[Ids, Ids]:
+    """Return every injective mapping of the chosen candidates: owners, and one row of columns each."""
+    width = options.shape[1]
+    order = np.lexsort((match.column, match.key, match.candidate))
+    column = match.column[order]
+    counts = options.astype(np.int64)
+    first = np.concatenate([[0], np.cumsum(counts.ravel())[:-1]]).reshape(counts.shape)
+    owner = np.flatnonzero(chosen)
+    mappings = np.empty((len(owner), 0), np.int64)
+    for key in range(width):
+        repeats = counts[owner, key]
+        ends = np.cumsum(repeats)
+        place = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - repeats, repeats)
+        following = column[np.repeat(first[owner, key], repeats) + place]
+        mappings = np.column_stack([np.repeat(mappings, repeats, axis=0), following])
+        owner = np.repeat(owner, repeats)
+        apart = (mappings[:, :key] != following[:, None]).all(axis=1)
+        owner, mappings = owner[apart], mappings[apart]
+    return owner, mappings
 
 
 def _select(candidates: Candidates, chosen: Mask | Ids) -> Candidates:
@@ -146,33 +199,45 @@ def _matches(candidates: Candidates, cells: RowCells, tuples: Ids, initial: int,
     )
 
 
-def _score_plain(candidates: Candidates, mapping: Ids) -> Iterator[TableScore]:
-    """Score tables where every candidate fits exactly one mapping: count distinct tuples by table and mapping."""
+def _best_mappings(candidates: Candidates, mapping: Ids) -> Iterator[TableScore]:
+    """Count distinct tuples by table and mapping, and return the best mapping of each table."""
     if not len(mapping):
         return
-    group = np.unique(candidates.table_id, return_inverse=True)[1]
-    for column in mapping.T:
-        group = np.unique(group * (int(mapping.max()) + 1) + column, return_inverse=True)[1]
+    group, mappings = _groups(candidates.table_id, mapping)
     tuples = int(candidates.tuple_id.max()) + 1
-    pairs, first = np.unique(group * tuples + candidates.tuple_id, return_index=True)
-    counts = np.bincount(pairs // tuples)
-    example = np.empty(len(counts), np.int64)
-    example[group[first]] = first
+    distinct = np.unique(group * tuples + candidates.tuple_id) // tuples
+    starts = np.flatnonzero(np.concatenate([[True], distinct[1:] != distinct[:-1]]))
+    groups, counts = distinct[starts], np.diff(np.append(starts, len(distinct)))
     # Groups are numbered in the order of table and column list: the first of the highest count is the smallest list.
-    ranking = np.lexsort((np.arange(len(counts)), -counts, candidates.table_id[example]))
-    tables = candidates.table_id[example[ranking]]
-    best = ranking[np.concatenate([[True], tables[1:] != tables[:-1]])]
-    order = np.argsort(group, kind="stable")
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(group))])
-    for number in best.tolist():
-        members = order[bounds[number] : bounds[number + 1]]
+    table_of = groups // mappings
+    ranking = np.lexsort((groups, -counts, table_of))
+    first = np.concatenate([[True], np.diff(table_of[ranking]) != 0])
+    winner, height = groups[ranking[first]], counts[ranking[first]]
+    members = np.flatnonzero(np.isin(group, winner))
+    members = members[np.argsort(group[members], kind="stable")]
+    bounds = np.searchsorted(group[members], np.append(winner, winner[-1] + 1))
+    for number, (start, stop) in enumerate(pairwise(bounds.tolist())):
+        chosen = members[start:stop]
         yield TableScore(
-            int(candidates.table_id[members[0]]),
-            int(counts[number]),
-            tuple(mapping[members[0]].tolist()),
-            candidates.tuple_id[members],
-            candidates.row_id[members],
+            int(candidates.table_id[chosen[0]]),
+            int(height[number]),
+            tuple(mapping[chosen[0]].tolist()),
+            candidates.tuple_id[chosen],
+            candidates.row_id[chosen],
         )
+
+
+def _groups(table_id: Ids, mapping: Ids) -> tuple[Ids, int]:
+    """Number the pairs of table and column list in their order: table by table, so many numbers for each."""
+    table = np.unique(table_id, return_inverse=True)[1]
+    columns = int(mapping.max()) + 1
+    code, codes = np.zeros(len(mapping), np.int64), 1
+    for column in mapping.T:
+        code, codes = code * columns + column, codes * columns
+        if codes > _MOST_CODES:
+            found, code = np.unique(code, return_inverse=True)
+            codes = len(found)
+    return table * codes + code, codes
 
 
 def _search(candidates: Candidates, match: _Match, chosen: Ids, width: int) -> TableScore:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +18,8 @@ from mate.text import characters, tokens
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,9 @@ def read_query(path: str | PathLike[str]) -> QueryTable:
     """Read a query table from a CSV file of any dialect, a Parquet or a JSON file."""
     from mate.corpus import Chunk, Reject, discover, read
 
-    (file, *_) = discover([path])
+    if Path(path).is_dir():
+        raise QueryError(f"{fspath(path)} is a folder; a query table is one file")
+    (file,) = discover([path])
     chunks: list[Chunk] = []
     rejects: list[Reject] = []
     for item in read(file):
@@ -48,6 +54,9 @@ def read_query(path: str | PathLike[str]) -> QueryTable:
     if not any(chunk.rows for chunk in chunks):
         reason = rejects[0].reason if rejects else "it has no rows"
         raise QueryError(f"{fspath(path)} cannot be used as a query table: {reason}")
+    for reject in rejects:
+        place = f", line {reject.line}" if reject.line else ""
+        _log.warning("%s%s: %s (%s in all)", fspath(path), place, reject.reason, reject.count)
     cells = pa.concat_arrays([chunk.cells for chunk in chunks])
     names = unique_names(chunks[0].table.header)
     width = len(names)
@@ -57,8 +66,16 @@ def read_query(path: str | PathLike[str]) -> QueryTable:
 
 
 def from_pandas(frame: pd.DataFrame, name: str = "query") -> QueryTable:
-    """Return a pandas DataFrame as a query table."""
-    return from_arrow(pa.Table.from_pandas(frame, preserve_index=False), name)
+    """Return a pandas DataFrame as a query table, without its index."""
+    columns = [_from_series(frame.iloc[:, place]) for place in range(frame.shape[1])]
+    return from_arrow(pa.table(columns, names=list(map(str, frame.columns))), name)
+
+
+def _from_series(series: pd.Series) -> pa.Array | pa.ChunkedArray:
+    try:
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types
+        return pa.array([None if missing else str(v) for v, missing in zip(series, series.isna(), strict=True)])
 
 
 def from_arrow(table: pa.Table, name: str = "query") -> QueryTable:
@@ -121,15 +138,16 @@ def key_tuples(query: QueryTable, key: Sequence[str], nulls: Set[str]) -> KeyTup
 
 def key_columns(query: QueryTable, key: Sequence[str]) -> tuple[str, ...]:
     """Return the key columns by their exact names, found regardless of case and outer white space."""
-    if not key:
+    if isinstance(key, str):
+        raise QueryError(f'the key is a list of column names, such as ["{key}"]')
+    if not len(key):
         raise QueryError("a query needs at least one key column")
     folded = {name.strip().casefold(): name for name in reversed(query.header)}
     found = []
-    for wanted in key:
+    for wanted in map(str, key):
         name = wanted if wanted in query.header else folded.get(wanted.strip().casefold())
         if name is None:
-            names = {n.casefold(): n for n in query.header}
-            raise QueryError(f'{query.name} has no column "{wanted}"; {did_you_mean(wanted, names)}')
+            raise QueryError(f'{query.name} has no column "{wanted}"; {did_you_mean(wanted, query.header)}')
         if name in found:
             raise QueryError(f'the key names the column "{name}" twice')
         found.append(name)

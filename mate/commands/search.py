@@ -37,7 +37,9 @@ def add(commands: Commands) -> None:
     parser.add_argument("--explain", action="store_true", help="show the funnel from postings to answers")
     parser.add_argument("--exclude-self", action="store_true", help="leave out the query file's own tables")
     how = parser.add_argument_group("how to search (the scores stay the same)")
-    how.add_argument("--system", default="mate", help="mate, or a baseline: scr, mcr (default: mate)")
+    how.add_argument(
+        "--system", default="mate", help="mate, or a baseline: scr, mcr, scr-josie, mcr-josie (default: mate)"
+    )
     how.add_argument("--hash", metavar="NAME[:BITS]", help="which of the index's hash functions filters rows")
     how.add_argument(
         "--initial-column",
@@ -157,9 +159,8 @@ def _print(found: SearchResult, query: QueryTable, *, explain: bool) -> None:
         header = ("table", "joinability", "of key", "name", "join on", "source")
         screen.print(table(header, rows))
     if found.key.dropped_rows:
-        screen.print(
-            f"{found.key.dropped_rows:,} rows of the query have an empty cell in the key: they join with nothing"
-        )
+        rows_of = "1 row" if found.key.dropped_rows == 1 else f"{found.key.dropped_rows:,} rows"
+        screen.print(f"left out: {rows_of} of the query with an empty cell in the key")
     if explain:
         screen.print(table(("step", "count"), funnel(found.statistics, len(found.results))))
         spent = [(name, f"{seconds * 1e3:.1f}") for name, seconds in found.statistics.seconds.items()]

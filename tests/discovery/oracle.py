@@ -10,20 +10,20 @@ from mate.text import token
 Rows = Sequence[Sequence[str | None]]
 
 
-def _token(cell: str | None) -> str | None:
+def token_of(cell: str | None) -> str | None:
     return None if cell is None else token(cell)
 
 
 def key_tuples(rows: Rows, key: Sequence[int]) -> set[tuple[str, ...]]:
     """Return the distinct combinations of key values of the query that have no empty cell."""
-    found = {tuple(_token(row[column]) for column in key) for row in rows}
+    found = {tuple(token_of(row[column]) for column in key) for row in rows}
     return {values for values in found if None not in values}  # type: ignore[misc]
 
 
 def joinability(query: set[tuple[str, ...]], table: Rows) -> tuple[int, tuple[int, ...]]:
     """Return the highest number of key tuples that a mapping of columns finds, and the smallest such mapping."""
     width = len(next(iter(query)))
-    tokens = [[_token(cell) for cell in row] for row in table]
+    tokens = [[token_of(cell) for cell in row] for row in table]
     best: tuple[int, tuple[int, ...]] = (0, ())
     for mapping in permutations(range(len(table[0])), width):
         projected = {tuple(row[column] for column in mapping) for row in tokens}

@@ -1,0 +1,240 @@
+"""`mate search` as a person meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mate.cli import main
+
+PEOPLE = """Vorname,Nachname,Land,Beruf
+Muhammad,Lee,US,Dancer
+Ansel,Adams,UK,Photographer
+Ansel,Adams,US,[bold]Painter[/bold]
+Helmut,Newton,Germany,
+"""
+CITIES = "Stadt;Land;Einwohner\nBerlin;Germany;3,6\nLondon;UK;8,9\n"
+QUERY = """First,Last,"Country, of birth",Salary
+Muhammad,Lee,US,60
+Ansel,Adams,UK,50
+ANSEL ,adams,us,40
+Nobody,Nowhere,US,1
+,Lee,US,2
+"""
+KEY = ("--key", "First", "--key", "Last", "--key", "Country, of birth")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake, its index, and a query; the query itself is a table of the lake as well, twice."""
+    folder = tmp_path_factory.mktemp("lake")
+    (folder / "lake").mkdir()
+    (folder / "lake/cities.csv").write_text(CITIES)
+    (folder / "lake/people.csv").write_text(PEOPLE)
+    (folder / "lake/query.csv").write_text(QUERY)
+    (folder / "lake/same content.csv").write_text(QUERY)
+    (folder / "elsewhere.csv").write_text(QUERY)
+    (folder / "changed.csv").write_text(QUERY + "One,more,row,3\n")
+    assert main(["index", str(folder / "lake"), "--store", str(folder / "x.duckdb"), "--master", "none"]) == 0
+    return folder
+
+
+Run = Any
+
+
+@pytest.fixture
+def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """``run("elsewhere.csv", ...)``: exit code, standard output, standard error."""
+    monkeypatch.chdir(folder)
+
+    def search(*arguments: str, store: str = "x.duckdb") -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main(["search", "--store", store, *arguments])
+        return code, *capsys.readouterr()
+
+    return search
+
+
+def found(run: Run, *arguments: str) -> dict[str, Any]:
+    code, out, err = run(*arguments, "--json")
+    assert (code, err) == (0, "")
+    answer: dict[str, Any] = json.loads(out)
+    return answer
+
+
+def names(answer: dict[str, Any]) -> list[str]:
+    return [result["table"] for result in answer["results"]]
+
+
+# Output
+
+
+def test_a_person_can_read_it(run: Run) -> None:
+    code, out, err = run("elsewhere.csv", *KEY)
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines() if line.strip()]
+    assert lines[0] == ["table", "joinability", "of", "key", "name", "join", "on", "source"]
+    assert lines[2][:4] == ["2", "4", "100%", "query"]
+    assert lines[4][:4] == ["1", "3", "75%", "people"]
+    assert "First = Vorname, Last = Nachname, Country, of birth = Land" in out
+    assert "left out: 1 row of the query with an empty cell in the key" in out
+    assert "postings" not in out
+
+
+def test_nothing_found_is_an_answer(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("a,b\nMuhammad,Adams\n")
+    code, out, _ = run(str(tmp_path / "q.csv"), "--key", "a,b")
+    assert (code, out.strip()) == (0, "no table of the index joins with q on a, b")
+
+
+def test_json(run: Run) -> None:
+    answer = found(run, "elsewhere.csv", *KEY, "-k", "3")
+    assert answer["results"][2] == {
+        "table_id": 1,
+        "table": "people",
+        "source": answer["results"][2]["source"],
+        "joinability": 3,
+        "mapping": {"First": "Vorname", "Last": "Nachname", "Country, of birth": "Land"},
+    }
+    assert answer["results"][2]["source"].endswith("lake/people.csv")
+    stats = answer["stats"]
+    assert (stats["system"], stats["key_tuples"], stats["known_tuples"]) == ("mate", 4, 4)
+    assert stats["precision"] == stats["true_positives"] / (stats["true_positives"] + stats["false_positives"])
+    assert stats["tables"] == stats["tables_cut_rule_1"] + stats["tables_cut_rule_2"] + stats["tables_checked"]
+    assert stats["seconds"]["prepare"] > 0
+
+
+def test_explain_shows_the_funnel(run: Run) -> None:
+    code, out, _ = run("elsewhere.csv", *KEY, "--explain", "--initial-column", "Last")
+    counts = {" ".join(line.split()[:-1]): line.split()[-1] for line in out.splitlines() if len(line.split()) > 1}
+    assert code == 0
+    assert counts["distinct key tuples of the query"] == "4"
+    assert counts["whose values all occur in the index"] == "4"
+    # lee, adams and nowhere: 2 + 2 in people, 2 x (2 + 2 + 1) in the two copies of the query.
+    assert counts["postings of the initial column, Last"] == "13"
+    assert counts["pairs of posting and key tuple"] == "19"
+    assert counts["checked exactly"] == "3"
+    assert counts["answers"] == "3"
+    assert float(counts["total"]) > 0
+
+
+def test_every_system_and_strategy_gives_the_same_answer(run: Run) -> None:
+    expected = found(run, "elsewhere.csv", *KEY)["results"]
+    for options in (("--system", "scr"), ("--system", "mcr"), ("--hash", "xash"), ("--hash", "xash:128")):
+        assert found(run, "elsewhere.csv", *KEY, *options)["results"] == expected
+    for strategy in ("pairs", "postings", "cardinality", "order", "longest", "Last"):
+        assert found(run, "elsewhere.csv", *KEY, "--initial-column", strategy)["results"] == expected
+
+
+# The key
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ["--key", "First,Last"],
+        ["--key", "first , LAST"],
+        ["--key", "First", "--key", "Last"],
+        ["--key=Last,First"],
+    ],
+)
+def test_ways_to_name_the_key(run: Run, key: list[str]) -> None:
+    assert found(run, "elsewhere.csv", *key)["results"][2]["mapping"] == {"First": "Vorname", "Last": "Nachname"}
+
+
+def test_a_column_whose_name_has_a_comma(run: Run) -> None:
+    mapping = found(run, "elsewhere.csv", "--key", "Country, of birth", "--key", "Last,First")["results"][2]["mapping"]
+    assert list(mapping) == ["Country, of birth", "Last", "First"]
+
+
+# The query's own tables
+
+
+def test_exclude_self_knows_the_file_and_its_copies(run: Run) -> None:
+    assert names(found(run, "elsewhere.csv", *KEY)) == ["query", "same content", "people"]
+    assert names(found(run, "elsewhere.csv", *KEY, "--exclude-self")) == ["people"]
+    assert names(found(run, "lake/query.csv", *KEY, "--exclude-self")) == ["people"]
+    assert names(found(run, "changed.csv", *KEY, "--exclude-self")) == ["query", "same content", "people"]
+
+
+def test_exclude_self_knows_the_path_after_the_file_changed(run: Run, folder: Path) -> None:
+    own = folder / "lake/query.csv"
+    own.write_text(QUERY + "One,more,row,3\n")
+    try:
+        assert names(found(run, "lake/../lake/query.csv", *KEY, "--exclude-self")) == ["same content", "people"]
+    finally:
+        own.write_text(QUERY)
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.csv", "--key", "a"], "none.csv: no such file or folder"),
+        (["lake", "--key", "First"], "lake is a folder; a query table is one file"),
+        (["lake", "--key", "First", "--exclude-self"], "lake is a folder; a query table is one file"),
+        (["x.duckdb", "--key", "First"], "x.duckdb cannot be used as a query table: unsupported file type .duckdb"),
+        (["elsewhere.csv", "--key", "Frist"], 'elsewhere has no column "Frist"; did you mean "first"?'),
+        (["elsewhere.csv", "--key", ""], 'elsewhere has no column ""; known: '),
+        (["elsewhere.csv", "--key", "First,"], 'elsewhere has no column ""; known: '),
+        (["elsewhere.csv", "--key", "First,first"], 'the key names the column "First" twice'),
+        (["elsewhere.csv", "--key", "First", "-k", "0"], "k must be a whole number of at least 1, not 0"),
+        (["elsewhere.csv", "--key", "First", "--system", "mtae"], 'unknown system "mtae"; did you mean "mate"?'),
+        (["elsewhere.csv", "--key", "First", "--hash", "bf"], "the index has no bf; it was built with: xash:128"),
+        (["elsewhere.csv", "--key", "First", "--hash", "xash:64"], "the index has no xash with 64 bits; it was built"),
+        (["elsewhere.csv", "--key", "First", "--hash", "xash:x"], "--hash takes NAME or NAME:BITS, not 'xash:x'"),
+        (["elsewhere.csv", "--key", "First", "--initial-column", "longst"], "no strategy or key column is called"),
+    ],
+)
+def test_errors_are_one_line(run: Run, arguments: list[str], message: str) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.lower().startswith(f"mate: {message}".lower())
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("store", "message"),
+    [
+        ("none.duckdb", "there is no index at none.duckdb; build one with: mate index PATH --store none.duckdb"),
+        ("elsewhere.csv", "elsewhere.csv cannot be opened as an index: "),
+        ("lake", "there is no index at lake"),
+    ],
+)
+def test_a_store_that_is_none(run: Run, store: str, message: str) -> None:
+    code, out, err = run("elsewhere.csv", "--key", "First", store=store)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"mate: {message}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["elsewhere.csv"], ["elsewhere.csv", "--key", "a", "-k", "ten"]])
+def test_usage(run: Run, arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        run(*arguments)
+    assert stop.value.code == 2
+
+
+# Start-up
+
+
+def test_a_search_loads_nothing_that_it_does_not_need(folder: Path) -> None:
+    """Spark and matplotlib have no part in it, and a small search needs no compiler; pandas is loaded by PyArrow."""
+    script = (
+        "import sys; from mate.cli import main; code = main(sys.argv[1:]);"
+        "heavy = [n for n in ('pyspark', 'matplotlib', 'numba') if n in sys.modules];"
+        "print(code, heavy, file=sys.stderr)"
+    )
+    arguments = ["search", "elsewhere.csv", *KEY, "--store", "x.duckdb", "--exclude-self"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == "0 []\n"
+    assert "people" in done.stdout
