@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from benchmarks import covers, hashes
+from benchmarks import covers, discovery, hashes, indexing
 from mate.errors import MateError
 
 
@@ -14,7 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one benchmark; bad input becomes one line on standard error."""
     root = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = root.add_subparsers(title="benchmarks", metavar="NAME", required=True)
-    for benchmark in (hashes, covers):
+    for benchmark in (hashes, covers, discovery, indexing):
         benchmark.add(commands)
     options = root.parse_args(arguments)
     try:
@@ -22,6 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (MateError, OSError) as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("benchmarks: interrupted", file=sys.stderr)
+        return 130
     return 0
 
 

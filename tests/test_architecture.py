@@ -10,7 +10,7 @@ ALLOWED = {
     "mate": {"mate"},
     "baselines": {"mate", "baselines"},
     "experiments": {"mate", "baselines", "experiments"},
-    "benchmarks": {"mate", "baselines", "benchmarks"},
+    "benchmarks": {"mate", "baselines", "experiments", "benchmarks"},
 }
 OURS = {*ALLOWED, "tests", "notebooks"}
 

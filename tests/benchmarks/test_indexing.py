@@ -1,0 +1,170 @@
+"""The indexing benchmark: what it asks for, what it measures, what it makes of it. No Spark, tiny lakes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import machine, memory
+from benchmarks.__main__ import main
+from benchmarks.indexing import Build, fit, lake, paper_rate
+from benchmarks.memory import Peaks, Process, parse, roles
+from mate.corpus.synthetic import SyntheticLake
+
+linux = pytest.mark.skipif(not memory.available(), reason="needs /proc")
+
+
+def build(cells: int, seconds: float, **changes: Any) -> Build:
+    values: dict[str, Any] = {
+        "corpus": "x", "path": "x", "label": "synthetic", "layout": "per_cell", "hashes": [], "tables": 1, "rows": 1,
+        "cells": cells, "distinct_tokens": 1, "seconds": {"read": seconds}, "cores": 2, "processor_seconds": {},
+        "load": (0.0, 0.0), "peak_bytes": {}, "index_bytes": {"file": 1},
+    }  # fmt: skip
+    return Build(**{**values, **changes})
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a small build wrote."""
+    folder = tmp_path_factory.mktemp("indexing")
+    out, figure, keep = folder / "new" / "out.json", folder / "new" / "out.png", folder / "kept"
+    options = ["--sizes", "0.02", "--layouts", "per_row", "--master", "none"]
+    assert main(["indexing", *options, "--json", str(out), "--figure", str(figure), "--keep", str(keep)]) == 0
+    return {"record": json.loads(out.read_text()), "figure": figure, "kept": sorted(keep.iterdir())}
+
+
+def test_builds_are_measured(results: dict[str, Any]) -> None:
+    [built] = results["record"]["builds"]
+    assert (built["label"], built["corpus"], built["layout"]) == ("synthetic", "synthetic 0.02 M", "per_row")
+    assert built["cells"] > 0
+    assert built["total_seconds"] == pytest.approx(sum(built["seconds"].values()))
+    assert {"read and tokenise", "hash and post", "sort and load", "other"} <= set(built["seconds"])
+    assert built["index_bytes"]["file"] >= built["index_bytes"]["super_keys"] > 0
+    assert results["record"]["machine"]["duckdb"]
+
+
+@linux
+def test_memory_is_the_builds_own(results: dict[str, Any]) -> None:
+    [built] = results["record"]["builds"]
+    assert built["peak_bytes"]["driver"] == built["peak_bytes"]["together"] > 50e6
+    assert "jvm" not in built["peak_bytes"]
+    assert built["processor_seconds"]["driver"] > 0
+
+
+def test_figure_and_kept_index(results: dict[str, Any]) -> None:
+    assert results["figure"].read_bytes().startswith(b"\x89PNG")
+    assert [path.suffix for path in results["kept"]] == [".duckdb"]
+
+
+def test_given_paths_print_one_table(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "a.csv").write_text("name,town\nanna,bonn\nbert,ulm\n", encoding="utf-8")
+    assert main(["indexing", "--paths", str(folder), "--master", "none"]) == 0
+    printed = capfd.readouterr()
+    for text in ("shop", "cells indexed", "s, sort and load", "peak MB, driver Python", "bytes/cell, postings", "35 h"):
+        assert text in printed.out
+    assert "synthetic" not in printed.out
+    assert "shop, per_cell: 0 s: start" in printed.err
+    assert "shop, per_cell: done: 4 cells" in printed.err
+
+
+@pytest.mark.parametrize("million_cells", [0.02, 0.5, 3])
+def test_lakes_come_near_the_size_asked_for(million_cells: float) -> None:
+    chosen = SyntheticLake.parse(lake(million_cells).path)
+    miss = abs(chosen.expected_cells - million_cells * 1e6)
+    for tables in (max(1, chosen.tables - 1), chosen.tables + 1):
+        assert miss <= abs(SyntheticLake(tables=tables).expected_cells - million_cells * 1e6)
+
+
+def test_a_line_tells_fixed_cost_from_rate() -> None:
+    builds = [
+        build(cells, 20 + cells / 50_000, processor_seconds={"driver": 9 + cells / 90_000, "jvm": cells / 90_000})
+        for cells in (4_000_000, 1_000_000, 10_000_000)
+    ]
+    whole, first, last = fit(builds)
+    for line in (whole, first, last):
+        assert line.fixed_seconds == pytest.approx(20)
+        assert line.cells_per_second_per_core == pytest.approx(25_000)
+        assert line.times_paper == pytest.approx(25_000 / paper_rate())
+        assert line.cells_per_processor_second == pytest.approx(45_000)
+    assert [line.points for line in (whole, first, last)] == [3, 2, 2]
+    assert first.series == "synthetic, per_cell: 1.0 M to 4.0 M"
+
+
+def test_no_line_where_there_is_none() -> None:
+    assert fit([build(5, 1.0)]) == []
+    assert fit([build(5, 1.0), build(9, 1.0, layout="per_row"), build(7, 2.0, label="")]) == []
+    [slower] = fit([build(5, 2.0), build(9, 1.0)])
+    assert slower.cells_per_second_per_core is None
+    assert slower.times_paper is None
+    assert slower.cells_per_processor_second is None
+
+
+def test_the_papers_rate() -> None:
+    assert paper_rate() == pytest.approx(514.6, abs=0.1)
+
+
+def test_a_line_of_proc_with_a_strange_command() -> None:
+    fields = "S 7 1 1 0 -1 0 0 0 0 0 30 12 0 0 20 0 1 0 99 1000 250 0"
+    assert parse(f"42 (a) b (c) {fields}") == Process(42, 7, "a) b (c", 42, 250)
+
+
+def test_roles_of_a_build() -> None:
+    tree = [(1, 0, "init"), (5, 1, "python"), (6, 5, "spark-submit"), (7, 6, "java"), (8, 7, "python3.11"),
+            (9, 8, "python3.11"), (10, 7, "java"), (11, 5, "python"), (12, 1, "python")]  # fmt: skip
+    found = roles(5, [Process(*process, 0, 0) for process in tree])
+    assert found == {5: "driver", 6: "other", 7: "jvm", 8: "workers", 9: "workers", 10: "other", 11: "other"}
+
+
+@linux
+def test_a_process_is_seen_with_its_memory() -> None:
+    peaks = Peaks(os.getpid())
+    peaks.sample()
+    assert peaks.bytes["driver"] > 10e6
+    assert peaks.processor_seconds["driver"] > 0
+
+
+def test_packages_that_are_missing_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "PACKAGES", ("numpy", "no-such-package-at-all"))
+    described = machine.describe()
+    assert "numpy" in described
+    assert "no-such-package-at-all" not in described
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--sizes", "1,ten"], "--sizes takes millions of cells, such as 1,10,40, not '1,ten'"),
+        (["--sizes", "0"], "--sizes takes millions of cells"),
+        (["--sizes", "inf"], "--sizes takes millions of cells"),
+        (["--layouts", "per_column"], 'unknown layout "per_column"; known: per_cell, per_row'),
+        (["--bits", "100"], "100"),
+        (["--paths", "no/such/folder"], "there is no no/such/folder"),
+        (["--master", "spark://host:7077"], "--master takes none, local, local[N] or local[*]"),
+        (["--json", "."], "cannot write to ."),
+        (["--figure", "out.txt"], "--figure takes a file that ends in .png, .pdf, .svg, not 'out.txt'"),
+    ],
+)
+def test_bad_input(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["indexing", *options]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("benchmarks: ")
+    assert message in line
+
+
+def test_a_build_that_fails_says_why(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["indexing", "--paths", str(tmp_path), "--master", "none"]) == 2
+    last = capfd.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"benchmarks: {tmp_path.name}, per_cell: ")
+    assert "Traceback" not in last
+
+
+def test_the_measured_process_does_not_load_what_only_the_benchmark_needs() -> None:
+    code = "import sys, benchmarks.indexing; print([m for m in ('matplotlib', 'duckdb', 'numpy') if m in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"
