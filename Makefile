@@ -9,7 +9,8 @@ JAVA    := $(VENV)/.java
 .PHONY: help reproduce test lint types unit format clean
 
 help:
-	@echo "make reproduce   run the comparisons on this machine and draw them into results/"
+	@echo "make reproduce   compare the hashes, index a lake, search it with every system; figures in results/"
+	@echo "                 (LAKE=folder-of-tables for your own tables instead of a synthetic lake)"
 	@echo "make test        lint, type-check and test everything"
 	@echo "make format      rewrite the code in the house style"
 	@echo "make clean       remove .venv, results and caches"
@@ -21,7 +22,7 @@ $(READY): setup.cfg pyproject.toml
 	  { echo "Python's venv module is missing (Debian, Ubuntu: apt-get install python3-venv)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[baselines,benchmarks,dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[baselines,benchmarks,vertica,dev]'
 	@touch $@
 
 # Spark needs Java; where this user can install it, that is done, elsewhere it is said.
@@ -35,8 +36,14 @@ $(JAVA): | $(READY)
 	fi
 	@touch $@
 
-reproduce: $(READY)
+LAKE    ?= synthetic:tables=300,seed=1
+
+# The main job on an embedded default: compare the hashes, index a lake on Spark, search it with every system.
+reproduce: $(READY) $(JAVA)
 	$(BIN)/python -m benchmarks hashes --json results/hashes.json --figure results/hashes.png
+	$(BIN)/mate index $(LAKE) --store results/lake.duckdb
+	$(BIN)/python -m benchmarks discovery --store results/lake.duckdb --queries 15 \
+	  --json results/discovery.json --figure results/discovery.png
 
 test: lint types unit
 

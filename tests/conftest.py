@@ -19,6 +19,7 @@ settings.register_profile("default", deadline=None)
 settings.load_profile("default")
 
 BuildIndex: TypeAlias = "Callable[..., Summary]"
+DumpIndex: TypeAlias = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
 
 SMALL_SESSION = {
     "spark.driver.memory": "1g",
@@ -48,3 +49,19 @@ def build_index(spark: SparkSession) -> BuildIndex:
             return build(map(str, given), target, BuildSettings(**changes))
 
     return run
+
+
+@pytest.fixture(scope="session")
+def dump_index() -> DumpIndex:
+    """``dump_index(store)``: every table of an index as sorted records, to compare two builds by."""
+    import duckdb
+
+    def dump(store: Path) -> dict[str, list[tuple[Any, ...]]]:
+        quoted = str(store).replace("'", "''")
+        with duckdb.connect() as database:
+            database.execute(f"ATTACH '{quoted}' AS dumped (TYPE duckdb, READ_ONLY)")
+            database.execute("USE dumped")
+            names = [name for (name,) in database.execute("SHOW TABLES").fetchall() if name != "manifest"]
+            return {name: database.execute(f'SELECT * FROM "{name}" ORDER BY ALL').fetchall() for name in names}
+
+    return dump

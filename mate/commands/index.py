@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mate.commands import Commands
     from mate.pipeline.build import BuildSettings, Summary
+    from mate.pipeline.duckdb_target import DuckDBTarget
+    from mate.pipeline.vertica_target import VerticaTarget
 
 EPILOG = """\
 examples:
@@ -17,6 +19,7 @@ examples:
   mate index lake/ --store lake.duckdb --hash xash --hash bf:128:hashes=6 --layout per_row
   mate index synthetic:tables=1000,seed=7 --store synthetic.duckdb
   mate index my-tables/ --store small.duckdb --master none          a few small files, at once
+  mate index s/ --store 'vertica://dbadmin@host:5433/VMart?schema=mate'   password: VERTICA_PASSWORD
   mate index s/ --store lake.duckdb --master spark://host:7077 --spark spark.executor.memory=4g
 
 The index is built beside the store and published at the end in one step: an index that is already there stays in use
@@ -39,7 +42,9 @@ def add(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files, folders, or synthetic:tables=N,seed=S")
-    parser.add_argument("--store", required=True, metavar="FILE", help="where the index goes: a DuckDB file")
+    parser.add_argument(
+        "--store", required=True, metavar="STORE", help="where the index goes: a DuckDB file, or vertica://..."
+    )
     parser.add_argument(
         "--format", default="auto", choices=("auto", "dwtc", "csv", "parquet", "json"), help="(default: auto)"
     )
@@ -55,6 +60,9 @@ def add(commands: Commands) -> None:
         "--layout",
         default="per_cell",
         help="per_cell: super key in every posting, the fastest; per_row: once a row, the smallest (default: per_cell)",
+    )
+    parser.add_argument(
+        "--josie", action="store_true", help="also build what the baselines scr-josie and mcr-josie need"
     )
     parser.add_argument("--strict", action="store_true", help="publish nothing if anything at all was rejected")
     parser.add_argument("--null", action="append", metavar="TEXT", help="count TEXT as no value, besides the usual")
@@ -80,15 +88,28 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Build, publish, and say what was done."""
     from mate.pipeline.build import build
-    from mate.pipeline.duckdb_target import DuckDBTarget
     from mate.terminal import console
 
     settings = _settings(options)
     settings.check()
-    with DuckDBTarget(options.store, options.memory) as target, _Bar() as bar:
+    with _target(options) as target, _Bar() as bar:
         summary = build(options.paths, target, settings, bar)
     _print(summary, options.store, console())
     return 0
+
+
+def _target(options: argparse.Namespace) -> DuckDBTarget | VerticaTarget:
+    from mate.errors import StoreError
+    from mate.pipeline.duckdb_target import DuckDBTarget
+    from mate.store.base import is_vertica
+
+    if not is_vertica(options.store):
+        return DuckDBTarget(options.store, options.memory)
+    from mate.pipeline.vertica_target import VerticaTarget
+
+    if options.josie:
+        raise StoreError("the JOSIE baselines run on the embedded store only: leave --josie out")
+    return VerticaTarget(options.store)
 
 
 def _settings(options: argparse.Namespace) -> BuildSettings:
@@ -100,6 +121,8 @@ def _settings(options: argparse.Namespace) -> BuildSettings:
     spark = dict(setting.partition("=")[::2] for setting in options.spark)
     if any(not name or "=" not in text for name, text in zip(spark, options.spark, strict=False)):
         raise MateError("--spark takes NAME=VALUE, such as spark.executor.memory=4g")
+    if min(options.max_cell, options.max_columns, options.max_rows) < 1:
+        raise MateError("--max-cell, --max-columns and --max-rows take whole numbers from 1 on")
     more = {token(text, nulls=frozenset()) or "" for text in options.null or ()}
     settings = BuildSettings(
         layout=options.layout,
@@ -107,6 +130,7 @@ def _settings(options: argparse.Namespace) -> BuildSettings:
         nulls=NULL_SPELLINGS | more,
         limits=Limits(cell_characters=options.max_cell, columns=options.max_columns, rows=options.max_rows),
         strict=options.strict,
+        josie=options.josie,
         master=options.master,
         spark=spark,
         verbose=options.verbose,
@@ -161,8 +185,6 @@ class _Bar:
 
 
 def _print(summary: Summary, store: str, screen: Any) -> None:
-    from rich.markup import escape
-
     from mate.commands.stats import megabytes
     from mate.store import open_store
     from mate.terminal import table
@@ -183,6 +205,9 @@ def _print(summary: Summary, store: str, screen: Any) -> None:
         *((f"  {phase}", f"{spent:.1f} s") for phase, spent in summary.seconds.items()),
     ]
     label = f" [{manifest.label}]" if manifest.label else ""
-    screen.print(table(("", ""), rows, title=escape(f"{store}{label}")))
+    screen.print(f"{store}{label}", markup=False, soft_wrap=True)
+    screen.print(table(("", ""), rows))
     if manifest.rejects:
-        screen.print(f"What was not indexed, and why: mate stats --rejects --store {store}", markup=False)
+        screen.print(
+            f"What was not indexed, and why: mate stats --rejects --store {store}", markup=False, soft_wrap=True
+        )

@@ -39,9 +39,12 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what was asked for."""
+    from mate.errors import MateError
     from mate.store import open_store
     from mate.terminal import console, table
 
+    if options.limit < 0:
+        raise MateError(f"--limit takes a whole number from 0 on, not {options.limit}")
     with open_store(options.store) as index:
         if options.rejects:
             header, records = ("source", "line", "kind", "count", "reason"), index.rejects(options.limit)
@@ -70,8 +73,6 @@ def _tables(index: IndexStore, limit: int) -> list[dict[str, object]]:
 
 
 def _overview(index: IndexStore, *, as_json: bool) -> int:
-    from rich.markup import escape
-
     from mate.hashing.xash import alpha_for
     from mate.terminal import console, table
 
@@ -93,7 +94,8 @@ def _overview(index: IndexStore, *, as_json: bool) -> int:
         ("versions", ", ".join(f"{name} {text}" for name, text in manifest.versions.items())),
     ]
     label = f" [{manifest.label}]" if manifest.label else ""
-    console().print(table(("", ""), rows, title=escape(f"{index.address}{label}")))
+    console().print(f"{index.address}{label}", markup=False, soft_wrap=True)
+    console().print(table(("", ""), rows))
     for spec in manifest.hashes:
         needed = alpha_for(spec.bits, manifest.distinct_tokens)
         if spec.name == "xash" and needed > spec.parameters["alpha"]:

@@ -18,12 +18,16 @@ from mate.corpus import Limits
 from mate.errors import CorpusError, MateError
 from mate.hashing import CorpusStatistics, find, fit, get
 from mate.pipeline.engine import Dictionary, Engine, failure, start_engine
+from mate.pipeline.josie import SCHEMAS as JOSIE_SCHEMAS
+from mate.pipeline.josie import member_unit
 from mate.pipeline.keys import KeySettings, Offsets, key_unit
 from mate.pipeline.progress import Progress, Silent
 from mate.pipeline.sources import SYNTHETIC, Source, Unit, find_sources, plan
 from mate.pipeline.stage import Staged, StageSettings, stage_unit
 from mate.store.base import LAYOUTS, HashSpec, Manifest
 from mate.text import NULL_SPELLINGS, UNICODE_VERSION
+
+_JOSIE = "josie index"
 
 _SEEDS = 3
 """Token numbers are tried with so many seeds; that even one is needed is already very unlikely."""
@@ -58,6 +62,8 @@ class BuildSettings:
     nulls: frozenset[str] = NULL_SPELLINGS
     limits: Limits = field(default_factory=Limits)
     strict: bool = False
+    josie: bool = False
+    """Whether the index gets what JOSIE needs, too."""
     master: str = "local[*]"
     spark: Mapping[str, str] = field(default_factory=dict)
     verbose: bool = False
@@ -76,11 +82,14 @@ class Target(Protocol):
     directory: Path
     """A folder of its own for the files of the build; on a cluster, one that all workers share."""
 
-    def task(self) -> Callable[[Iterable[tuple[str, Any]], Mapping[str, Any], int], Any]:
-        """Return the function that runs in a Spark task and stores what it yields."""
+    def task(self, schemas: Mapping[str, Any]) -> Callable[[Iterable[tuple[str, Any]], Mapping[str, Any], int], Any]:
+        """Return the function that runs in a Spark task and stores what it yields, of tables with these schemas."""
 
     def load(self, stored: list[Any], dictionary: str, staged: list[Staged], manifest: Manifest) -> None:
         """Finish the index from what the tasks stored."""
+
+    def load_josie(self, stored: list[Any]) -> None:
+        """Add the JOSIE index, from what the tasks stored of columns and their tokens (`mate.pipeline.josie`)."""
 
     def publish(self) -> None:
         """Make the new index visible, all at once."""
@@ -128,10 +137,17 @@ def build_sources(
         specs = tuple(request.chosen(statistics) for request in settings.hashes)
         with clock("hash and post"):
             stored = _keyed(engine, staged, KeySettings(specs, settings.layout), target, told)
+        members = []
+        if settings.josie:
+            with clock(_JOSIE):
+                members = _members(engine, staged, target, told)
         manifest = _manifest(label, staged, statistics, specs, settings, seed, engine.name)
     told.start("sort and load", 1)
     with _explained(clock), clock("sort and load"):
         target.load(stored, dictionary, staged, manifest)
+    if settings.josie:
+        with _explained(clock), clock(_JOSIE):
+            target.load_josie(members)
     with _explained(clock), clock("publish"):
         target.publish()
     told.update(1)
@@ -193,16 +209,32 @@ def _stage_task(directory: str, settings: StageSettings) -> Callable[[Unit], tup
 
 def _keyed(engine: Engine, staged: list[Staged], settings: KeySettings, target: Target, told: Progress) -> list[Any]:
     """Hash, OR and post every unit, each knowing where its tables and rows stand in the whole index."""
-    tables = [0, *accumulate(s.tables for s in staged)]
-    rows = [0, *accumulate(s.rows for s in staged)]
-    work = [(s, Offsets(t, r)) for s, t, r in zip(staged, tables, rows, strict=False) if s.rows]
-    store, schemas = target.task(), settings.schemas()
+    schemas = settings.schemas()
+    store = target.task(schemas)
 
     def run(item: tuple[Staged, Offsets]) -> tuple[Any, dict[str, int]]:
         unit, offsets = item
         return store(key_unit(unit, offsets, settings), schemas, unit.unit), {"cells": unit.cells}
 
-    return engine.run(work, run, told, "hash and post")
+    return engine.run(_placed(staged), run, told, "hash and post")
+
+
+def _members(engine: Engine, staged: list[Staged], target: Target, told: Progress) -> list[Any]:
+    """Collect which token is in which column."""
+    store = target.task(JOSIE_SCHEMAS)
+
+    def run(item: tuple[Staged, Offsets]) -> tuple[Any, dict[str, int]]:
+        unit, offsets = item
+        return store(member_unit(unit, offsets), JOSIE_SCHEMAS, unit.unit), {"cells": unit.cells}
+
+    return engine.run(_placed(staged), run, told, _JOSIE)
+
+
+def _placed(staged: list[Staged]) -> list[tuple[Staged, Offsets]]:
+    """Return the units that have rows, with where their tables and rows stand in the whole index."""
+    tables = [0, *accumulate(s.tables for s in staged)]
+    rows = [0, *accumulate(s.rows for s in staged)]
+    return [(s, Offsets(t, r)) for s, t, r in zip(staged, tables, rows, strict=False) if s.rows]
 
 
 def _check(staged: list[Staged], settings: BuildSettings) -> None:
@@ -250,6 +282,7 @@ def _manifest(
         label=label,
         built=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={**_versions(), "spark": spark_version},
+        josie=settings.josie,
     )
 
 

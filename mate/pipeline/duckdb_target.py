@@ -6,8 +6,8 @@ import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import Any, Self
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mate.errors import StoreError
+from mate.pipeline import duckdb_josie, josie
 from mate.pipeline.stage import Staged
 from mate.store.base import Manifest
 from mate.store.duckdb import ROW_GROUP_SIZE
@@ -92,7 +93,9 @@ class DuckDBTarget:
         shutil.rmtree(self._home, ignore_errors=True)
         os.close(self._lock)
 
-    def task(self) -> Callable[[Iterable[tuple[str, Any]], Mapping[str, Any], int], dict[str, str]]:
+    def task(
+        self, _: Mapping[str, Any]
+    ) -> Callable[[Iterable[tuple[str, Any]], Mapping[str, Any], int], dict[str, str]]:
         """Return the function that writes a unit's batches to Parquet files of its own."""
         directory = str(self.directory)
 
@@ -116,12 +119,25 @@ class DuckDBTarget:
     def load(self, stored: list[dict[str, str]], dictionary: str, staged: list[Staged], manifest: Manifest) -> None:
         """Sort everything into a new DuckDB file and check that nothing was lost."""
         self._new = self.directory / "index.duckdb"
+        with self._building() as database:
+            self._create(database, stored, dictionary, staged, manifest)
+            self._verify(database, manifest)
+
+    def load_josie(self, stored: list[dict[str, str]]) -> None:
+        """Sort the JOSIE index into the same file."""
+        with self._building() as database:
+            duckdb_josie.create(database, _parquet(part[josie.MEMBERS] for part in stored))
+        for part in stored:
+            Path(part[josie.MEMBERS]).unlink()
+
+    @contextmanager
+    def _building(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Yield a connection that the new file is attached to."""
         database = duckdb.connect(config={"memory_limit": self.memory, "temp_directory": str(self.directory)})
         try:
             database.execute(f"ATTACH '{_quoted(self._new)}' AS built (ROW_GROUP_SIZE {ROW_GROUP_SIZE})")
             database.execute("USE built")
-            self._create(database, stored, dictionary, staged, manifest)
-            self._verify(database, manifest)
+            yield database
             database.execute("CHECKPOINT built")
             database.execute("USE memory")
             database.execute("DETACH built")
@@ -141,9 +157,6 @@ class DuckDBTarget:
         staged: list[Staged],
         manifest: Manifest,
     ) -> None:
-        def parquet(paths: Iterable[str]) -> str:
-            return "read_parquet([" + ", ".join(f"'{_quoted(escape(path))}'" for path in paths) + "])"
-
         database.execute(
             "CREATE TABLE tokens AS SELECT token_id, token, postings"
             f" FROM read_parquet('{_quoted(escape(dictionary))}/*.parquet') ORDER BY token_id"
@@ -151,14 +164,15 @@ class DuckDBTarget:
         # Units follow each other and so do their files: all but the postings come sorted.
         for name in stored[0]:
             order = " ORDER BY token_id, row_id, column_id" if name == "postings" else ""
-            columns = "* REPLACE (table_id::INTEGER AS table_id)" if name in ("postings", "rows") else "*"
+            narrow = {"postings": ("table_id", "column_id"), "rows": ("table_id",)}.get(name, ())
+            columns = "*" + (f" REPLACE ({', '.join(f'{c}::INTEGER AS {c}' for c in narrow)})" if narrow else "")
             database.execute(
-                f"CREATE TABLE {name} AS SELECT {columns} FROM {parquet(part[name] for part in stored)}{order}"
+                f"CREATE TABLE {name} AS SELECT {columns} FROM {_parquet(part[name] for part in stored)}{order}"
             )
             for part in stored:
                 Path(part[name]).unlink()
         for name in ("rejects", "sources"):
-            database.execute(f"CREATE TABLE {name} AS SELECT * FROM {parquet(s.path(name) for s in staged)}")
+            database.execute(f"CREATE TABLE {name} AS SELECT * FROM {_parquet(s.path(name) for s in staged)}")
         database.execute("CREATE TABLE manifest (name VARCHAR, value VARCHAR)")
         database.execute("INSERT INTO manifest VALUES ('manifest', $1)", [manifest.to_json()])
 
@@ -185,6 +199,10 @@ class DuckDBTarget:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _parquet(paths: Iterable[str]) -> str:
+    return "read_parquet([" + ", ".join(f"'{_quoted(escape(path))}'" for path in paths) + "])"
 
 
 def _quoted(path: str | Path) -> str:

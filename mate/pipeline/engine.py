@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 In = TypeVar("In")
 Out = TypeVar("Out")
 
+MOST_HERE = 8_000_000
+"""Dictionary entries that are merged in the driver's memory (about 1 GB); from there on a shuffle pays."""
+
 NO_SPARK = "none"
 """The master that means: no Spark, run here."""
 
@@ -91,14 +94,19 @@ class LocalEngine:
         return results
 
     def merge(self, parts: list[str], path: str) -> Dictionary:
-        """Merge with Arrow."""
-        together = pa.concat_tables([pq.read_table(part) for part in parts])
-        summed = together.group_by("token_id").aggregate([("token", "min"), ("token", "max"), ("postings", "sum")])
-        Path(path).mkdir()
-        names = {"token_min": "token", "token_max": "other", "postings_sum": "postings"}
-        summed = summed.rename_columns([names.get(name, name) for name in summed.column_names])
-        pq.write_table(summed, f"{path}/part-0.parquet")
-        return Dictionary(summed.num_rows, bool(pc.all(pc.equal(summed["token"], summed["other"])).as_py()))
+        """Merge in memory."""
+        return merge_here(parts, path)
+
+
+def merge_here(parts: list[str], path: str) -> Dictionary:
+    """Merge dictionaries in the memory of this process."""
+    together = pa.concat_tables([pq.read_table(part) for part in parts])
+    summed = together.group_by("token_id").aggregate([("token", "min"), ("token", "max"), ("postings", "sum")])
+    Path(path).mkdir()
+    names = {"token_min": "token", "token_max": "other", "postings_sum": "postings"}
+    summed = summed.rename_columns([names.get(name, name) for name in summed.column_names])
+    pq.write_table(summed, f"{path}/part-0.parquet", use_dictionary=False)
+    return Dictionary(summed.num_rows, bool(pc.all(pc.equal(summed["token"], summed["other"])).as_py()))
 
 
 class SparkEngine:
@@ -137,7 +145,9 @@ class SparkEngine:
                 raise
 
     def merge(self, parts: list[str], path: str) -> Dictionary:
-        """Merge with a shuffle: no machine needs to hold all tokens."""
+        """Merge with a shuffle, so that no machine needs to hold all tokens; a small dictionary here and now."""
+        if sum(pq.read_metadata(part).num_rows for part in parts) <= MOST_HERE:
+            return merge_here(parts, path)
         with _explained("dictionary"):
             return self._merge(parts, path)
 

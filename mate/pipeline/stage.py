@@ -175,7 +175,9 @@ class _Writer:
         self._flush()
         self._row_file.close()
         self._token_file.close()
-        pq.write_table(_merged(self._dictionaries), f"{self.prefix}.dictionary.parquet", compression="lz4")
+        pq.write_table(
+            _merged(self._dictionaries), f"{self.prefix}.dictionary.parquet", compression="lz4", use_dictionary=False
+        )
         rejects = [{name: getattr(reject, name) for name in REJECTS_SCHEMA.names} for reject in self.rejects]
         for part, schema, records in (
             ("tables", TABLES_SCHEMA, self.tables),

@@ -6,7 +6,8 @@ An index holds, whatever the database:
 - *postings*: one a cell that has a token: token, table, column, row; with the layout ``per_cell`` its row's super keys;
 - *rows*: for each row its table, the numbers of its tokens by column, and its cells as they were read;
 - *super keys*: one a row and hash function in the layout ``per_row``;
-- *tables*, *columns*, *sources*, *rejects* and the *manifest*.
+- *tables*, *columns*, *sources*, *rejects* and the *manifest*;
+- if asked for, what JOSIE needs: see `mate.store.josie`.
 
 Tables, rows and columns are numbered from 0. Rows are numbered through the whole index, table by table.
 """
@@ -25,6 +26,7 @@ import pyarrow as pa
 
 from mate.errors import StoreError
 from mate.hashing import Keys, SuperKeyHash, get
+from mate.store.josie import JosieIndex
 from mate.text import NORMALISATION_VERSION
 
 FORMAT_VERSION = 1
@@ -76,6 +78,8 @@ class Manifest:
     """A word on the data where it matters, such as "synthetic"."""
     built: str = ""
     versions: dict[str, str] = field(default_factory=dict)
+    josie: bool = False
+    """Whether the index has what JOSIE needs."""
     normalisation: int = NORMALISATION_VERSION
     format: int = FORMAT_VERSION
 
@@ -98,6 +102,8 @@ class Manifest:
                     f"{where} was built with normalisation {record['normalisation']}, this version of MATE uses "
                     f"{NORMALISATION_VERSION}: build the index again"
                 )
+            if record["layout"] not in LAYOUTS:
+                raise StoreError(f'{where} has the unknown layout "{record["layout"]}": build the index again')
             record["hashes"] = tuple(HashSpec(**spec) for spec in record["hashes"])
             record["nulls"] = tuple(record["nulls"])
             return cls(**record)
@@ -109,7 +115,7 @@ class Manifest:
         for number, spec in enumerate(self.hashes):
             if (name is None or spec.name == name) and (bits is None or spec.bits == bits):
                 return number
-        asked = f"{name or 'a hash'}" + (f" with {bits} bits" if bits else "")
+        asked = f"{name or 'hash function'}" + (f" with {bits} bits" if bits else "")
         raise StoreError(f"the index has no {asked}; it was built with: {', '.join(map(str, self.hashes)) or 'none'}")
 
 
@@ -236,6 +242,10 @@ class IndexStore(ABC):
     def sizes(self) -> dict[str, int]:
         """Return bytes on disk, in all and by part where the database tells."""
 
+    def josie(self) -> JosieIndex:
+        """Return the JOSIE part of the index."""
+        raise StoreError(f"{self.address} was built without what JOSIE needs: build it again with mate index --josie")
+
     @abstractmethod
     def close(self) -> None:
         """Release the database."""
@@ -248,10 +258,25 @@ class IndexStore(ABC):
 
 
 def open_store(address: str) -> IndexStore:
-    """Open a published index by its address: the path of a DuckDB file."""
+    """Open a published index by its address: the path of a DuckDB file, or ``vertica://...``."""
+    if is_vertica(address):
+        from mate.store.vertica import VerticaStore
+
+        return VerticaStore(address)
     from mate.store.duckdb import DuckDBStore
 
     return DuckDBStore(address)
+
+
+def is_vertica(address: str) -> bool:
+    """Tell whether an index is in Vertica, which needs the client that the extra "vertica" installs."""
+    from importlib.util import find_spec
+
+    if not address.startswith("vertica:"):
+        return False
+    if find_spec("vertica_python") is None:
+        raise StoreError("Vertica needs its client: pip install 'mate-discovery[vertica]'")
+    return True
 
 
 def as_ids(values: Sequence[int] | npt.NDArray[Any]) -> Ids:

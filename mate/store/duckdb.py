@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mate.errors import StoreError
 from mate.hashing import Keys
@@ -30,6 +31,8 @@ from mate.store.base import (
     TableInfo,
     TokenEntries,
 )
+from mate.store.duckdb_josie import DuckDBJosie
+from mate.store.josie import JosieIndex
 from mate.token_ids import NO_TOKEN, token_ids
 
 ROW_GROUP_SIZE = 4_096
@@ -43,6 +46,9 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 _ATTACHED = "lake"
 """The name of the index among the databases of a connection."""
+
+_TABLES = ("tokens", "postings", "rows", "cells", "tables", "rejects", "sources")
+_JOSIE_TABLES = ("josie_tokens", "josie_postings", "josie_members", "josie_sets")
 
 
 def key_column(hash_number: int, word: int) -> str:
@@ -76,13 +82,19 @@ class DuckDBStore(IndexStore):
             quoted = self.address.replace("'", "''")
             self._database.execute(f"ATTACH '{quoted}' AS {_ATTACHED} (TYPE duckdb, READ_ONLY)")
             found = self._cursor.execute("SELECT value FROM manifest WHERE name = 'manifest'").fetchall()
+            present = {name for (name,) in self._cursor.execute("SHOW TABLES").fetchall()}
         except duckdb.CatalogException:
             raise StoreError(f"{self.address} is a DuckDB file but holds no MATE index") from None
         except duckdb.Error as error:
             raise StoreError(f"{self.address} cannot be opened as an index: {str(error).splitlines()[0]}") from error
         if not found:
             raise StoreError(f"{self.address} holds an index without a manifest")
-        return Manifest.from_json(found[0][0], self.address)
+        manifest = Manifest.from_json(found[0][0], self.address)
+        more = (["super_keys"] if manifest.layout == "per_row" else []) + list(_JOSIE_TABLES if manifest.josie else ())
+        for name in (*_TABLES, *more):
+            if name not in present:
+                raise StoreError(f"{self.address} lacks the table {name}: build the index again")
+        return manifest
 
     @property
     def _cursor(self) -> duckdb.DuckDBPyConnection:
@@ -103,13 +115,13 @@ class DuckDBStore(IndexStore):
     def tokens(self, texts: pa.StringArray) -> TokenEntries:
         """Look tokens up by number and compare their text."""
         wanted = token_ids(texts, self.manifest.token_seed)
-        found = self._cursor.execute(
-            "SELECT q.place, t.token_id, t.postings FROM (SELECT unnest($1::BIGINT[]) AS token_id,"
-            " unnest($2::VARCHAR[]) AS token, unnest($3::BIGINT[]) AS place) AS q"
-            " JOIN tokens AS t ON t.token_id = q.token_id WHERE t.token = q.token ORDER BY q.place",
-            [wanted, texts.to_pylist(), np.arange(len(texts))],
-        ).fetchnumpy()
-        return TokenEntries(*(np.asarray(column).astype(np.int64) for column in found.values()))
+        found = self._cursor.sql(
+            "SELECT q.place, t.token_id, t.postings, t.token FROM (SELECT unnest($1::BIGINT[]) AS token_id,"
+            " unnest($2::BIGINT[]) AS place) AS q JOIN tokens AS t ON t.token_id = q.token_id ORDER BY q.place",
+            params=[wanted, np.arange(len(texts))],
+        ).to_arrow_table()
+        same = found.filter(pc.equal(found.column("token"), texts.take(found.column("place").combine_chunks())))
+        return TokenEntries(*(same.column(i).to_numpy().astype(np.int64) for i in range(3)))
 
     def postings(self, token_ids: Ids) -> Postings:
         """Return all postings of these tokens."""
@@ -239,6 +251,14 @@ class DuckDBStore(IndexStore):
             ).fetchall()
             sizes[name] = int(blocks) * self._block_size
         return sizes
+
+    @cached_property
+    def _josie(self) -> DuckDBJosie:
+        return DuckDBJosie(self._numbers)
+
+    def josie(self) -> JosieIndex:
+        """Return the JOSIE part of the index, always the same object."""
+        return self._josie if self.manifest.josie else super().josie()
 
     def close(self) -> None:
         """Close the file."""

@@ -1,0 +1,149 @@
+"""`mate stats` as a person and as a program meet it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from mate.cli import main
+from mate.pipeline.build import BuildSettings, HashRequest, build
+from mate.pipeline.duckdb_target import DuckDBTarget
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stats") / "lake"
+    folder.mkdir()
+    (folder / "people.csv").write_text("name,country\nLee,US\nKim,KR\nSøren,DK\nLee,US,extra\n")
+    (folder / "towns.csv").write_text("town,country\nSeoul,KR\n,n/a\n")
+    (folder / "notes [1].zzz").write_text("no table")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(lake: Path) -> Path:
+    path = lake.with_name("lake [v2].duckdb")
+    with DuckDBTarget(path) as target:
+        hashes = (HashRequest("xash", 128), HashRequest("bf", 512))
+        build([str(lake)], target, BuildSettings(master="none", hashes=hashes))
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    code = main(["stats", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_the_overview(capsys: pytest.CaptureFixture[str], store: Path) -> None:
+    code, out, err = run(capsys, "--store", store)
+    lines = {" ".join(line.split()) for line in out.splitlines()}
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].strip() == str(store)
+    assert lines >= {
+        "tables 2",
+        "columns 4 (2.0 a table)",
+        "rows 5",
+        "cells indexed 8",
+        "distinct tokens 7",
+        "super keys xash:128:alpha=1, bf:512:hashes=177 (per_cell)",
+        "rejects 2",
+    }
+    assert "duckdb" in out
+    assert "outgrown" not in out
+
+
+def test_the_overview_as_json(capsys: pytest.CaptureFixture[str], store: Path) -> None:
+    code, out, _ = run(capsys, "--store", store, "--json")
+    record = json.loads(out)
+    assert code == 0
+    assert record["manifest"]["cells"] == 8
+    assert record["manifest"]["hashes"][1] == {"name": "bf", "bits": 512, "parameters": {"hashes": 177}}
+    assert record["bytes"]["file"] == store.stat().st_size
+
+
+def test_rejects_name_file_line_and_reason(capsys: pytest.CaptureFixture[str], store: Path, lake: Path) -> None:
+    _, out, _ = run(capsys, "--store", store, "--rejects", "--json")
+    assert json.loads(out) == [
+        {
+            "source": str(lake / "notes [1].zzz"),
+            "line": None,
+            "kind": "file",
+            "reason": "unsupported file type .zzz",
+            "count": 1,
+        },
+        {
+            "source": str(lake / "people.csv"),
+            "line": 5,
+            "kind": "row",
+            "reason": "3 cells where the header has 2",
+            "count": 1,
+        },
+    ]
+    code, out, _ = run(capsys, "--store", store, "--rejects")
+    assert code == 0
+    whole = " ".join(out.split())
+    assert f"{lake / 'people.csv'} 5 row 1 3 cells where the header has 2" in whole
+    assert f"{lake / 'notes [1].zzz'} file 1 unsupported file type .zzz" in whole
+
+
+def test_tables_and_sources(capsys: pytest.CaptureFixture[str], store: Path, lake: Path) -> None:
+    _, out, _ = run(capsys, "--store", store, "--tables", "--json")
+    assert [(t["table_id"], t["name"], t["rows"], t["columns"]) for t in json.loads(out)] == [
+        (0, "people", 3, 2),
+        (1, "towns", 2, 2),
+    ]
+    _, out, _ = run(capsys, "--store", store, "--sources", "--json")
+    assert [(s["source"], s["sha256"], s["tables"]) for s in json.loads(out)] == [
+        (str(path), hashlib.sha256(path.read_bytes()).hexdigest(), int(path.suffix == ".csv"))
+        for path in sorted(lake.iterdir())
+    ]
+    for option in ("--tables", "--sources"):
+        code, out, _ = run(capsys, "--store", store, option)
+        assert code == 0
+        assert str(lake / "towns.csv") in out
+
+
+@pytest.mark.parametrize("option", ["--rejects", "--tables", "--sources"])
+def test_lists_end_at_the_limit(capsys: pytest.CaptureFixture[str], store: Path, option: str) -> None:
+    for limit in (0, 1):
+        _, out, _ = run(capsys, "--store", store, option, "--json", "--limit", str(limit))
+        assert len(json.loads(out)) == limit
+
+
+def test_a_corpus_that_has_outgrown_its_alpha_is_told(
+    capsys: pytest.CaptureFixture[str], lake: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "more.csv").write_text("a,b\n" + "".join(f"x{n},y{n}\n" for n in range(100)))
+    with DuckDBTarget(tmp_path / "a.duckdb") as target:
+        settings = BuildSettings(master="none", hashes=(HashRequest("xash", 128, {"alpha": 1}),))
+        build([str(lake), str(tmp_path / "more.csv")], target, settings)
+    _, out, _ = run(capsys, "--store", tmp_path / "a.duckdb")
+    assert "xash:128:alpha=1: the corpus has outgrown its alpha, equation 5 asks for 2: rebuild it" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing.duckdb", None, "mate: there is no index at"),
+        ("text.duckdb", "hello", "mate: {path} cannot be opened as an index"),
+    ],
+)
+def test_errors_are_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, content: str | None, message: str
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_text(content)
+    code, out, err = run(capsys, "--store", path)
+    assert (code, out) == (2, "")
+    assert err.startswith(message.format(path=path))
+    assert err.count("\n") == 1
+
+
+def test_a_limit_below_zero(capsys: pytest.CaptureFixture[str], store: Path) -> None:
+    code, _, err = run(capsys, "--store", store, "--rejects", "--limit", "-1")
+    assert (code, err) == (2, "mate: --limit takes a whole number from 0 on, not -1\n")
