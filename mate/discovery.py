@@ -38,10 +38,10 @@ FIRST_BLOCK = 4_000
 """Candidates that are checked before the table filters are asked for the first time; later blocks grow."""
 
 MOST_PAIRS = 5_000_000
-MOST_FILTERED_PAIRS = 200_000_000
+MOST_FILTERED_PAIRS = 50_000_000
 """Pairs of posting and key tuple that one look-up may return, and may run through the row filter."""
 
-_MOST_FLAGS = 50_000_000
+_MOST_FLAGS = 400_000_000
 """Up to this many flags are set and counted, which is faster than sorting."""
 
 
@@ -454,8 +454,10 @@ def _check_block(
     statistics.tables_checked += stop - first - len(ruled_out)
     if not pieces:
         return []
+    # Rows that fit several mappings are looked at again; those of a single piece are still at hand.
+    again = fetch if len(pieces) > 1 else lambda _: cells
     with statistics.phase("score"):
-        return score_tables(joined(pieces), fetch, prepared.tuples, prepared.initial)
+        return score_tables(joined(pieces), again, prepared.tuples, prepared.initial)
 
 
 def dense(rows: StoredRows) -> RowCells:

@@ -105,11 +105,8 @@ def score(checked: Checked, fetch: Callable[[Ids], RowCells], tuples: Ids, initi
     if not checked.ambiguous.any():
         return list(_best_mappings(candidates, mapping))
     rest = _select(candidates, checked.ambiguous)
-    match = _matches(rest, fetch(np.unique(rest.row_id)), tuples, initial)
-    options = _options(match, len(rest.row_id), tuples.shape[1])
-    wild = np.unique(rest.table_id[options.prod(axis=1) > _MOST_OPTIONS])
     # A row that fits several mappings counts for each of them.
-    owner, mappings = _enumerate(match, options, ~np.isin(rest.table_id, wild))
+    owner, mappings, wild = _expand(rest, fetch(np.unique(rest.row_id)), tuples, initial)
     plain = _select(candidates, ~checked.ambiguous)
     everything = Candidates(*map(np.concatenate, zip(plain, _select(rest, owner), strict=True)))
     mapping = np.concatenate([mapping[~checked.ambiguous], mappings])
@@ -127,6 +124,25 @@ def _outside(candidates: Candidates, mapping: Ids, tables: Ids) -> tuple[Candida
         return candidates, mapping
     kept = ~np.isin(candidates.table_id, tables)
     return _select(candidates, kept), mapping[kept]
+
+
+def _expand(candidates: Candidates, cells: RowCells, tuples: Ids, initial: int) -> tuple[Ids, Ids, Ids]:
+    """Return every injective mapping of every candidate, and the tables that have too many of them, left out here."""
+    if len(candidates.row_id) * tuples.shape[1] >= _SMALL:
+        from mate.joinability_kernel import expand
+
+        row = np.searchsorted(cells.row_id, candidates.row_id)
+        owner, mappings, too_many = expand(candidates, cells, row, tuples, initial, _MOST_OPTIONS)
+    else:
+        match = _matches(candidates, cells, tuples, initial)
+        options = _options(match, len(candidates.row_id), tuples.shape[1])
+        too_many = options.prod(axis=1) > _MOST_OPTIONS
+        owner, mappings = _enumerate(match, options, ~too_many)
+    wild = np.unique(candidates.table_id[too_many])
+    if len(wild):
+        kept = ~np.isin(candidates.table_id[owner], wild)
+        owner, mappings = owner[kept], mappings[kept]
+    return owner, mappings, wild
 
 
 def _options(match: _Match, count: int, width: int) -> npt.NDArray[np.float64]:

@@ -40,13 +40,14 @@ def lake(
     hashes: Sequence[HashRequest] = (HashRequest(),),
     layout: str = "per_cell",
     headers: Sequence[Sequence[str]] | None = None,
+    josie: bool = False,
 ) -> IndexStore:
     """Index the tables, in this order and with these numbers, and open the index."""
     sources = [
         ListSource(rows, f"table {i}", tuple(headers[i]) if headers else tuple(f"c{c}" for c in range(len(rows[0]))))
         for i, rows in enumerate(tables)
     ]
-    settings = BuildSettings(hashes=tuple(hashes), layout=layout, master="none")
+    settings = BuildSettings(hashes=tuple(hashes), layout=layout, master="none", josie=josie)
     with DuckDBTarget(path) as target:
         build_sources(list(sources), target, settings)
     return open_store(str(path))

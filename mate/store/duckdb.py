@@ -40,7 +40,7 @@ ROW_GROUP_SIZE = 4_096
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     # Above this many values a join no longer skips row groups by their exact values; the default is 50.
-    "dynamic_or_filter_threshold": 1_000,
+    "dynamic_or_filter_threshold": 500,
 }
 
 

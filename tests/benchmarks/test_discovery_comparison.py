@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.discovery import Measurement, agree, summary
+from benchmarks.discovery import Measurement, agree, recall, summary
 from experiments.queries import sample_queries
 from mate.errors import MateError
 from mate.query import key_tuples
@@ -51,6 +51,36 @@ def test_all_systems_answer_and_agree(store: IndexStore, tmp_path: Path, capsys:
 def test_the_sql_join_takes_any_number_of_key_columns(store: IndexStore, width: int) -> None:
     options = ["--queries", "2", "--rounds", "1", "--key-columns", str(width)]
     assert main(["discovery", "--store", store.address, *options]) == 0
+
+
+@pytest.fixture(scope="module")
+def josie_store(tmp_path_factory: pytest.TempPathFactory) -> IndexStore:
+    return lake(tmp_path_factory.mktemp("lake") / "josie.duckdb", TABLES, josie=True)
+
+
+def test_josie_systems_join_in_where_the_index_has_them(
+    josie_store: IndexStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["discovery", "--store", josie_store.address, "--queries", "1", "--rounds", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "scr-josie" in out
+    (line,) = [line for line in out.splitlines() if "mcr-josie" in line and line.split()[0] == "all"]
+    assert line.split()[-1] == "1.000"
+
+
+def test_unary_josie_agrees_with_sql(josie_store: IndexStore, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["josie", "--store", josie_store.address, "--queries", "4", "--rounds", "1"]) == 0
+    assert "reading all lists" in capsys.readouterr().out
+
+
+def test_josie_needs_its_index(store: IndexStore, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["josie", "--store", store.address]) == 2
+    assert "build it again with mate index --josie" in capsys.readouterr().err
+
+
+def test_recall_counts_the_scores_that_were_reached() -> None:
+    exact = {("100", "1:0,1"): [5, 3, 2]}
+    assert recall([measurement("mcr-josie", 0.1, [5, 2])], exact) == "0.333"
 
 
 def measurement(system: str, seconds: float | None, scores: list[int]) -> Measurement:
