@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from mate.pipeline.build import HashRequest
 from mate.store import IndexStore, open_store
 from mate.store.base import LAYOUTS, Ids, Postings, Probes, TableCounts, TableInfo, as_ids
 from mate.token_ids import NO_TOKEN, token_id
+from tests.vertica.places import vertica_store as built_in_vertica
 
 if TYPE_CHECKING:
     from tests.store.conftest import Model
@@ -34,7 +36,14 @@ def duckdb_store(build_index: BuildIndex, lake: Path, folder: Path, layout: str)
     return open_store(str(folder / "lake.duckdb"))
 
 
-STORES = {"duckdb": duckdb_store}
+def vertica_store(_: BuildIndex, lake: Path, __: Path, layout: str) -> AbstractContextManager[IndexStore]:
+    return built_in_vertica(lake, layout, HASHES)
+
+
+STORES: dict[str, Callable[..., AbstractContextManager[IndexStore]]] = {
+    "duckdb": duckdb_store,
+    "vertica": vertica_store,
+}
 
 
 @pytest.fixture(scope="module", params=[(name, layout) for name in STORES for layout in LAYOUTS], ids="-".join)

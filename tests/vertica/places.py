@@ -1,0 +1,60 @@
+"""Where Vertica tests run: on the protocol stand-in, or on a real server if VERTICA_DSN names one."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from mate.pipeline.build import BuildSettings, HashRequest, build
+from mate.pipeline.vertica_target import VerticaTarget
+from mate.store import IndexStore, open_store
+from mate.store.vertica_address import PASSWORD_VARIABLE, VerticaAddress
+from mate.store.vertica_session import Session
+from tests.vertica.standin import StandIn
+from tests.vertica.standin.server import PASSWORD
+
+REAL_SERVER = "VERTICA_DSN"
+"""Environment variable with the address of a real server; its password is in VERTICA_PASSWORD."""
+
+
+@contextmanager
+def place(**options: object) -> Iterator[str]:
+    """Yield the address of an empty schema."""
+    schema = f"mate_test_{uuid.uuid4().hex[:8]}"
+    given = os.environ.get(REAL_SERVER)
+    if given is None:
+        with StandIn() as server, pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+            patch.setenv(PASSWORD_VARIABLE, PASSWORD)
+            patch.setattr("tempfile.tempdir", folder)
+            yield server.address(schema, **options)
+        return
+    more = "".join(f"&{name}={value}" for name, value in options.items())
+    address = f"{given}{'&' if '?' in given else '?'}schema={schema}{more}"
+    try:
+        yield address
+    finally:
+        where = VerticaAddress.parse(address)
+        with Session(where, where.password()) as session:
+            session.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+
+
+def index(lake: Path | list[str], address: str, **changes: object) -> None:
+    """Build an index in this process, without Spark."""
+    paths = [str(lake)] if isinstance(lake, Path) else lake
+    with VerticaTarget(address) as target:
+        build(paths, target, BuildSettings(**{"master": "none", **changes}))  # type: ignore[arg-type]
+
+
+@contextmanager
+def vertica_store(lake: Path, layout: str, hashes: tuple[HashRequest, ...]) -> Iterator[IndexStore]:
+    """Yield an index of the lake; few enough values go into an IN list that both ways of looking up are taken."""
+    with place(in_list=50) as address:
+        index(lake, address, layout=layout, hashes=hashes)
+        with open_store(address) as store:
+            yield store

@@ -1,0 +1,298 @@
+"""What goes wrong between us and a server: one clear error each, nothing half-published, no credential shown."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mate.cli import main
+from mate.errors import StoreError
+from mate.pipeline.vertica_target import VerticaTarget
+from mate.store import IndexStore, open_store, vertica_sql
+from mate.store.base import as_ids
+from mate.store.vertica_address import PASSWORD_VARIABLE
+from mate.token_ids import token_id
+from tests.vertica.compare import same
+from tests.vertica.conftest import HASHES
+from tests.vertica.places import index
+from tests.vertica.standin import StandIn
+from tests.vertica.standin.server import PASSWORD
+from tests.vertica.standin.wire import ClosedError
+
+WRONG = "not the pass word"
+
+
+def tables(server: StandIn) -> set[str]:
+    found = server.database.execute("SELECT table_name FROM v_catalog.tables WHERE table_schema = 'mate'").fetchall()
+    return {name for (name,) in found}
+
+
+def cut_when(event: str, part: str) -> Callable[[str, Any, str], None]:
+    """Cut the line when something happens for the first time."""
+    left = [1]
+
+    def fault(happening: str, _: Any, detail: str) -> None:
+        if happening == event and part in detail and left:
+            left.pop()
+            raise ClosedError
+
+    return fault
+
+
+# Getting in
+
+
+def test_a_wrong_password(
+    server: StandIn,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv(PASSWORD_VARIABLE, WRONG)
+    assert main(["stats", "--store", server.address()]) == 2
+    told = capsys.readouterr()
+    assert told.err.count("\n") == 1
+    assert "the server refuses user dbadmin: wrong user name or password; set VERTICA_PASSWORD" in told.err
+    assert WRONG not in told.out + told.err + caplog.text
+
+
+def test_a_right_password_shows_nowhere(
+    server: StandIn, small_lake: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    assert main(["index", str(small_lake), "--store", server.address(), "--master", "none"]) == 0
+    with open_store(server.address()) as store, VerticaTarget(server.address()) as target:
+        shown = repr(vars(store)) + repr(vars(target)) + repr(target.address)
+    told = capfd.readouterr()
+    assert PASSWORD not in told.out + told.err + caplog.text + shown + " ".join(server.statements)
+
+
+@pytest.mark.parametrize(
+    "address", ["vertica://me:hunter2@host/db", "vertica://me@host/db?password=hunter2", "vertica://me:@host/db"]
+)
+def test_a_password_in_the_address_is_refused(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["stats", "--store", address]) == 2
+    told = capsys.readouterr().err
+    assert "must not hold a password" in told
+    assert "VERTICA_PASSWORD" in told
+    assert "hunter2" not in told
+
+
+def test_a_password_file(server: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(PASSWORD_VARIABLE)
+    file = tmp_path / "password"
+    address = server.address(passfile=file)
+    with pytest.raises(StoreError, match="cannot read the password file"):
+        open_store(address)
+    file.write_text(f"{PASSWORD}\n")
+    file.chmod(0o644)
+    with pytest.raises(StoreError, match=r"others can read .*chmod 600"):
+        open_store(address)
+    file.chmod(0o600)
+    with pytest.raises(StoreError, match="there is no index"):
+        open_store(address)
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("vertica:host", "looks like this: vertica://user@host:5433/database"),
+        ("vertica://host/db", "needs user, host and database"),
+        ("vertica://me@host", "needs user, host and database"),
+        ("vertica://me@host:port/db", "cannot be read"),
+        ("vertica://me@host/db?schema=a;drop", "not a plain name"),
+        ("vertica://me@host/db?schema=v_catalog", "not a plain name"),
+        ("vertica://me@host/db?tlsmode=yes", "unknown tlsmode"),
+        ("vertica://me@host/db?schem=a", 'unknown option "schem" .* did you mean "schema"'),
+        ("vertica://me@host/db?in_list=few", "in_list=few in the Vertica address is not a number"),
+        ("vertica://me@host/db?connections=0", "must be above 0"),
+    ],
+)
+def test_an_address_that_cannot_work(address: str, message: str) -> None:
+    with pytest.raises(StoreError, match=message):
+        open_store(address)
+
+
+def test_nobody_answers(server: StandIn) -> None:
+    address = server.address()
+    server.vanish()
+    with pytest.raises(StoreError, match=r"no server answers at 127.0.0.1:\d+; is it running"):
+        open_store(address)
+
+
+def test_a_backup_node_answers(server: StandIn) -> None:
+    address = server.address(backup=f"127.0.0.1:{server.port}").replace(f"@127.0.0.1:{server.port}", "@127.0.0.1:1")
+    with pytest.raises(StoreError, match="there is no index"):
+        open_store(address)
+
+
+def test_encryption_that_the_server_does_not_have(server: StandIn) -> None:
+    with pytest.raises(StoreError, match=r"no encrypted connection .tlsmode=require"):
+        open_store(server.address().replace("tlsmode=disable", "tlsmode=require"))
+
+
+def test_a_database_that_is_not_there(server: StandIn) -> None:
+    with pytest.raises(StoreError, match='the server refuses: Database "Other" does not exist'):
+        open_store(server.address().replace("/VMart", "/Other"))
+
+
+def test_the_client_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(StoreError, match=r"pip install 'mate-discovery\[vertica\]'"):
+        open_store("vertica://me@host/db")
+
+
+@pytest.mark.filterwarnings("ignore:TLS is not configured")
+def test_a_connection_that_is_not_encrypted_is_told(server: StandIn, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(StoreError, match="there is no index"):
+        open_store(server.address().replace("tlsmode=disable", "tlsmode=prefer"))
+    assert "the connection is not encrypted" in caplog.text
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_notices_of_the_server_are_no_warnings(server: StandIn) -> None:
+    for _ in range(2):
+        with VerticaTarget(server.address()):
+            pass
+
+
+# Searching
+
+
+def test_no_index(server: StandIn, small_lake: Path) -> None:
+    with pytest.raises(StoreError, match=r"there is no index at vertica://dbadmin@127.0.0.1.*schema=mate; build one"):
+        open_store(server.address())
+    with VerticaTarget(server.address()), pytest.raises(StoreError, match="there is no index"):
+        open_store(server.address())
+
+
+def test_a_table_that_is_missing(server: StandIn, small_lake: Path) -> None:
+    index(small_lake, server.address())
+    with open_store(server.address()) as store:
+        server.database.execute("DROP TABLE mate.cells_1")
+        with pytest.raises(StoreError, match=r"Relation .* does not exist .*SQLSTATE 42V01"):
+            store.rows(as_ids([1]))
+        assert len(store.postings(as_ids([token_id("name 1")])).row_id) == 8
+    with pytest.raises(StoreError, match="lacks the table cells_1: build the index again"):
+        open_store(server.address())
+
+
+def test_a_server_that_disappears_in_the_middle_of_a_search(server: StandIn, small_lake: Path) -> None:
+    index(small_lake, server.address())
+
+    def fault(event: str, _: Any, detail: str) -> None:
+        if event == "statement" and "postings_1" in detail:
+            server.vanish()
+            raise ClosedError
+
+    with open_store(server.address()) as store, server.faulty(fault):
+        with pytest.raises(StoreError, match="no server answers") as caught:
+            store.postings(as_ids([token_id("name 1")]))
+        assert "\n" not in str(caught.value)
+
+
+def test_a_session_that_died_while_idle_is_replaced(server: StandIn, small_lake: Path) -> None:
+    index(small_lake, server.address())
+    with open_store(server.address()) as store:
+        for session in list(server.sessions):
+            session.line.cut()
+        assert store.rows(as_ids([3])).row_id.tolist() == [3]
+        with server.faulty(cut_when("statement", "postings_1")):
+            assert len(store.postings(as_ids([token_id("name 1")])).row_id) == 8
+
+
+def test_an_open_index_stays_readable_while_the_next_one_is_published(server: StandIn, small_lake: Path) -> None:
+    index(small_lake, server.address())
+    with open_store(server.address()) as store:
+        before = store.cells(np.arange(20))
+        index(small_lake, server.address(), layout="per_row", hashes=HASHES)
+        assert store.cells(np.arange(20)) == before
+        index(small_lake, server.address())
+    assert {name.rpartition("_")[2] for name in tables(server) - {"manifest", "builds"}} == {"2", "3"}
+
+
+# Loading
+
+
+@pytest.mark.parametrize(
+    ("event", "part"),
+    [
+        ("copy data", ".postings_"),
+        ("copy data", ".cells_"),
+        ("copy data", ".tokens_"),
+        ("statement", ".load_log_"),
+        ("statement", "CREATE PROJECTION"),
+        ("statement", "ANALYZE_STATISTICS"),
+        ("statement", ".manifest (load_id"),
+    ],
+)
+def test_a_connection_that_is_cut_while_loading(
+    server: StandIn, small_lake: Path, embedded: IndexStore, event: str, part: str
+) -> None:
+    address = server.address()
+    index(small_lake, address, hashes=HASHES)
+    before = tables(server)
+    part = part.replace("(load_id", "(load_id, manifest) VALUES") if "manifest" in part else part
+    with server.faulty(cut_when(event, part)), pytest.raises(StoreError, match="the connection was lost") as caught:
+        index(small_lake, address, layout="per_cell", hashes=HASHES[:1])
+    assert "\n" not in str(caught.value)
+    assert tables(server) == before
+    with open_store(address) as store:
+        same(store, embedded)
+
+
+def test_a_commit_whose_answer_is_lost_has_published(server: StandIn, small_lake: Path, embedded: IndexStore) -> None:
+    publishing: list[Any] = []
+
+    def fault(event: str, session: Any, detail: str) -> None:
+        if event == "statement" and "manifest) VALUES" in detail:
+            publishing.append(session)
+        elif event == "done" and detail == "COMMIT" and session in publishing:
+            raise ClosedError
+
+    with server.faulty(fault), pytest.raises(StoreError, match="the connection was lost"):
+        index(small_lake, server.address(), hashes=HASHES)
+    with open_store(server.address()) as store:
+        same(store, embedded)
+
+
+def test_a_record_that_is_rejected(server: StandIn, small_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vertica_sql, "TEXT", "LONG VARCHAR(3)")
+    monkeypatch.setattr(vertica_sql, "create_shared", lambda _: [])
+    server.database.execute("CREATE SCHEMA mate; CREATE TABLE mate.builds (load_id BIGINT)")
+    server.database.execute("CREATE TABLE mate.manifest (load_id BIGINT, manifest VARCHAR)")
+    with pytest.raises(StoreError, match=r"a record was rejected: .*record 1 .*too wide for column \(table_name\)"):
+        index(small_lake, server.address())
+    assert tables(server) == {"builds", "manifest"}
+
+
+def test_two_builds_at_a_time(server: StandIn, small_lake: Path) -> None:
+    with VerticaTarget(server.address()), pytest.raises(StoreError, match=r"another build of .* is under way"):
+        VerticaTarget(server.address()).__enter__()
+    index(small_lake, server.address())
+
+
+def test_a_lock_that_was_lost_publishes_nothing(server: StandIn, small_lake: Path) -> None:
+    class Unlucky(VerticaTarget):
+        def publish(self) -> None:
+            self._lock.close()
+            super().publish()
+
+    from mate.pipeline.build import BuildSettings, build
+
+    with pytest.raises(StoreError), Unlucky(server.address()) as target:
+        build([str(small_lake)], target, BuildSettings(master="none"))
+    assert tables(server) == {"builds", "manifest"}
+
+
+def test_what_a_killed_build_left_is_removed(server: StandIn, small_lake: Path) -> None:
+    index(small_lake, server.address())
+    server.database.execute("CREATE TABLE mate.postings_7 (a INT)")
+    index(small_lake, server.address())
+    assert {name.rpartition("_")[2] for name in tables(server) - {"manifest", "builds"}} == {"1", "8"}

@@ -1,0 +1,187 @@
+"""Loads whose tasks are killed, cut off, run twice, or lose their machine: every record is there once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mate.errors import MateError, StoreError
+from mate.pipeline.build import BuildSettings, build
+from mate.pipeline.vertica_target import VerticaTarget
+from mate.store import IndexStore, open_store
+from tests.vertica.compare import same
+from tests.vertica.conftest import HASHES
+from tests.vertica.places import index
+from tests.vertica.standin import StandIn
+from tests.vertica.standin.server import PASSWORD
+from tests.vertica.standin.wire import ClosedError
+
+ROOT = Path(__file__).parents[2]
+
+DRIVER = """
+import sys
+from mate.pipeline import sources
+from mate.pipeline.build import BuildSettings, HashRequest, build
+from mate.pipeline.session import spark_session
+from mate.pipeline.vertica_target import VerticaTarget
+
+lake, address = sys.argv[1:]
+sources._LEAST_UNIT = 1  # a unit a file
+settings = {
+    "spark.executor.memory": "512m", "spark.driver.memory": "512m", "spark.sql.shuffle.partitions": "2",
+    "spark.task.maxFailures": "8", "spark.speculation": "true", "spark.speculation.interval": "100ms",
+    "spark.speculation.multiplier": "1.1", "spark.speculation.quantile": "0.1",
+}
+with spark_session("local-cluster[2,1,1024]", settings), VerticaTarget(address) as target:
+    build([lake], target, BuildSettings(hashes=(HashRequest("xash", 128), HashRequest("bf", 512))))
+"""
+
+
+def parent(process: int) -> int:
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("PPid:")[2].split()[0])
+
+
+class Chaos:
+    """Goes wrong once in each of several ways, while tasks of a build load their units."""
+
+    def __init__(self) -> None:
+        self.happened: list[str] = []
+        self._lock = threading.Lock()
+
+    def __call__(self, event: str, session: Any, detail: str) -> None:
+        if event == "copy data" and ".postings_" in detail:
+            self._while_copying(session.process)
+        elif event == "done" and detail == "COMMIT" and session.loads and self._first("answer to a commit lost"):
+            raise ClosedError
+        elif event == "statement" and ".load_log_" in detail and detail.startswith("INSERT"):
+            session.loads = True
+
+    def _while_copying(self, process: int) -> None:
+        if self._first("task killed"):
+            os.kill(process, signal.SIGKILL)
+        elif self._first("connection cut"):
+            raise ClosedError
+        elif self._first("executor lost"):
+            os.kill(parent(parent(process)), signal.SIGKILL)
+        elif self._first("straggler"):
+            time.sleep(3)  # long enough for Spark to start a twin
+
+    def _first(self, what: str) -> bool:
+        with self._lock:
+            new = what not in self.happened
+            if new:
+                self.happened.append(what)
+            return new
+
+
+def test_tasks_killed_and_retried_on_spark(server: StandIn, small_lake: Path, embedded: IndexStore) -> None:
+    chaos = Chaos()
+    with server.faulty(chaos):
+        done = subprocess.run(
+            [sys.executable, "-c", DRIVER, str(small_lake), server.address(connections=2)],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+            timeout=180,
+        )
+    assert done.returncode == 0, done.stderr[-3_000:]
+    assert set(chaos.happened) >= {"task killed", "connection cut", "executor lost", "answer to a commit lost"}
+    logged = Counter(s for s in server.statements if s.startswith("INSERT INTO mate.load_log_"))
+    assert len(logged) == 8  # a unit a file
+    assert max(logged.values()) > 1  # some were loaded again, and turned away
+    assert server.most_sessions <= 2 + 2 * 2  # the driver's two; two loading, and what lost ones leave for a moment
+    with open_store(server.address()) as store:
+        same(store, embedded)
+
+
+def test_a_load_that_fails_on_spark_publishes_nothing(
+    spark: object, server: StandIn, small_lake: Path, embedded: IndexStore
+) -> None:
+    index(small_lake, server.address(), hashes=HASHES)
+
+    def fault(event: str, _: Any, detail: str) -> None:
+        if event == "copy data" and ".cells_" in detail:
+            raise ClosedError
+
+    lost = pytest.raises(MateError, match=r"failed: mate.errors.StoreError: vertica://.*the connection was lost")
+    with lost as told, server.faulty(fault), VerticaTarget(server.address()) as target:
+        build([str(small_lake)], target, BuildSettings(hashes=HASHES[:1]))
+    assert "\n" not in str(told.value)
+    assert PASSWORD not in str(told.value)
+    with open_store(server.address()) as store:
+        same(store, embedded)
+
+
+def loaded_twice(server: StandIn, lake: Path, run: Callable[[Callable[[], int]], None]) -> None:
+    """Build in this process, with every unit loaded by `run`."""
+
+    class Twins(VerticaTarget):
+        def task(self, schemas: Any) -> Any:
+            loader = super().task(schemas)
+
+            def store(batches: Any, given: Any, unit: int) -> int:
+                kept = list(batches)
+                run(lambda: loader(kept, given, unit))
+                return unit
+
+            return store
+
+    with Twins(server.address()) as target:
+        build([str(lake)], target, BuildSettings(master="none", hashes=HASHES))
+
+
+def test_a_unit_that_is_loaded_again_counts_once(server: StandIn, small_lake: Path, embedded: IndexStore) -> None:
+    loaded_twice(server, small_lake, lambda load: [load(), load()])  # type: ignore[arg-type,return-value]
+    with open_store(server.address()) as store:
+        same(store, embedded)
+
+
+def test_twins_that_load_a_unit_at_the_same_time_count_once(
+    server: StandIn, small_lake: Path, embedded: IndexStore
+) -> None:
+    server.locks.timeout = 10.0
+
+    def twins(load: Callable[[], int]) -> None:
+        threads = [threading.Thread(target=load) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    loaded_twice(server, small_lake, twins)
+    with open_store(server.address()) as store:
+        same(store, embedded)
+
+
+def test_a_server_without_a_free_session_is_waited_for(server: StandIn, small_lake: Path, embedded: IndexStore) -> None:
+    server.max_sessions = 3
+    server.locks.timeout = 10.0
+
+    def crowd(load: Callable[[], int]) -> None:
+        threads = [threading.Thread(target=load) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    loaded_twice(server, small_lake, crowd)
+    assert server.most_sessions == 3
+    with open_store(server.address()) as store:
+        same(store, embedded)
+
+
+def test_a_unit_that_is_missing_is_noticed(server: StandIn, small_lake: Path) -> None:
+    with pytest.raises(StoreError, match="the table load_log has 0 records where 1 were staged"):
+        loaded_twice(server, small_lake, lambda load: None)
