@@ -207,12 +207,12 @@ STATISTICS = ("median ms", "95 % ms", "times MATE: median", "95 %", "most", "lea
 
 
 def recall(found: Sequence[Measurement], exact: dict[tuple[str, str], list[int]]) -> str:
-    """Return the share of the exact answers' scores that a system's answers reach, over all queries, if it may miss."""
+    """Return the share of the exact answers that were found; those as good as its last are as good an answer."""
     wanted = reached = 0
     for result in found:
         best = exact.get((result.group, result.query), [])
         wanted += len(best)
-        reached += sum(own >= other for own, other in zip(result.scores, best, strict=False))
+        reached += min(len(best), sum(own >= best[-1] for own in result.scores)) if best else 0
     return f"{reached / wanted:.3f}" if wanted else ""
 
 

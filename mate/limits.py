@@ -15,5 +15,7 @@ class Limits:
     """A wider table is rejected whole."""
     rows: int = 10_000_000
     """Rows beyond this many are rejected, as one reject that says how many."""
+    layout_tables: bool = False
+    """Whether web tables that only lay out a page are taken in; left out, they are counted."""
     chunk_cells: int = 200_000
     """Cells per chunk: what bounds a reader's memory."""

@@ -66,6 +66,9 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="publish nothing if anything at all was rejected")
     parser.add_argument("--null", action="append", metavar="TEXT", help="count TEXT as no value, besides the usual")
+    parser.add_argument(
+        "--layout-tables", action="store_true", help="take in web tables that only lay out a page (DWTC: LAYOUT)"
+    )
     size = parser.add_argument_group("limits")
     for option, default, text in (
         ("--max-cell", limits.cell_characters, "characters of a cell; a longer one is kept but not indexed"),
@@ -128,7 +131,12 @@ def _settings(options: argparse.Namespace) -> BuildSettings:
         layout=options.layout,
         format={"auto": None, "csv": "delimited"}.get(options.format, options.format),
         nulls=NULL_SPELLINGS | more,
-        limits=Limits(cell_characters=options.max_cell, columns=options.max_columns, rows=options.max_rows),
+        limits=Limits(
+            cell_characters=options.max_cell,
+            columns=options.max_columns,
+            rows=options.max_rows,
+            layout_tables=options.layout_tables,
+        ),
         strict=options.strict,
         josie=options.josie,
         master=options.master,

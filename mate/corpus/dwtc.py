@@ -27,11 +27,9 @@ LONGEST_RECORD = 64 << 20
 _NAMES = {list: "a list", dict: "an object", str: "a string", int: "a number", float: "a number", bool: "true or false"}
 
 
-def read(
-    source: str, stream: BinaryIO, limits: Limits | None = None, *, layout: bool = False
-) -> Iterator[Chunk | Reject]:
-    """Yield every table of a shard; tables that only lay out a page are counted, and read with ``layout``."""
-    reading = _Reading(source, limits or Limits(), layout)
+def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
+    """Yield every table of a shard; tables that only lay out a page are counted, and read if the limits say so."""
+    reading = _Reading(source, limits or Limits())
     plain_stream, packed = plain(rewindable(stream))
     line = 0
     try:
@@ -56,10 +54,10 @@ def _whole(stream: BinaryIO, record: bytes) -> bytes | None:
 
 
 class _Reading:
-    def __init__(self, source: str, limits: Limits, layout: bool) -> None:
+    def __init__(self, source: str, limits: Limits) -> None:
         self._source = source
         self._limits = limits
-        self._layout = layout
+        self._layout = limits.layout_tables
         self._tables = 0
         self.records = 0
         self.left_out = Tally(source, "record")

@@ -78,9 +78,10 @@ def test_josie_needs_its_index(store: IndexStore, capsys: pytest.CaptureFixture[
     assert "build it again with mate index --josie" in capsys.readouterr().err
 
 
-def test_recall_counts_the_scores_that_were_reached() -> None:
+def test_recall_counts_answers_as_good_as_the_exact_ones() -> None:
     exact = {("100", "1:0,1"): [5, 3, 2]}
-    assert recall([measurement("mcr-josie", 0.1, [5, 2])], exact) == "0.333"
+    assert recall([measurement("mcr-josie", 0.1, [5, 2])], exact) == "0.667"
+    assert recall([measurement("mcr-josie", 0.1, [1])], exact) == "0.000"
 
 
 def measurement(system: str, seconds: float | None, scores: list[int]) -> Measurement:

@@ -18,8 +18,8 @@ def record(relation: object = COLUMNS, **fields: Any) -> bytes:
     return json.dumps(whole).encode()
 
 
-def read(data: bytes, limits: Limits | None = None, **options: bool) -> list[Chunk | Reject]:
-    return list(dwtc.read("dwtc-000.json.gz", io.BytesIO(data), limits, **options))
+def read(data: bytes, limits: Limits | None = None) -> list[Chunk | Reject]:
+    return list(dwtc.read("dwtc-000.json.gz", io.BytesIO(data), limits))
 
 
 def only_chunk(data: bytes) -> Chunk:
@@ -105,7 +105,7 @@ def test_a_bad_record_is_one_reject(line: bytes, reason: str) -> None:
 def test_layout_tables_are_counted() -> None:
     data = b"\n".join([record(), record(tableType="LAYOUT"), record(tableType="LAYOUT")])
     assert rejects_of(read(data)) == [(2, "record", "layout table", 2)]
-    assert len(read(data, layout=True)) == 3
+    assert len(read(data, Limits(layout_tables=True))) == 3
 
 
 def test_a_shard_that_is_cut_off_keeps_what_was_read() -> None:
