@@ -12,27 +12,14 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
 
-# Okabe and Ito's palette; every series has a marker and a hatch of its own as well.
-COLOURS = {
-    "xash": "#0072B2",
-    "bf": "#D55E00",
-    "bf fair": "#E69F00",
-    "lhbf": "#009E73",
-    "ht": "#CC79A7",
-    "simhash": "#56B4E9",
-    "md5": "#666666",
-    "murmur": "#999999",
-    "city": "#BBBBBB",
-}
-MARKERS = dict(zip(COLOURS, "osD^vPX*h", strict=True))
-HATCHES = dict(zip(COLOURS, ("", "//", "..", "\\\\", "xx", "--", "++", "oo", "**"), strict=True))
+from experiments.reporting.style import COLOURS, HATCHES, MARKERS, SETTINGS, SYSTEMS
 
 
 def draw_hashes(record: dict[str, Any], path: Path) -> None:
     """Draw speed, fill and false positives of the hash comparison."""
     results = record["results"]
     _name_fair(results)
-    with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+    with plt.rc_context(SETTINGS):
         figure, axes = plt.subplots(1, 3, figsize=(14, 5.6), width_ratios=(1, 1, 1))
         _bars(axes[0], results, "times_mmh3", "values/s, relative to a plain mmh3 loop", log=True)
         axes[0].axvline(1, color="black", linewidth=0.8)
@@ -100,7 +87,7 @@ def draw_indexing(record: dict[str, Any], path: Path) -> None:
     """Draw seconds by phase and peak memory of index builds, from the fewest cells to the most."""
     builds = sorted(record["builds"], key=lambda build: (build["cells"], build["layout"]))
     labels = [f"{b['cells'] / 1e6:.3g} M cells\n{b['label'] or b['corpus']}\n{b['layout']}" for b in builds]
-    with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+    with plt.rc_context(SETTINGS):
         figure, axes = plt.subplots(1, 2, figsize=(max(11, 2.6 * len(builds)), 5.4), width_ratios=(1, 1.25))
         _phase_bars(axes[0], builds, record["paper"]["cells_per_second_per_core"])
         _memory_bars(axes[1], builds)
@@ -160,20 +147,10 @@ def _above(axis: Any, x: float, y: float, text: str) -> None:
     axis.annotate(text, (x, y), (0, 3), textcoords="offset points", ha="center", va="bottom", fontsize=7)
 
 
-SYSTEM_STYLE = {
-    "mate": ("#0072B2", "o", "-"),
-    "scr": ("#D55E00", "s", "--"),
-    "mcr": ("#009E73", "^", "-."),
-    "sql": ("#666666", "X", ":"),
-    "scr-josie": ("#CC79A7", "v", "--"),
-    "mcr-josie": ("#E69F00", "D", "-."),
-}
-
-
 def draw_discovery(records: list[dict[str, Any]], path: Path) -> None:
     """Draw times by size of the query, and, for several lakes, by size of the lake."""
     columns = 2 if len(records) > 1 else 1
-    with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+    with plt.rc_context(SETTINGS):
         figure, axes = plt.subplots(1, columns, figsize=(6.5 * columns, 4.6), squeeze=False)
         largest = records[-1]
         _scatter_times(axes[0][0], largest["measurements"])
@@ -187,7 +164,7 @@ def draw_discovery(records: list[dict[str, Any]], path: Path) -> None:
 
 def _scatter_times(axis: Any, found: list[dict[str, Any]]) -> None:
     for system in dict.fromkeys(m["system"] for m in found):
-        colour, marker, _ = SYSTEM_STYLE.get(system, ("#333333", ".", "-"))
+        colour, marker, _ = SYSTEMS.get(system, ("#333333", ".", "-"))
         done = [m for m in found if m["system"] == system and m["seconds"]]
         axis.scatter([m["cardinality"] for m in done], [m["seconds"] * 1e3 for m in done],
                      s=22, color=colour, marker=marker, alpha=0.7, linewidths=0, label=system)  # fmt: skip
@@ -202,7 +179,7 @@ def _scatter_times(axis: Any, found: list[dict[str, Any]]) -> None:
 def _growth_lines(axis: Any, records: list[dict[str, Any]]) -> None:
     cells = [record["cells"] / 1e6 for record in records]
     for system in dict.fromkeys(m["system"] for m in records[0]["measurements"]):
-        colour, marker, line = SYSTEM_STYLE.get(system, ("#333333", ".", "-"))
+        colour, marker, line = SYSTEMS.get(system, ("#333333", ".", "-"))
         times = [
             [m["seconds"] * 1e3 for m in r["measurements"] if m["system"] == system and m["seconds"]] for r in records
         ]

@@ -7,7 +7,21 @@ import sys
 from collections.abc import Sequence
 
 from mate import __version__
-from mate.commands import fetch, hashes, index, join, search, stats, synthetic
+from mate.commands import (
+    add,
+    check,
+    compact,
+    fetch,
+    hashes,
+    index,
+    join,
+    remove,
+    search,
+    stats,
+    sync,
+    synthetic,
+    update,
+)
 from mate.errors import MateError
 
 DESCRIPTION = """\
@@ -22,6 +36,7 @@ examples:
   mate index tables/ --store lake.duckdb                              index a folder of CSV files
   mate search people.csv --key "First name,Last name" --store lake.duckdb
   mate join people.csv --key "First name,Last name" --table 17 --store lake.duckdb -o enriched.csv
+  mate sync tables/ --store lake.duckdb                               follow the files that came, changed and went
 
 Every command has its own help: mate search --help
 """
@@ -37,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"mate {__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (index, search, join, stats, fetch, synthetic, hashes):
+    for command in (index, search, join, add, update, remove, sync, compact, stats, check, fetch, synthetic, hashes):
         command.add(commands)
     return root
 

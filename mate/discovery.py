@@ -2,7 +2,8 @@
 
 It runs on arrays, a block of tables at a time, so that the table filters still save work while nothing loops over
 postings. The row filter is part of the look-up: the store returns only postings whose super key covers a key
-tuple. Answers are exact whatever the hash function, and also without one.
+tuple. Answers are exact whatever the hash function, and also without one. On an index with a flat file the same steps
+run inside one loop instead: see `mate.scan`.
 """
 
 from __future__ import annotations
@@ -12,19 +13,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from mate.errors import QueryError
 from mate.hashing import or_aggregate
-from mate.joinability import RowCells, TableScore, joined
+from mate.joinability import Matches, RowCells, TableScore, dense, joined
 from mate.joinability import check as check_candidates
 from mate.joinability import score as score_tables
 from mate.query import KeyTuples, QueryTable, from_arrow, from_pandas, initial_column, key_tuples, read_query
+from mate.scan import Scan
 from mate.store.base import Candidates, Ids, IndexStore, Probes, TableCounts, TableInfo
-from mate.store.base import Rows as StoredRows
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -80,7 +81,7 @@ class Statistics:
     pairs: int = 0
     """Postings paired with the key tuples that share their value: what the row filter decides on."""
     candidates: int = 0
-    """Pairs that passed the row filter."""
+    """Pairs that passed the row filter, of the tables that the search came to."""
     tables: int = 0
     """Tables with a posting of the initial column; with the tight bound, with a candidate."""
     tables_cut_rule_1: int = 0
@@ -120,9 +121,22 @@ class Result:
     mapping: dict[str, str]
     """Key column of the query to column of the table."""
     column_ids: tuple[int, ...]
-    tuple_ids: npt.NDArray[np.int64]
-    row_ids: npt.NDArray[np.int64]
-    """Parallel arrays: which key tuple of the query joins with which row of the index."""
+    find_matches: Callable[[], Matches] = field(repr=False, compare=False)
+
+    @cached_property
+    def matches(self) -> Matches:
+        """Which key tuple of the query joins with which row of the index; found when first asked for."""
+        return self.find_matches()
+
+    @property
+    def tuple_ids(self) -> Ids:
+        """The key tuples of `matches`."""
+        return self.matches.tuple_id
+
+    @property
+    def row_ids(self) -> Ids:
+        """The rows of `matches`, parallel to the key tuples."""
+        return self.matches.row_id
 
     @property
     def table_id(self) -> int:
@@ -168,9 +182,30 @@ def search(
     statistics = Statistics(hash="none")
     with statistics.phase("prepare"):
         prepared = prepare(store, table, key, chosen, statistics)
-    source = candidate_source(store, prepared, chosen, statistics)
-    scores = top_k(source, prepared, chosen, statistics, lambda row_ids: dense(store.rows(row_ids)))
+    probes, number = query_keys(store, prepared, chosen, statistics)
+    if store.flat is None:
+        scores = _by_block(store, prepared, probes, number, chosen, statistics)
+    else:
+        known = replace(chosen, exclude=chosen.exclude | set(store.flat_lacks.tolist()))
+        scores = Scan(store.flat, prepared, probes, number, known, statistics).top_k()
+        if len(store.flat_lacks):
+            scores = _by_block(store, prepared, probes, number, chosen, statistics, store.flat_lacks, scores)
     return answer(store, prepared, scores, statistics)
+
+
+def _by_block(
+    store: IndexStore,
+    prepared: Prepared,
+    probes: Probes,
+    number: int | None,
+    settings: SearchSettings,
+    statistics: Statistics,
+    tables: Ids | None = None,
+    held: Sequence[TableScore] = (),
+) -> list[TableScore]:
+    """Ask the store for candidates, of certain tables if given, and keep the best, with those held already."""
+    source = candidate_source(store, prepared, probes, number, settings, statistics, tables)
+    return top_k(source, prepared, settings, statistics, lambda row_ids: dense(store.rows(row_ids)), held)
 
 
 def settings_with(settings: SearchSettings | None, k: int) -> SearchSettings:
@@ -260,18 +295,20 @@ class WholeSource:
         candidates: Candidates,
         settings: SearchSettings,
         statistics: Statistics,
+        only: Ids | None = None,
     ) -> None:
-        statistics.candidates = len(candidates.row_id)
+        statistics.candidates += len(candidates.row_id)
         tables, place, members = np.unique(candidates.table_id, return_inverse=True, return_counts=True)
         if settings.tight_bound:
             limit = matched = tightest(candidates, place, len(tables))
-            statistics.tables = len(tables)
+            statistics.tables += len(tables)
         else:
             counts = store.count_by_table(np.unique(prepared.tuples[:, prepared.initial]))
             counted = np.setdiff1d(counts.table_id, list(settings.exclude))
-            statistics.tables = len(counted)
+            counted = counted if only is None else np.intersect1d(counted, only)
+            statistics.tables += len(counted)
             # Tables without a single candidate: L_t - r_checked + r_match is 0 for them.
-            statistics.tables_cut_rule_2 = len(counted) - len(tables)
+            statistics.tables_cut_rule_2 += len(counted) - len(tables)
             by_table = np.argsort(counts.table_id)
             limit = counts.postings[by_table][np.searchsorted(counts.table_id[by_table], tables)]
             matched = distinct_postings(candidates, place, len(tables))
@@ -300,6 +337,7 @@ class TableSource:
         hash_number: int | None,
         settings: SearchSettings,
         statistics: Statistics,
+        only: Ids | None = None,
     ) -> None:
         self._store, self._probes, self._hash_number, self._statistics = store, probes, hash_number, statistics
         values, weights = np.unique(probes.token_id, return_counts=True)
@@ -307,12 +345,13 @@ class TableSource:
         postings = TableCounts(*(column[np.argsort(postings.table_id)] for column in postings))
         pairs = TableCounts(*(column[np.argsort(pairs.table_id)] for column in pairs))
         keep = ~np.isin(postings.table_id, list(settings.exclude))
+        keep &= True if only is None else np.isin(postings.table_id, only)
         tables, limit, weight = postings.table_id[keep], postings.postings[keep], pairs.postings[keep]
         # A tuple counts once, and so does a posting.
         limit = np.minimum(limit, len(prepared.known)) if settings.tight_bound else limit
         order = np.lexsort((tables, -limit))
         self.ranked = Ranked(tables[order], limit[order], limit[order], weight[order])
-        statistics.tables = len(tables)
+        statistics.tables += len(tables)
 
     def block(self, first: int, stop: int) -> Iterator[Candidates]:
         """Yield the block's candidates, some key tuples at a time."""
@@ -327,16 +366,21 @@ class TableSource:
 
 
 def candidate_source(
-    store: IndexStore, prepared: Prepared, settings: SearchSettings, statistics: Statistics
+    store: IndexStore,
+    prepared: Prepared,
+    probes: Probes,
+    number: int | None,
+    settings: SearchSettings,
+    statistics: Statistics,
+    tables: Ids | None = None,
 ) -> CandidateSource:
     """Fetch the postings of the initial column through the row filter (section 6.3), all at once if they fit."""
-    probes, number = query_keys(store, prepared, settings, statistics)
     with statistics.phase("fetch and filter"):
         if statistics.pairs > (MOST_PAIRS if number is None else MOST_FILTERED_PAIRS):
-            return TableSource(store, prepared, probes, number, settings, statistics)
-        found = store.candidates(probes, number) if len(prepared.known) else _no_candidates()
+            return TableSource(store, prepared, probes, number, settings, statistics, tables)
+        found = store.candidates(probes, number, tables) if len(prepared.known) else _no_candidates()
     with statistics.phase("filter tables"):
-        return WholeSource(store, prepared, without(found, settings.exclude), settings, statistics)
+        return WholeSource(store, prepared, without(found, settings.exclude), settings, statistics, tables)
 
 
 def _no_candidates() -> Candidates:
@@ -460,13 +504,6 @@ def _check_block(
         return score_tables(joined(pieces), again, prepared.tuples, prepared.initial)
 
 
-def dense(rows: StoredRows) -> RowCells:
-    """Return whole rows with the numbers of their columns."""
-    sizes = np.diff(rows.offsets)
-    columns = np.arange(len(rows.token_id)) - np.repeat(rows.offsets[:-1], sizes)
-    return RowCells(rows.row_id, rows.offsets, columns, rows.token_id)
-
-
 def match_table(store: IndexStore, query: AnyQuery, key: Sequence[str], table_id: int) -> SearchResult:
     """Return how one table of the index joins with the query; no result if it does not."""
     settings = SearchSettings(k=1)
@@ -474,9 +511,10 @@ def match_table(store: IndexStore, query: AnyQuery, key: Sequence[str], table_id
     prepared = prepare(store, as_query(query), key, settings, statistics)
     probes, number = query_keys(store, prepared, settings, statistics)
     wanted = np.array([table_id])
-    found = store.candidates(probes, number, wanted) if len(prepared.known) else _no_candidates()
-    source = WholeSource(store, prepared, found, settings, statistics)
-    scores = top_k(source, prepared, settings, statistics, lambda row_ids: dense(store.rows(row_ids)))
+    if store.flat is None or table_id in store.flat_lacks:
+        scores = _by_block(store, prepared, probes, number, settings, statistics, wanted)
+    else:
+        scores = Scan(store.flat, prepared, probes, number, settings, statistics).top_k(wanted)
     return answer(store, prepared, scores, statistics)
 
 
@@ -494,8 +532,13 @@ def answer(store: IndexStore, prepared: Prepared, scores: list[TableScore], stat
                 score.joinability,
                 dict(zip(prepared.key.columns, names, strict=True)),
                 score.mapping,
-                prepared.known[score.tuple_id],
-                score.row_id,
+                partial(_numbered, score, prepared.known),
             )
         )
     return SearchResult(results, prepared.key, statistics)
+
+
+def _numbered(score: TableScore, known: Ids) -> Matches:
+    """Return what a mapping joins, key tuples numbered as in the query."""
+    found = score.matches()
+    return Matches(known[found.tuple_id], found.row_id)

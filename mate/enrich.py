@@ -37,8 +37,9 @@ def enrich(
     Every row of the query is kept. Of several matching rows the first is taken, unless all are asked for.
     """
     table = as_query(query)
-    if not 0 <= table_id < store.manifest.tables:
-        raise QueryError(f"the index has no table {table_id}; its tables are 0 to {store.manifest.tables - 1:,}")
+    if not store.tables(np.array([table_id])):
+        last = store.tables()[-1].table_id if store.manifest.tables else -1
+        raise QueryError(f"the index has no table {table_id}; its tables are 0 to {last:,}")
     found = match_table(store, table, key, table_id)
     if not found.results:
         info = store.tables(np.array([table_id]))[0]

@@ -30,6 +30,10 @@ class QueryError(MateError):
     """A query table or a search request that makes no sense."""
 
 
+class UpdateError(MateError):
+    """A change that cannot be made: a table, row or column that is not there, cells that do not fit."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a closing hint such as ``did you mean "xash"?``, else the list of what there is."""
     names = sorted(known)

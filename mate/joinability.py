@@ -7,13 +7,14 @@ row, so that more than one mapping fits it, are searched one by one, by branch a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from mate.store.base import Candidates, Ids
+from mate.store.base import Candidates, Ids, Rows
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -21,7 +22,7 @@ _SMALL = 50_000
 """Below this many comparisons NumPy is done before the compiled kernel is loaded."""
 
 
-_MOST_OPTIONS = 64
+MOST_OPTIONS = 64
 """A candidate with more mappings than this has its table searched by branch and bound."""
 
 
@@ -38,15 +39,21 @@ class RowCells(NamedTuple):
     token_id: Ids
 
 
+class Matches(NamedTuple):
+    """Pairs of key tuple and row that join, as parallel arrays."""
+
+    tuple_id: Ids
+    row_id: Ids
+
+
 class TableScore(NamedTuple):
-    """A table's joinability, the mapping that attains it, and the pairs of key tuple and row that it joins."""
+    """A table's joinability, the mapping that attains it, and how to get the pairs that it joins."""
 
     table_id: int
     joinability: int
     mapping: tuple[int, ...]
     """Table column of each key column."""
-    tuple_id: Ids
-    row_id: Ids
+    matches: Callable[[], Matches]
 
 
 class Checked(NamedTuple):
@@ -65,6 +72,13 @@ class _Match(NamedTuple):
     candidate: Ids
     key: Ids
     column: Ids
+
+
+def dense(rows: Rows) -> RowCells:
+    """Return whole rows with the numbers of their columns."""
+    sizes = np.diff(rows.offsets)
+    columns = np.arange(len(rows.token_id)) - np.repeat(rows.offsets[:-1], sizes)
+    return RowCells(rows.row_id, rows.offsets, columns, rows.token_id)
 
 
 def check(candidates: Candidates, cells: RowCells, tuples: Ids, initial: int) -> Checked:
@@ -132,11 +146,11 @@ def _expand(candidates: Candidates, cells: RowCells, tuples: Ids, initial: int) 
         from mate.joinability_kernel import expand
 
         row = np.searchsorted(cells.row_id, candidates.row_id)
-        owner, mappings, too_many = expand(candidates, cells, row, tuples, initial, _MOST_OPTIONS)
+        owner, mappings, too_many = expand(candidates, cells, row, tuples, initial, MOST_OPTIONS)
     else:
         match = _matches(candidates, cells, tuples, initial)
         options = _options(match, len(candidates.row_id), tuples.shape[1])
-        too_many = options.prod(axis=1) > _MOST_OPTIONS
+        too_many = options.prod(axis=1) > MOST_OPTIONS
         owner, mappings = _enumerate(match, options, ~too_many)
     wild = np.unique(candidates.table_id[too_many])
     if len(wild):
@@ -234,13 +248,12 @@ def _best_mappings(candidates: Candidates, mapping: Ids) -> Iterator[TableScore]
     bounds = np.searchsorted(group[members], np.append(winner, winner[-1] + 1))
     for number, (start, stop) in enumerate(pairwise(bounds.tolist())):
         chosen = members[start:stop]
-        yield TableScore(
-            int(candidates.table_id[chosen[0]]),
-            int(height[number]),
-            tuple(mapping[chosen[0]].tolist()),
-            candidates.tuple_id[chosen],
-            candidates.row_id[chosen],
-        )
+        table, columns = int(candidates.table_id[chosen[0]]), tuple(mapping[chosen[0]].tolist())
+        yield TableScore(table, int(height[number]), columns, partial(_matches_of, candidates, chosen))
+
+
+def _matches_of(candidates: Candidates, chosen: Ids) -> Matches:
+    return Matches(candidates.tuple_id[chosen], candidates.row_id[chosen])
 
 
 def _groups(table_id: Ids, mapping: Ids) -> tuple[Ids, int]:
@@ -279,7 +292,7 @@ def _search(candidates: Candidates, match: _Match, chosen: Ids, width: int) -> T
         alive = alive & fits[k][c]
     members = chosen[alive]
     table = int(candidates.table_id[members[0]])
-    return TableScore(table, highest, mapping, candidates.tuple_id[members], candidates.row_id[members])
+    return TableScore(table, highest, mapping, partial(_matches_of, candidates, members))
 
 
 def _branches(

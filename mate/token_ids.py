@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mate.arrow import string_buffers
+from mate.compiled import is_worth
 
 TokenIds: TypeAlias = npt.NDArray[np.int64]
 
@@ -28,7 +29,7 @@ _BASIS = 0xCBF29CE484222325
 
 def token_ids(tokens: pa.StringArray, seed: int = 0) -> TokenIds:
     """Return the number of each token, `NO_TOKEN` for null."""
-    if len(tokens) < _SMALL:
+    if not is_worth(len(tokens), _SMALL):
         ids = np.array([token_id(t or "", seed) for t in tokens.to_pylist()], np.int64)
     else:
         from mate.token_ids_kernel import hash_bytes

@@ -66,7 +66,7 @@ def test_each_value_needs_a_column_of_its_own(values: list[int], row: list[int],
 def test_a_tuple_counts_once_and_all_its_rows_are_named() -> None:
     (result,) = scores([[1, 2], [5, 6], [1, 2], [3, 4]], [0] * 4, as_ids([[1, 2], [3, 4], [5, 9]]))
     assert (result.joinability, result.mapping) == (2, (0, 1))
-    assert sorted(zip(result.tuple_id.tolist(), result.row_id.tolist(), strict=True)) == [(0, 0), (0, 2), (1, 3)]
+    assert sorted(zip(*(ids.tolist() for ids in result.matches()), strict=True)) == [(0, 0), (0, 2), (1, 3)]
 
 
 def test_one_mapping_must_serve_all_tuples() -> None:
@@ -85,7 +85,7 @@ def test_of_equal_mappings_the_smallest_column_list_is_taken() -> None:
 def test_tables_are_scored_apart() -> None:
     found = scores([[1, 2], [2, 1], [3, 4], [1, 1]], [3, 5, 5, 8], as_ids([[1, 2], [3, 4]]))
     assert [(s.table_id, s.joinability, s.mapping) for s in found] == [(3, 1, (0, 1)), (5, 1, (0, 1))]
-    assert found[1].row_id.tolist() == [2]
+    assert found[1].matches().row_id.tolist() == [2]
 
 
 @st.composite
@@ -119,12 +119,12 @@ def test_score_equals_brute_force(lake: tuple[Rows, Ids, int], most_options: int
     """Whatever is enumerated and whatever is left to branch and bound."""
     rows, tuples, initial = lake
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mate.joinability, "_MOST_OPTIONS", most_options)
+        patch.setattr(mate.joinability, "MOST_OPTIONS", most_options)
         found = scores(rows, [3] * len(rows), tuples, initial)
     height, mapping = brute_force(rows, tuples)
     assert [s[:3] for s in found] == ([(3, height, mapping)] if height else [])
     for result in found:
-        joining = zip(result.tuple_id.tolist(), result.row_id.tolist(), strict=True)
+        joining = zip(*(ids.tolist() for ids in result.matches()), strict=True)
         assert sorted(joining) == [
             (number, row)
             for number, values in enumerate(tuples.tolist())

@@ -13,6 +13,7 @@ from typing import Any, Self
 import mmh3
 import pyarrow as pa
 
+from mate.compiled import is_worth
 from mate.errors import HashError
 from mate.hashing.base import CorpusStatistics, SuperKeyHash
 from mate.hashing.superkey import Keys, from_ints
@@ -46,7 +47,7 @@ def bloom(value: str, bits: int, hashes: int) -> int:
 
 def bloom_keys(tokens: pa.StringArray, bits: int, hashes: int) -> Keys:
     """Return `bloom` of every token, from a thousand values on with the kernel that equals it."""
-    if len(tokens) < _SMALL:
+    if not is_worth(len(tokens), _SMALL):
         return from_ints([bloom(value or "", bits, hashes) for value in tokens.to_pylist()], bits)
     from baselines.hashes.murmur3_kernel import bloom_filters
 

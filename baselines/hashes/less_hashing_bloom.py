@@ -15,6 +15,7 @@ from typing import Any
 import mmh3
 import pyarrow as pa
 
+from mate.compiled import is_worth
 from mate.errors import HashError
 from mate.hashing.base import SuperKeyHash
 from mate.hashing.superkey import Keys, from_ints
@@ -51,7 +52,7 @@ class LessHashingBloomFilter(SuperKeyHash):
 
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
         """Hash a batch with the definition or, from a thousand values on, with the kernel that equals it."""
-        if len(tokens) < _SMALL:
+        if not is_worth(len(tokens), _SMALL):
             return self._hash_reference(tokens)
         from baselines.hashes.murmur3_kernel import less_hashing_filters
 

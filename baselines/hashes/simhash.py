@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from simhash import Simhash
 
+from mate.compiled import is_worth
 from mate.hashing.base import SuperKeyHash
 from mate.hashing.superkey import Keys, from_bytes, from_ints
 
@@ -58,7 +59,7 @@ class SimHash(SuperKeyHash):
 
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
         """Hash a batch with the definition or, from a thousand values on, with the kernel."""
-        if len(tokens) < _SMALL:
+        if not is_worth(len(tokens), _SMALL):
             return self._hash_reference(tokens)
         return self._hash_kernel(tokens)
 

@@ -22,11 +22,11 @@ from mate.discovery import (
     answer,
     as_query,
     check,
-    dense,
     prepare,
     settings_with,
     top_k,
 )
+from mate.joinability import dense
 from mate.store.base import Ids, IndexStore, as_ids
 from mate.store.josie import JosieIndex
 

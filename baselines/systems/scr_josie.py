@@ -29,12 +29,11 @@ from mate.discovery import (
     answer,
     as_query,
     check,
-    dense,
     prepare,
     settings_with,
     top_k,
 )
-from mate.joinability import TableScore
+from mate.joinability import TableScore, dense
 from mate.store.base import IndexStore, as_ids
 
 if TYPE_CHECKING:

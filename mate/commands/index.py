@@ -95,14 +95,13 @@ def run(options: argparse.Namespace) -> int:
 
     settings = _settings(options)
     settings.check()
-    with _target(options) as target, _Bar() as bar:
+    with _target(options) as target, Bar() as bar:
         summary = build(options.paths, target, settings, bar)
     _print(summary, options.store, console())
     return 0
 
 
 def _target(options: argparse.Namespace) -> DuckDBTarget | VerticaTarget:
-    from mate.errors import StoreError
     from mate.pipeline.duckdb_target import DuckDBTarget
     from mate.store.base import is_vertica
 
@@ -110,8 +109,6 @@ def _target(options: argparse.Namespace) -> DuckDBTarget | VerticaTarget:
         return DuckDBTarget(options.store, options.memory)
     from mate.pipeline.vertica_target import VerticaTarget
 
-    if options.josie:
-        raise StoreError("the JOSIE baselines run on the embedded store only: leave --josie out")
     return VerticaTarget(options.store)
 
 
@@ -146,14 +143,15 @@ def _settings(options: argparse.Namespace) -> BuildSettings:
     return with_hashes(settings, options.hash or ["xash"], options.bits)
 
 
-class _Bar:
+class Bar:
     """Progress on standard error: a bar on a terminal, nothing in a pipe."""
 
-    def __init__(self) -> None:
+    def __init__(self, beginning: str = "start Spark") -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         from mate.terminal import console
 
+        self._beginning = beginning
         screen = console(stderr=True)
         self._progress = Progress(
             TextColumn("{task.description:18}"),
@@ -167,9 +165,9 @@ class _Bar:
         self._task: Any = None
         self._waiting: Any = None
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> Bar:
         self._progress.start()
-        self._waiting = self._progress.add_task("start Spark", total=None, counts="")
+        self._waiting = self._progress.add_task(self._beginning, total=None, counts="")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -196,10 +194,12 @@ def _print(summary: Summary, store: str, screen: Any) -> None:
     from mate.commands.stats import megabytes
     from mate.store import open_store
     from mate.terminal import table
+    from mate.warm_up import warm_up
 
     manifest = summary.manifest
     with open_store(store) as index:
         size = index.sizes()["file"]
+        warm_up(index)
     seconds = sum(summary.seconds.values())
     rows = [
         ("tables", f"{manifest.tables:,}"),

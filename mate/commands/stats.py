@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mate.commands import Commands
     from mate.store import IndexStore
+    from mate.store.base import Manifest
 
 EPILOG = """\
 examples:
@@ -17,6 +19,9 @@ examples:
   mate stats --store lake.duckdb --tables | head
   mate stats --store lake.duckdb --json
 """
+
+COMPACT_FROM = 0.1
+"""Share of rows that were written or are dead, from which on compacting is advised."""
 
 
 def add(commands: Commands) -> None:
@@ -65,20 +70,25 @@ def run(options: argparse.Namespace) -> int:
 def _tables(index: IndexStore, limit: int) -> list[dict[str, object]]:
     from mate.store.base import as_ids
 
-    wanted = as_ids(range(min(limit, index.manifest.tables)))
+    # Of an index that was changed, numbers may be missing; of one that was not, only those asked for are read.
+    first = as_ids(range(min(limit, index.manifest.tables)))
+    tables = index.tables() if index.changes else index.tables(first)
+    if len(tables) < len(first):
+        tables = index.tables()
     return [
         {"table_id": t.table_id, "name": t.name, "rows": t.rows, "columns": len(t.columns), "source": t.source}
-        for t in index.tables(wanted)
+        for t in tables[:limit]
     ]
 
 
 def _overview(index: IndexStore, *, as_json: bool) -> int:
-    from mate.hashing.xash import alpha_for
     from mate.terminal import console, table
 
     manifest, sizes = index.manifest, index.sizes()
     if as_json:
-        print(json.dumps({"manifest": json.loads(manifest.to_json()), "bytes": sizes}, ensure_ascii=False, indent=1))  # noqa: T201
+        changes = {"changes": asdict(index.changes)} if index.changes else {}
+        record = {"manifest": json.loads(manifest.to_json()), "bytes": sizes, **changes, "outgrown": outgrown(manifest)}
+        print(json.dumps(record, ensure_ascii=False, indent=1))  # noqa: T201
         return 0
     rows = [
         ("built", manifest.built),
@@ -92,15 +102,38 @@ def _overview(index: IndexStore, *, as_json: bool) -> int:
         ("size", f"{megabytes(sizes['file'])} ({sizes['file'] / max(1, manifest.cells):.1f} bytes a cell)"),
         *((f"  {name}", megabytes(size)) for name, size in sizes.items() if name != "file" and size),
         ("versions", ", ".join(f"{name} {text}" for name, text in manifest.versions.items())),
+        *_changed(index),
     ]
     label = f" [{manifest.label}]" if manifest.label else ""
     console().print(f"{index.address}{label}", markup=False, soft_wrap=True)
     console().print(table(("", ""), rows))
-    for spec in manifest.hashes:
-        needed = alpha_for(spec.bits, manifest.distinct_tokens)
-        if spec.name == "xash" and needed > spec.parameters["alpha"]:
-            console().print(f"{spec}: the corpus has outgrown its alpha, equation 5 asks for {needed}: rebuild it")
+    for text, needed in outgrown(manifest).items():
+        console().print(f"{text}: the corpus has outgrown its alpha, equation 5 asks for {needed}: rebuild it")
+    if index.changes and index.changes.rows + index.changes.dead_rows > manifest.rows * COMPACT_FROM:
+        hint = f"the changes are large; mate compact --store {index.address} folds them in"
+        console().print(hint, markup=False, soft_wrap=True)
     return 0
+
+
+def outgrown(manifest: Manifest) -> dict[str, int]:
+    """Return the XASH functions of an index whose alpha is too small for it by now, and the alpha of equation 5."""
+    from mate.hashing.xash import alpha_for
+
+    found = ((spec, alpha_for(spec.bits, manifest.distinct_tokens)) for spec in manifest.hashes if spec.name == "xash")
+    return {str(spec): alpha for spec, alpha in found if alpha > spec.parameters["alpha"]}
+
+
+def _changed(index: IndexStore) -> list[tuple[str, str]]:
+    """Return what was changed since the index was built, for people."""
+    changes = index.changes
+    if changes is None:
+        return []
+    tables = (("added", changes.added_tables), ("changed", changes.changed_tables), ("removed", changes.removed_tables))
+    return [
+        ("changes", f"{changes.operations:,} since it was built, the last at {changes.last}"),
+        ("  tables", ", ".join(f"{number:,} {verb}" for verb, number in tables)),
+        ("  rows", f"{changes.rows:,} written, {changes.dead_rows:,} of the index as built are dead"),
+    ]
 
 
 def megabytes(size: int) -> str:

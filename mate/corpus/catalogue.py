@@ -15,22 +15,15 @@ import json
 import re
 import unicodedata
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from mate.corpus.fetch import (
-    Client,
-    Fetched,
-    Settings,
-    Source,
-    Watcher,
-    checked_url,
-    fetching,
-    local_errors,
-    write_whole,
-)
+from mate.corpus.books import SOURCES as SOURCES
+from mate.corpus.books import SOURCES_COLUMNS, local_errors, write_whole
+from mate.corpus.client import Client, Settings, checked_url
+from mate.corpus.fetch import Fetched, Source, Watcher, fetching
 from mate.corpus.formats import File, discover, read
 from mate.corpus.table import Chunk
 from mate.errors import CorpusError
@@ -39,7 +32,6 @@ DWTC_URL = "https://wwwdb.inf.tu-dresden.de/misc/dwtc/data_feb15"
 DWTC_SHARDS = 501
 GOVDATA_URL = "https://www.govdata.de/ckan/api/3/action/package_search"
 SCHOOL_COLUMNS = ("Program Type", "School Name")
-SOURCES = "sources.csv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +182,7 @@ class Resource:
         return replace(self, checksum=outcome.sha256, size=size, status=outcome.status, reason=outcome.reason)
 
 
-COLUMNS = tuple(field.name for field in fields(Resource))
+COLUMNS = SOURCES_COLUMNS
 
 
 def search(what: Search, settings: Settings | None = None) -> list[Resource]:

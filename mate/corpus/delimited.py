@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import PurePath
 from typing import BinaryIO
@@ -25,9 +27,9 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from mate.corpus.compression import DAMAGE, SUFFIXES, damage, plain, rewindable
-from mate.corpus.dialect import Row, Rows, detect, lines_of
+from mate.corpus.dialect import Dialect, Row, Rows, detect, lines_of
 from mate.corpus.encoding import survey
-from mate.corpus.header import Shape, filled, find_shape
+from mate.corpus.header import filled, find_shape
 from mate.corpus.table import Chunk, Limits, Reject, Table
 from mate.corpus.tally import Tally
 from mate.errors import CorpusError
@@ -35,6 +37,12 @@ from mate.errors import CorpusError
 SAMPLE_LINES = 1_000
 SAMPLE_CHARACTERS = 1 << 18
 FEWEST_LINES = 20
+BATCH_CELLS = 8_000
+"""Cells that are read at a time: as many as stay in the processor's cache until they are in a chunk."""
+FOOTER_ROWS = 1_000
+"""Rows at the end of a file among which its footer is looked for."""
+
+Cells = Sequence[str | None]
 
 _FOOTER = re.compile(
     r"\s*(?:[_=*-]{3,}|©|\(c\)|\(C\)|\*|\d\)|(?:Stand|Quelle|Quellen|Datenquelle|Source|Sources|Note|Notes"
@@ -59,9 +67,47 @@ def _read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Rej
         raise CorpusError(damage(error, packed)) from error
     text = io.TextIOWrapper(plain(stream)[0], found.encoding, found.errors, newline="")
     try:
-        yield from _Reading(source, text, found.quotes, limits).run()
+        frame, rows = find_frame(source, text, found.quotes, limits)
+        reading = Reading(rows, frame, limits)
+        yield from reading.chunks(reading.batches(last=True))
+        if not reading.given:
+            raise CorpusError("no data rows")
+        reading.tally.merge(frame.above)
+        yield from reading.tally.rejects()
     finally:
         text.detach()  # the caller's stream stays open
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the first lines of a file tell of its table."""
+
+    table: Table
+    dialect: Dialect
+    line: int
+    """The line where its rows begin."""
+    above: Tally
+    """What stands above the header."""
+
+
+def find_frame(source: str, text: io.TextIOWrapper, quoted: bool, limits: Limits) -> tuple[Frame, Rows]:
+    """Return the frame of a text, and its rows from the first one below the header on."""
+    sample, complete = _sample(text)
+    dialect = detect(sample, quoted)
+    shape = find_shape(Rows(sample, dialect).take(len(sample)), complete)
+    width = len(shape.header)
+    if width > limits.columns:
+        raise CorpusError(f"{width} columns, more than the limit of {limits.columns}")
+    rows = Rows(chain(sample, text), dialect, width)
+    above = Tally(source, "row")
+    line = rows.line
+    for row in rows.take(shape.above):
+        if row:
+            above.add(line, "line above the header")
+        line += lines_of(row)
+    table = Table(source, 0, rows.line, table_name(source), shape.header)
+    rows.take(shape.header_rows)
+    return Frame(table, dialect, rows.line, above), rows
 
 
 def _sample(text: io.TextIOWrapper) -> tuple[list[str], bool]:
@@ -77,120 +123,123 @@ def _sample(text: io.TextIOWrapper) -> tuple[list[str], bool]:
     return lines, False
 
 
-class _Reading:
-    """One file on its way to chunks."""
+class Reading:
+    """Rows on their way to the index: those that fit the table; the others are counted by reason."""
 
-    def __init__(self, source: str, text: io.TextIOWrapper, quoted: bool, limits: Limits) -> None:
-        self._limits = limits
-        self._tally = Tally(source, "row")
-        self._given = 0
-        sample, complete = _sample(text)
-        dialect = detect(sample, quoted)
-        shape = find_shape(Rows(sample, dialect).take(len(sample)), complete)
-        self._width = len(shape.header)
-        self._rows = Rows(chain(sample, text), dialect, self._width)
-        self._skip_above(shape)
-        self._table = Table(source, 0, self._rows.line, table_name(source), shape.header)
-        self._rows.take(shape.header_rows)
+    def __init__(self, rows: Rows, frame: Frame, limits: Limits, first_row: int = 0, room: int | None = None) -> None:
+        self._rows = rows
+        self._table = frame.table
+        self._width = len(frame.table.header)
+        self._size = max(1, min(limits.chunk_cells, BATCH_CELLS) // self._width)
+        self._limit = limits.rows
+        self._room = limits.rows if room is None else room
+        self._first_row = first_row
+        self.tally = Tally(frame.table.source, "row")
+        self.given = 0
+        """Rows that were given out."""
+        self.first_line = 0
+        """The line of the first row that fits the table."""
+        self.footer_like = False
+        """Whether everything that was read could be a footer, of which more may stand before."""
 
-    def run(self) -> Iterator[Chunk | Reject]:
-        if self._width > self._limits.columns:
-            raise CorpusError(f"{self._width} columns, more than the limit of {self._limits.columns}")
-        for line, rows in self._batches():
-            cells = self._cells(line, self._within_limit(line, rows))
-            if cells:
-                yield self._chunk(cells)
-        if not self._given:
-            raise CorpusError("no data rows")
-        yield from self._tally.rejects()
+    def chunks(self, batches: Iterable[Sequence[Cells]]) -> Iterator[Chunk]:
+        """Yield batches of rows as chunks of the table."""
+        row = self._first_row
+        for rows in batches:
+            if rows:
+                yield Chunk(self._table, row, pa.array(list(chain.from_iterable(rows)), pa.string()))
+                row += len(rows)
 
-    def _skip_above(self, shape: Shape) -> None:
+    def batches(self, last: bool) -> Iterator[Sequence[Cells]]:
+        """Yield the rows that are indexed, a batch at a time; the last ones of the file without its footer."""
+        for line, rows in self._without_footer() if last else self._taken():
+            kept = self._kept(line, rows)
+            self.given += len(kept)
+            yield kept
+
+    def _taken(self) -> Iterator[tuple[int, list[Row]]]:
+        """Yield batches of rows, each with its line."""
         line = self._rows.line
-        for row in self._rows.take(shape.above):
-            if row:
-                self._tally.add(line, "line above the header")
-            line += lines_of(row)
+        while rows := self._rows.take(self._size):
+            for broken in self._rows.broken:
+                self.tally.add(broken, "stray quote, the line was read as it stands")
+            yield line, rows
+            line = self._rows.line
 
-    def _batches(self) -> Iterator[tuple[int, list[Row]]]:
-        """Yield rows a chunk at a time, one behind, so that the footer is seen before it is given out."""
-        size = max(1, self._limits.chunk_cells // self._width)
-        line, held = self._rows.line, self._take(size)
-        while len(held) >= size:
-            next_line, rows = self._rows.line, self._take(size)
-            if len(rows) < size:
-                held += rows
-                break
-            yield line, held
-            line, held = next_line, rows
-        held = self._without_footer(line, held)
-        yield line, held[:size]
-        yield line + sum(map(lines_of, held[:size])), held[size:]
+    def _without_footer(self) -> Iterator[tuple[int, list[Row]]]:
+        """Yield batches, but hold back so many rows that a footer is seen before it is given out."""
+        held: deque[tuple[int, list[Row]]] = deque()
+        waiting = 0
+        for line, rows in self._taken():
+            held.append((line, rows))
+            waiting += len(rows)
+            while waiting - len(held[0][1]) >= FOOTER_ROWS:
+                waiting -= len(held[0][1])
+                yield held.popleft()
+        table_rows, self.footer_like = _footer_start(list(chain.from_iterable(rows for _, rows in held)), self._width)
+        for line, rows in held:
+            kept, footer = rows[:table_rows], rows[table_rows:]
+            table_rows -= len(kept)
+            if kept:
+                yield line, kept
+            if footer:
+                self._count_footer(line + sum(map(lines_of, kept)), footer)
 
-    def _take(self, size: int) -> list[Row]:
-        rows = self._rows.take(size)
-        for line in self._rows.broken:
-            self._tally.add(line, "stray quote, the line was read as it stands")
-        return rows
-
-    def _without_footer(self, line: int, rows: list[Row]) -> list[Row]:
-        end = _footer_start(rows, self._width)
-        line += sum(map(lines_of, rows[:end]))
-        for row in rows[end:]:
-            if filled(row):
-                self._tally.add(line, "footer line")
-            line += lines_of(row)
-        return rows[:end]
-
-    def _within_limit(self, line: int, rows: list[Row]) -> list[Row]:
-        room = self._limits.rows - self._given
-        if len(rows) <= room:
-            return rows
-        line += sum(map(lines_of, rows[:room]))
-        self._tally.add(line, f"beyond the limit of {self._limits.rows} rows", len(rows) - room)
-        return rows[:room]
-
-    def _cells(self, line: int, rows: list[Row]) -> list[str | None]:
-        """Return the rows' cells one after the other; rows of the right width cost no look at each."""
-        if set(map(len, rows)) == {self._width}:
-            return list(chain.from_iterable(rows))
-        cells: list[str | None] = []
+    def _count_footer(self, line: int, rows: list[Row]) -> None:
         for row in rows:
-            self._add(cells, row, line)
+            if filled(row):
+                self.tally.add(line, "footer line")
             line += lines_of(row)
-        return cells
 
-    def _add(self, cells: list[str | None], row: Row, line: int) -> None:
+    def _kept(self, line: int, rows: list[Row]) -> Sequence[Cells]:
+        """Return the rows that fit, up to the limit; rows of the right width cost no look at each."""
+        if self.given + len(rows) <= self._room and set(map(len, rows)) == {self._width}:
+            self.first_line = self.first_line or line
+            return rows
+        kept: list[Cells] = []
+        for row in rows:
+            if fitting := self._fitted(row, line):
+                self.first_line = self.first_line or line
+                if self.given + len(kept) < self._room:
+                    kept.append(fitting)
+                else:
+                    self.tally.add(line, f"beyond the limit of {self._limit} rows")
+            line += lines_of(row)
+        return kept
+
+    def _fitted(self, row: Row, line: int) -> Cells | None:
+        """Return a row in the table's width; None for a blank line and for one with too many cells."""
         missing = self._width - len(row)
         if missing == 0:
-            cells += row
-        elif len(row) <= 1 and not "".join(row).strip(_BLANK):
-            return
-        elif missing > 0:
-            cells += row
-            cells += [None] * missing
-        elif filled(row) <= self._width:
-            cells += row[: self._width]
-        else:
-            self._tally.add(line, f"{filled(row)} cells where the header has {self._width}")
-
-    def _chunk(self, cells: list[str | None]) -> Chunk:
-        chunk = Chunk(self._table, self._given, pa.array(cells, pa.string()))
-        self._given += chunk.rows
-        return chunk
+            return row
+        if len(row) <= 1 and not "".join(row).strip(_BLANK):
+            return None
+        if missing > 0:
+            return [*row, *[None] * missing]
+        if filled(row) <= self._width:
+            return row[: self._width]
+        self.tally.add(line, f"{filled(row)} cells where the header has {self._width}")
+        return None
 
 
-def _footer_start(rows: list[Row], width: int) -> int:
-    """Return where the footer begins: lines of text, not cells, that run to the end of the file."""
+def _footer_start(rows: list[Row], width: int) -> tuple[int, bool]:
+    """Return where the footer begins: lines of text, not cells, that run to the end of the file.
+
+    Also whether such lines are all there are, so that more of them may stand before.
+    """
     if width < 2:
-        return len(rows)
-    start = len(rows)
-    while start and filled(rows[start - 1]) <= 1 and "".join(rows[start - 1][1:]).strip() == "":
-        start -= 1
-    for index in range(start, len(rows)):
-        lines = [row for row in rows[index:] if filled(row)]
-        if lines and (_FOOTER.match(lines[0][0]) or (width > 2 and all(len(row) == 1 for row in lines))):
-            return index
-    return len(rows)
+        return len(rows), False
+    found = len(rows)
+    first, alone = "", True
+    for index in range(len(rows) - 1, max(-1, len(rows) - 1 - FOOTER_ROWS), -1):
+        row = rows[index]
+        if filled(row) > 1:
+            return found, False
+        if filled(row):
+            first, alone = row[0], alone and len(row) == 1
+        if first and (_FOOTER.match(first) or (width > 2 and alone)):
+            found = index
+    return found, len(rows) < FOOTER_ROWS
 
 
 def table_name(source: str) -> str:

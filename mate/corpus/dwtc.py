@@ -29,13 +29,12 @@ _NAMES = {list: "a list", dict: "an object", str: "a string", int: "a number", f
 
 def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
     """Yield every table of a shard; tables that only lay out a page are counted, and read if the limits say so."""
-    reading = _Reading(source, limits or Limits())
+    reading = Reading(source, limits or Limits())
     plain_stream, packed = plain(rewindable(stream))
     line = 0
     try:
-        while record := plain_stream.readline(LONGEST_RECORD):
-            line += 1
-            yield from reading.record(line, _whole(plain_stream, record))
+        for line, record in numbered_lines(plain_stream):
+            yield from reading.record(line, record)
     except DAMAGE as error:
         yield Reject(source, None, "file", f"{damage(error, packed)} after {line} records")
     else:
@@ -44,8 +43,16 @@ def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterato
     yield from reading.left_out.rejects()
 
 
+def numbered_lines(stream: BinaryIO, lines_before: int = 0) -> Iterator[tuple[int, bytes | None]]:
+    """Yield lines with their number; None for one that is longer than any record should be."""
+    number = lines_before
+    while line := stream.readline(LONGEST_RECORD):
+        number += 1
+        yield number, _whole(stream, line)
+
+
 def _whole(stream: BinaryIO, record: bytes) -> bytes | None:
-    """Return the record, or None and skip to its end when it is longer than any table should be."""
+    """Return the record, or None and skip to its end when it is too long."""
     if len(record) < LONGEST_RECORD or record.endswith(b"\n"):
         return record
     while (rest := stream.readline(LONGEST_RECORD)) and not rest.endswith(b"\n"):
@@ -53,16 +60,20 @@ def _whole(stream: BinaryIO, record: bytes) -> bytes | None:
     return None
 
 
-class _Reading:
-    def __init__(self, source: str, limits: Limits) -> None:
+class Reading:
+    """Records of a shard on their way to tables."""
+
+    def __init__(self, source: str, limits: Limits, tables_before: int = 0) -> None:
         self._source = source
         self._limits = limits
         self._layout = limits.layout_tables
-        self._tables = 0
+        self.tables = tables_before
+        """Tables of the shard up to here."""
         self.records = 0
         self.left_out = Tally(source, "record")
 
     def record(self, line: int, record: bytes | None) -> Iterator[Chunk | Reject]:
+        """Yield the table of one record, or why there is none."""
         if record is not None and not record.strip():
             return
         self.records += 1
@@ -76,7 +87,7 @@ class _Reading:
         except CorpusError as error:
             yield Reject(self._source, line, "record", str(error))
         else:
-            self._tables += 1
+            self.tables += 1
             yield from chunks
 
     def _chunks(
@@ -86,7 +97,7 @@ class _Reading:
         if width > limits.columns:
             raise CorpusError(f"{width} columns, more than the limit of {limits.columns}")
         encodable("".join((name, *header)))
-        table = Table(self._source, self._tables, line, name, tuple(header))
+        table = Table(self._source, self.tables, line, name, tuple(header))
         size = max(1, limits.chunk_cells // width)
         kept = rows[: limits.rows]
         for first in range(0, len(kept), size):

@@ -10,6 +10,7 @@ import codecs
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import BinaryIO
 
 from mate.errors import CorpusError
@@ -44,8 +45,12 @@ CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v\x1a\x1b"))
 _UTF8_SEQUENCE = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|([\x80-\xff])"
 )
+_CONTEXT = 12
+_ASCII_START = re.compile(rb"\A[^\n\r\x80-\xff]*")
+_ASCII_END = re.compile(rb"[^\n\r\x80-\xff]*\Z")
 _HIGH_CONTEXT = re.compile(rb"[^\n\r]{0,12}[\x80-\xff][^\n\r]{0,12}")
 _IN_WORD = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?=[^\W\d_])")
+_OPENED_LATE = re.compile(r"(?<=[^\W\d_])[‚„]")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _COMMON_LETTERS = frozenset("äöüßÄÖÜéèêëàâáãåæçíìîïñóòôõøœúùûýÿšžÉÈÀÁÂÅÆÇÍÎÑÓÔØÚŠŽ’‘´")
 _COMMON_SIGNS = frozenset("–—„“”‚‘’…•€£§°²³µ½¼¾«»®©™·´¹º±×¿¡†\xa0\xad")
@@ -59,19 +64,27 @@ class Survey:
 
     encoding: str
     errors: str
-    """The codec's error handler: a UTF-8 file with stray cp1252 bytes is read as both."""
+    """The codec's error handler: a UTF-8 file with stray bytes of a code page is read as both."""
     quotes: bool
     """Whether there is a double quote anywhere."""
 
 
-def _as_cp1252(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    stray = error.object[error.start : error.end]
-    return stray.decode("cp1252", "replace"), error.end
+def _handler(code_page: str) -> str:
+    """Name the error handler that reads stray bytes by a code page."""
+    return f"mate.{code_page}"
 
 
-codecs.register_error("mate.cp1252", _as_cp1252)
+def _register(code_page: str) -> None:
+    def read_stray(error: UnicodeError) -> tuple[str, int]:
+        if not isinstance(error, UnicodeDecodeError):
+            raise error
+        return error.object[error.start : error.end].decode(code_page, "replace"), error.end
+
+    codecs.register_error(_handler(code_page), read_stray)
+
+
+for _code_page in SINGLE_BYTE:
+    _register(_code_page)
 
 
 def survey(reopen: Callable[[], BinaryIO]) -> Survey:
@@ -95,7 +108,7 @@ def survey(reopen: Callable[[], BinaryIO]) -> Survey:
 
 def _not_unicode(scan: _Scan, evidence: _Evidence) -> Survey:
     if evidence.sound > evidence.stray:
-        return Survey(scan.encoding, "mate.cp1252", scan.quotes)
+        return Survey(scan.encoding, _handler(_single_byte(bytes(evidence.stray_contexts))), scan.quotes)
     return Survey(_single_byte(bytes(evidence.contexts)), "replace", scan.quotes)
 
 
@@ -174,19 +187,31 @@ class _Evidence:
 
     def __init__(self, stream: BinaryIO) -> None:
         self.contexts = bytearray()
+        self.stray_contexts = bytearray()
         self.sound = 0
         self.stray = 0
-        while len(self.contexts) < EVIDENCE_BYTES and (block := stream.read(BLOCK)):
-            self._collect(block)
+        rest = b""
+        while (len(self.contexts) < EVIDENCE_BYTES or not self.stray) and (block := stream.read(BLOCK)):
+            lines, end, rest = (rest + block).rpartition(b"\n")
+            self._collect(lines + end)
+        self._collect(rest)
 
     def _collect(self, block: bytes) -> None:
-        for match in _HIGH_CONTEXT.finditer(block):
+        for match in _HIGH_CONTEXT.finditer(block) if len(self.contexts) < EVIDENCE_BYTES else ():
             self.contexts += match.group() + b"\n"
         for match in _UTF8_SEQUENCE.finditer(block):
             if match.group(1) is None:
                 self.sound += 1
             else:
                 self.stray += 1
+                self._collect_stray(block, match.start())
+
+    def _collect_stray(self, block: bytes, at: int) -> None:
+        """Keep a stray byte with the ASCII around it."""
+        if len(self.stray_contexts) < EVIDENCE_BYTES:
+            before, after = block[max(0, at - _CONTEXT) : at], block[at + 1 : at + 1 + _CONTEXT]
+            self.stray_contexts += _ASCII_END.findall(before)[0] + block[at : at + 1] + _ASCII_START.findall(after)[0]
+            self.stray_contexts += b"\n"
 
 
 def _single_byte(evidence: bytes) -> str:
@@ -194,7 +219,12 @@ def _single_byte(evidence: bytes) -> str:
 
 
 def _plausibility(text: str) -> float:
-    """Score how well the non-ASCII characters fit: only letters inside words, signs as well elsewhere."""
-    inside = sum(1.0 if c in _COMMON_LETTERS else -2.0 for c in _IN_WORD.findall(text))
+    """Score how well the non-ASCII characters fit: only letters inside words, signs as well elsewhere.
+
+    A capital right after a small letter speaks against them, and so does an opening quote after any letter.
+    """
+    inside = sum(1.0 if c in _COMMON_LETTERS else -2.0 for c in _IN_WORD.findall(text) if not c.isspace())
     anywhere = sum(0.5 if c in _COMMON else -0.5 for c in _NOT_ASCII.findall(text))
-    return inside + anywhere - 5.0 * text.count("\ufffd")
+    capitals = sum(a.islower() and b.isupper() and not (a + b).isascii() for a, b in pairwise(text))
+    misplaced = capitals + len(_OPENED_LATE.findall(text))
+    return inside + anywhere - 2.0 * misplaced - 5.0 * text.count("\ufffd")

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from mate.corpus.dialect import Row, usual_width
 
 BODY_ROWS = 200
-MOST_HEADER_ROWS = 6
+MOST_HEADER_ROWS = 8
+UNSETTLED_ROWS = 6
+"""Rows below the first that may belong to the header and do not count when columns are judged."""
 SUPPORT = 0.1
 """Share of rows that must reach a width for the table to be that wide."""
 
@@ -37,6 +39,9 @@ NO_VALUE = frozenset(
         "*",
     )
 )
+MEASURED = ("year", "date", "number")
+"""Kinds of cells over which a word is a name."""
+_SPLITS = tuple(map(re.compile, (r"\t", ";", ",", r"\|", r"\s+")))
 _YEAR = re.compile(r"(?:1[6-9]|20)\d\d")
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?:[T ][\d:.]+(?:Z|[+-][\d:]+)?)?|\d{1,2}:\d\d(?::\d\d)?")
 _NUMBER = re.compile(r"[<>~]?\s*[-+−]?[.,]?\d[\d.,'\s]*(?:[eE][-+]?\d+)?\s*[%€$£]?|[€$£]\s*[-+]?\d[\d.,]*")
@@ -58,19 +63,50 @@ def find_shape(rows: Sequence[Row], complete: bool) -> Shape:
     The table starts with the first row that fills more than a title would. Its first row is a header
     unless it looks like the data below: a number over numbers, a date over dates, a value that comes back
     in its own column. Further rows that put words over columns of numbers belong to the header too, and
-    their parts are joined: ``Gender / female``.
+    their parts are joined: ``Gender / female``. A title between them shows that what stands before it is
+    none of the header. Where no row of the table is a header, the line above may be one that was written
+    with another delimiter.
     """
     width = _width(rows, complete)
     above = _rows_above(rows, width)
+    columns = _columns(rows[above:], width)
+    above += _titles_below(rows[above:], columns)
     table = rows[above:]
-    body = [_fit(row, width) for row in table[1 : BODY_ROWS + 1] if row]
-    settled = body[min(MOST_HEADER_ROWS, len(body) // 2) :]  # below any further header rows
-    kinds = [_column_kind([row[column] for row in settled]) for column in range(width)]
-    if not table or not _is_header(_fit(table[0], width), body, kinds):
-        return Shape(above, 0, ("",) * width)
-    count = 1 + _further_header_rows(table, kinds, width)
-    names = _joined([_fit(row, width) for row in table[:count] if row])
+    count = _header_rows(table, columns)
+    if not count:
+        return _named_otherwise(rows[:above], columns) or Shape(above, 0, ("",) * width)
+    if count == 1 and 2 * filled(table[0]) <= width and (found := _named_otherwise(rows[: above + 1], columns)):
+        return found
+    names = _joined([_fit(row, width) for row in table[:count] if row], columns)
     return Shape(above, count, _shifted(names, table[0], table[count:], width))
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What the rows of a table tell of its columns."""
+
+    body: list[Row]
+    kinds: list[str]
+    constant: frozenset[int]
+    """Those with one value in all rows, the first included: they tell nothing of what kind a row is."""
+
+    @property
+    def width(self) -> int:
+        return len(self.kinds)
+
+    @property
+    def measured(self) -> list[int]:
+        """Columns of numbers or dates, over which words are names."""
+        return [column for column, kind in enumerate(self.kinds) if kind in MEASURED and column not in self.constant]
+
+
+def _columns(table: Sequence[Row], width: int) -> _Columns:
+    first = _fit(table[0], width) if table else [""] * width
+    body = [_fit(row, width) for row in table[1 : BODY_ROWS + 1] if row]
+    settled = body[min(UNSETTLED_ROWS, len(body) // 2) :]
+    kinds = [_column_kind([row[column] for row in settled]) for column in range(width)]
+    constant = (c for c in range(width) if body and first[c].strip() and all(row[c] == first[c] for row in body))
+    return _Columns(body, kinds, frozenset(constant))
 
 
 def filled(row: Row) -> int:
@@ -144,7 +180,7 @@ def _is_header(row: Row, body: list[Row], kinds: list[str]) -> bool:
     votes = 0.0
     for column, (cell, kind) in enumerate(zip(row, kinds, strict=True)):
         own = _kind(cell)
-        if kind in ("year", "date", "number"):
+        if kind in MEASURED:
             votes += 1.0 if own == "text" else -1.0 if own == kind else 0.0
         elif own and any(other[column] == cell for other in body):
             votes -= 0.5
@@ -156,16 +192,70 @@ def _are_column_numbers(row: Row) -> bool:
     return len(cells) > 1 and cells == [str(number) for number in range(len(cells))]
 
 
-def _further_header_rows(table: Sequence[Row], kinds: list[str], width: int) -> int:
-    measured = [column for column, kind in enumerate(kinds) if kind in ("year", "date", "number")]
+def _titles_below(table: Sequence[Row], columns: _Columns) -> int:
+    """Return how many rows belong above the header, since a title comes after them and the header only then."""
+    start = (_fit(row, columns.width) for row in table[: 2 * MOST_HEADER_ROWS])
+    end = next((number for number, row in enumerate(start) if _has_measures(row, columns)), 0)
+    titles = [n for n, row in enumerate(table[:end]) if row and _is_title_of(columns, row)]
+    below = table[titles[-1] + 1 : end] if titles else ()
+    named = any(_continues_header(_fit(row, columns.width), columns.measured) for row in below if row)
+    return titles[-1] + 1 if named else 0
+
+
+def _is_title_of(columns: _Columns, row: Row) -> bool:
+    """Tell a title also by this: it ends early and says nothing of the measured columns."""
+    early = len(row) < columns.width and _is_silent(_fit(row, columns.width), columns)
+    return early or is_title(row, columns.width)
+
+
+def _has_measures(row: Row, columns: _Columns) -> bool:
+    return any(_kind(row[column]) in MEASURED for column in columns.measured)
+
+
+def _header_rows(table: Sequence[Row], columns: _Columns) -> int:
+    """Return how many rows the header takes, 0 without one."""
+    if not table:
+        return 0
+    first = _fit(table[0], columns.width)
+    further = _further_header_rows(table, columns)
+    if _is_header(first, columns.body, columns.kinds) or (further and _is_silent(first, columns)):
+        return 1 + further
+    return 0
+
+
+def _further_header_rows(table: Sequence[Row], columns: _Columns) -> int:
+    """Return how many rows after the first belong to the header.
+
+    A first row that says nothing of the measured columns may be followed by others of that kind; any other header
+    goes on as long as there are words over these columns.
+    """
     further = 0
+    patient = _is_silent(_fit(table[0], columns.width), columns)
     for offset, row in enumerate(table[1:MOST_HEADER_ROWS], start=1):
-        if not row:
+        fitted = _fit(row, columns.width)
+        if not row or (patient and _is_silent(fitted, columns)):
             continue
-        if not _continues_header(_fit(row, width), measured):
+        if not _continues_header(fitted, columns.measured):
             break
         further = offset
     return further
+
+
+def _is_silent(row: Row, columns: _Columns) -> bool:
+    return not any(_kind(row[column]) for column in columns.measured)
+
+
+def _named_otherwise(above: Sequence[Row], columns: _Columns) -> Shape | None:
+    """Take the last line above as the header, if it has as many names as there are columns once it is split further."""
+    lines = [number for number, row in enumerate(above) if filled(row)]
+    if not lines or sum(kind in MEASURED for kind in columns.kinds) < 2:
+        return None
+    cells = [cell for cell in above[lines[-1]] if cell.strip()]
+    for split in _SPLITS:
+        names = tuple(name.strip() for cell in cells for name in split.split(cell.strip()))
+        if len(names) == columns.width and len(set(names)) == len(names) and all(map(_is_word, names)):
+            return Shape(lines[-1], len(above) - lines[-1], names)
+    return None
 
 
 def _continues_header(row: Row, measured: list[int]) -> bool:
@@ -180,19 +270,29 @@ def _is_word(cell: str) -> bool:
     return sum(character.isalpha() for character in cell) > 1
 
 
-def _joined(rows: list[Row]) -> tuple[str, ...]:
+def _joined(rows: list[Row], columns: _Columns) -> tuple[str, ...]:
     if len(rows) == 1:
         return tuple(rows[0])
-    spread = [_spread(row, rows[number:]) for number, row in enumerate(rows, start=1)]
+    rows = [["" if column in columns.constant else cell for column, cell in enumerate(row)] for row in rows]
+    spread = [_spread(row, rows[number:], columns.kinds) for number, row in enumerate(rows, start=1)]
     return tuple(" / ".join(dict.fromkeys(filter(None, map(str.strip, parts)))) for parts in zip(*spread, strict=True))
 
 
-def _spread(row: Row, below: list[Row]) -> Row:
-    """Let a name reach over the empty cells to its right, as a merged cell does, where names stand below."""
+def _spread(row: Row, below: list[Row], kinds: list[str]) -> Row:
+    """Let a name reach over the empty cells to its right, as a merged cell does, where names stand below.
+
+    The name of a column of texts reaches over no column of numbers, and a cell that comes again below is the mark
+    of a line and no name.
+    """
     result: Row = []
+    reaching, texts = "", False
     for column, cell in enumerate(row):
-        reaches = result and not cell.strip() and any(under[column].strip() for under in below)
-        result.append(result[-1] if reaches else cell)
+        if cell.strip():
+            reaching = "" if any(under[column] == cell for under in below) else cell
+            texts = kinds[column] == "text"
+        elif not any(under[column].strip() for under in below) or (texts and kinds[column] in MEASURED):
+            reaching = ""
+        result.append(cell if cell.strip() else reaching)
     return result
 
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from mate.corpus.compression import DAMAGE, arrow_file, damage, plain, rewindable
 from mate.corpus.delimited import table_name
-from mate.corpus.dwtc import LONGEST_RECORD, encodable, kind_of, parse
+from mate.corpus.dwtc import encodable, kind_of, numbered_lines, parse
 from mate.corpus.table import Chunk, Limits, Reject, Table
 from mate.corpus.tally import Tally
 from mate.errors import CorpusError
@@ -44,27 +44,57 @@ def read_parquet(source: str, stream: BinaryIO, limits: Limits | None = None) ->
 
 
 def _parquet(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
+    file, table = open_parquet(source, stream, limits)
+    total, given = file.metadata.num_rows, 0
+    try:
+        for batch in parquet_batches(file, range(file.num_row_groups), limits):
+            yield parquet_chunk(table, given, batch)
+            given += len(batch)
+    except CorruptError as error:
+        raise CorpusError(f"corrupt Parquet data after {given} rows: {error}") from error
+    yield from beyond_limit(source, limits, total - given)
+
+
+def open_parquet(source: str, stream: BinaryIO, limits: Limits) -> tuple[pq.ParquetFile, Table]:
+    """Return a Parquet file and its table, if it has one."""
     try:
         file = pq.ParquetFile(arrow_file(stream))
     except (pa.ArrowException, OSError) as error:
         raise CorpusError(f"not a readable Parquet file: {_first_line(error)}") from error
-    width, total = len(file.schema_arrow), file.metadata.num_rows
-    if not width or not total:
+    width = len(file.schema_arrow)
+    if not width or not file.metadata.num_rows:
         raise CorpusError("no data rows" if width else "no columns")
     if width > limits.columns:
         raise CorpusError(f"{width} columns, more than the limit of {limits.columns}")
-    table = Table(source, 0, 1, table_name(source), tuple(file.schema_arrow.names))
-    given = 0
+    return file, Table(source, 0, 1, table_name(source), tuple(file.schema_arrow.names))
+
+
+class CorruptError(Exception):
+    """Data of a Parquet file that cannot be decoded."""
+
+
+def parquet_batches(file: pq.ParquetFile, groups: Iterable[int], limits: Limits) -> Iterator[pa.RecordBatch]:
+    """Yield row groups, so many rows at a time, up to the limit of rows.
+
+    A batch ends where its row group does, so that what is read before damaged data is the same whichever row groups
+    are read together.
+    """
+    size = max(1, limits.chunk_cells // len(file.schema_arrow))
+    room = limits.rows
     try:
-        for batch in file.iter_batches(max(1, limits.chunk_cells // width)):
-            part = batch.slice(0, limits.rows - given)
-            if len(part):
-                yield Chunk(table, given, _row_major([as_text(column) for column in part.columns]))
-                given += len(part)
+        for group in groups:
+            for batch in file.iter_batches(size, [group]):
+                yield batch.slice(0, room)
+                room -= len(batch)
+                if room <= 0:
+                    return
     except (pa.ArrowException, OSError) as error:
-        raise CorpusError(f"corrupt Parquet data after {given} rows: {_first_line(error)}") from error
-    if total > given:
-        yield Reject(source, given + 1, "row", f"beyond the limit of {limits.rows} rows", total - given)
+        raise CorruptError(_first_line(error)) from error
+
+
+def parquet_chunk(table: Table, first_row: int, batch: pa.RecordBatch) -> Chunk:
+    """Return a batch as text, row by row."""
+    return Chunk(table, first_row, _row_major([as_text(column) for column in batch.columns]))
 
 
 def _first_line(error: Exception) -> str:
@@ -78,32 +108,57 @@ def _row_major(columns: list[pa.StringArray]) -> pa.StringArray:
 
 
 def as_text(column: pa.Array) -> pa.StringArray:
-    """Render a column of any type as text."""
+    """Render a column of any type as text; whatever the column holds, there is a text for it."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return as_text(column.dictionary_decode())
     if isinstance(column, pa.ExtensionArray):
         return as_text(column.storage)
-    if _is_text(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind):
-        return pc.cast(column, pa.string())
-    if pa.types.is_date(kind):
+    if kind in (pa.string(), pa.large_string(), pa.string_view()):
+        return _sound_text(column)
+    if pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind) or pa.types.is_date(kind):
         return pc.cast(column, pa.string())
     if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
-        return pc.replace_substring_regex(pc.cast(column, pa.string()), r"\.0+(Z?)$", r"\1")
+        return _time(column)
     return pa.array([None if value is None else _render(value) for value in _values(column)], pa.string())
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return kind in (pa.string(), pa.large_string(), pa.string_view())
+def _sound_text(column: pa.Array) -> pa.StringArray:
+    """Take texts as they are, but for bytes that are not UTF-8, which nothing keeps a writer from calling text."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        octets = pc.cast(column, pa.binary() if column.type != pa.large_string() else pa.large_binary()).to_pylist()
+        return pa.array([None if text is None else text.decode("utf-8", "replace") for text in octets], pa.string())
+    return pc.cast(column, pa.string())
+
+
+def _time(column: pa.Array) -> pa.StringArray:
+    try:
+        texts = pc.cast(column, pa.string())
+    except pa.ArrowInvalid:  # a time zone that nobody knows: the moment is told in UTC
+        texts = pc.cast(pc.cast(column, pa.timestamp(column.type.unit, "UTC")), pa.string())
+    return pc.replace_substring_regex(texts, r"\.0+(Z?)$", r"\1")
 
 
 def _values(column: pa.Array) -> list[Any]:
-    values: list[Any] = column.to_pylist()
     if column.type in (pa.float16(), pa.float32()):
         # widened to 64 bits a narrow float shows digits that nobody wrote: 0.1 as 0.10000000149011612
         narrow = column.to_numpy(zero_copy_only=False)
-        return [None if value is None else narrow[row] for row, value in enumerate(values)]
+        return [narrow[row] if valid else None for row, valid in enumerate(column.is_valid().to_pylist())]
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        return [_value(scalar) for scalar in column]
     return values
+
+
+def _value(scalar: pa.Scalar) -> Any:
+    """Return one value; some that Arrow can hold, such as a date in the year 10000, are beyond Python."""
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        return "<value out of range>"
 
 
 def _render(value: Any) -> str:
@@ -137,19 +192,22 @@ Found = tuple[int, dict[str, Any] | CorpusError]
 
 def _json(source: str, reopen: Callable[[], BinaryIO], limits: Limits) -> Iterator[Chunk | Reject]:
     bad = Tally(source, "record")
-    header = _keys(_objects(reopen), bad)
+    header = tuple(union_of_keys(_objects(reopen), bad))
     if len(header) > limits.columns:
         raise CorpusError(f"{len(header)} columns, more than the limit of {limits.columns}")
     if not header:
         yield from bad.rejects()
         raise CorpusError("no data rows")
-    rows = (_row(record, header) for _, record in _objects(reopen) if isinstance(record, dict) and record)
-    yield from _json_chunks(Table(source, 0, 1, table_name(source), header), rows, limits)
+    table = json_table(source, header)
+    rows = json_rows(_objects(reopen), header)
+    yield from json_chunks(table, islice(rows, limits.rows), limits)
+    beyond = sum(1 for _ in rows)
+    yield from beyond_limit(source, limits, beyond)
     yield from bad.rejects()
 
 
-def _keys(objects: Iterator[Found], bad: Tally) -> tuple[str, ...]:
-    """Return the union of keys; what cannot become a row is counted on the way."""
+def union_of_keys(objects: Iterable[Found], bad: Tally) -> dict[str, None]:
+    """Return the keys in order of first appearance; what cannot become a row is counted on the way."""
     keys: dict[str, None] = {}
     for number, record in objects:
         if isinstance(record, CorpusError):
@@ -158,52 +216,56 @@ def _keys(objects: Iterator[Found], bad: Tally) -> tuple[str, ...]:
             bad.add(number, "an object without keys")
         else:
             keys.update(dict.fromkeys(record))
-    return tuple(keys)
+    return keys
 
 
-def _row(record: dict[str, Any], header: tuple[str, ...]) -> list[str | None]:
-    values = map(record.get, header)
-    return [None if value is None else _render(value) for value in values]
+def json_table(source: str, header: tuple[str, ...]) -> Table:
+    """Return the one table of a file of JSON records."""
+    return Table(source, 0, 1, table_name(source), header)
 
 
-def _json_chunks(table: Table, rows: Iterator[list[str | None]], limits: Limits) -> Iterator[Chunk | Reject]:
+def json_rows(objects: Iterable[Found], header: tuple[str, ...]) -> Iterator[list[str | None]]:
+    """Yield the rows of records."""
+    for _, record in objects:
+        if isinstance(record, dict) and record:
+            values = map(record.get, header)
+            yield [None if value is None else _render(value) for value in values]
+
+
+def json_chunks(table: Table, rows: Iterator[list[str | None]], limits: Limits, first_row: int = 0) -> Iterator[Chunk]:
+    """Yield rows as chunks of the table."""
     size = max(1, limits.chunk_cells // len(table.header))
-    held: list[list[str | None]] = []
-    given = beyond = 0
-    for row in rows:
-        if given + len(held) == limits.rows:
-            beyond += 1
-            continue
-        held.append(row)
-        if len(held) == size:
-            yield _json_chunk(table, given, held)
-            given, held = given + size, []
-    if held:
-        yield _json_chunk(table, given, held)
-    if beyond:
-        yield Reject(table.source, limits.rows + 1, "row", f"beyond the limit of {limits.rows} rows", beyond)
+    while held := list(islice(rows, size)):
+        yield Chunk(table, first_row, pa.array(chain.from_iterable(held), pa.string()))
+        first_row += len(held)
 
 
-def _json_chunk(table: Table, first: int, rows: list[list[str | None]]) -> Chunk:
-    return Chunk(table, first, pa.array(chain.from_iterable(rows), pa.string()))
+def beyond_limit(source: str, limits: Limits, rows: int) -> Iterator[Reject]:
+    """Report rows beyond the limit, if there are any."""
+    if rows:
+        yield Reject(source, limits.rows + 1, "row", f"beyond the limit of {limits.rows} rows", rows)
 
 
 def _objects(reopen: Callable[[], BinaryIO]) -> Iterator[Found]:
-    head = reopen().read(BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
-    if not head:
+    head = reopen().read(BLOCK)
+    if not head.removeprefix(codecs.BOM_UTF8).lstrip():
         raise CorpusError("empty file")
-    return _array_objects(reopen()) if head.startswith(b"[") else _line_objects(reopen())
+    return _array_objects(reopen()) if is_array(head) else line_objects(numbered_lines(reopen()))
 
 
-def _line_objects(stream: BinaryIO) -> Iterator[Found]:
-    number = 0
-    while line := stream.readline(LONGEST_RECORD):
-        number += 1
-        if not line.strip():
+def is_array(head: bytes) -> bool:
+    """Tell from the first bytes of a file of JSON records whether they are in one array."""
+    return head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+
+
+def line_objects(lines: Iterable[tuple[int, bytes | None]]) -> Iterator[Found]:
+    """Yield the records that stand one a line."""
+    for number, line in lines:
+        if line is not None and not line.strip():
             continue
         try:
             record = parse(line)
-            if b"\\u" in line:
+            if line and b"\\u" in line:
                 encodable(json.dumps(record, ensure_ascii=False))
             yield number, record
         except CorpusError as error:

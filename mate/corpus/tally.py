@@ -20,6 +20,11 @@ class Tally:
         first, seen = self._found.get(reason, (line, 0))
         self._found[reason] = (min(first, line), seen + count)
 
+    def merge(self, other: Tally, lines_before: int = 0) -> None:
+        """Take in what was counted elsewhere, in lines that follow so many others."""
+        for reason, (line, count) in other._found.items():
+            self.add(lines_before + line, reason, count)
+
     def rejects(self) -> Iterator[Reject]:
         """Yield one reject a reason, in order of line."""
         for reason, (line, count) in sorted(self._found.items(), key=lambda item: item[1]):

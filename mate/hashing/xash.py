@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from mate.compiled import is_worth
 from mate.errors import HashError
 from mate.hashing.base import CorpusStatistics, SuperKeyHash, register
 from mate.hashing.superkey import Keys, from_ints
@@ -153,7 +154,7 @@ class Xash(SuperKeyHash):
 
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
         """Hash a batch with the definition or, from a thousand values on, with the kernel."""
-        if len(tokens) < _SMALL:
+        if not is_worth(len(tokens), _SMALL):
             return self._hash_reference(tokens)
         return self._hash_kernel(tokens)
 

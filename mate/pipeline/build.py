@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,13 +17,16 @@ from mate import __version__
 from mate.corpus import Limits
 from mate.errors import CorpusError, MateError
 from mate.hashing import CorpusStatistics, find, fit, get
+from mate.pipeline.cut import PHASE as LOOK
+from mate.pipeline.cut import cut_sources, large_files
 from mate.pipeline.engine import Dictionary, Engine, failure, start_engine
 from mate.pipeline.josie import SCHEMAS as JOSIE_SCHEMAS
 from mate.pipeline.josie import member_unit
-from mate.pipeline.keys import KeySettings, Offsets, key_unit
+from mate.pipeline.keys import KeySettings, Offsets
 from mate.pipeline.progress import Progress, Silent
 from mate.pipeline.sources import SYNTHETIC, Source, Unit, find_sources, plan
-from mate.pipeline.stage import Staged, StageSettings, stage_unit
+from mate.pipeline.stage import Staged, StageSettings
+from mate.pipeline.steps import key_units, placed, stage_units
 from mate.store.base import LAYOUTS, HashSpec, Manifest
 from mate.text import NULL_SPELLINGS, UNICODE_VERSION
 
@@ -130,13 +133,17 @@ def build_sources(
     with _explained(clock), ExitStack() as stack:
         with clock("start Spark"):
             engine = stack.enter_context(start_engine(settings.master, settings.spark, verbose=settings.verbose))
+        if large_files(sources, engine.parallelism):
+            with clock(LOOK):
+                sources = cut_sources(sources, engine, settings.limits, told)
         units = plan(sources, engine.parallelism)
         staged, dictionary, merged, seed = _staged(engine, units, target, settings, told, clock)
         columns = sum(s.columns for s in staged) / sum(s.tables for s in staged)
         statistics = CorpusStatistics(merged.distinct, columns)
         specs = tuple(request.chosen(statistics) for request in settings.hashes)
         with clock("hash and post"):
-            stored = _keyed(engine, staged, KeySettings(specs, settings.layout), target, told)
+            keys = KeySettings(specs, settings.layout)
+            stored = key_units(engine, placed(staged), keys, target.task(keys.schemas()), told)
         members = []
         if settings.josie:
             with clock(_JOSIE):
@@ -189,7 +196,7 @@ def _staged(
         with clock("read and tokenise"):
             directory = target.directory / f"stage-{seed}"
             directory.mkdir()
-            staged = engine.run(units, _stage_task(str(directory), stage), told, "read and tokenise")
+            staged = stage_units(engine, units, str(directory), stage, told)
         _check(staged, settings)
         with clock("dictionary"):
             dictionary = str(target.directory / f"dictionary-{seed}")
@@ -197,26 +204,6 @@ def _staged(
         if merged.unique:
             return staged, dictionary, merged, seed
     raise MateError(f"token numbers collide under {_SEEDS} seeds: please report this")
-
-
-def _stage_task(directory: str, settings: StageSettings) -> Callable[[Unit], tuple[Staged, dict[str, int]]]:
-    def run(unit: Unit) -> tuple[Staged, dict[str, int]]:
-        staged = stage_unit(unit, directory, settings)
-        return staged, {"files": staged.files, "tables": staged.tables, "cells": staged.cells}
-
-    return run
-
-
-def _keyed(engine: Engine, staged: list[Staged], settings: KeySettings, target: Target, told: Progress) -> list[Any]:
-    """Hash, OR and post every unit, each knowing where its tables and rows stand in the whole index."""
-    schemas = settings.schemas()
-    store = target.task(schemas)
-
-    def run(item: tuple[Staged, Offsets]) -> tuple[Any, dict[str, int]]:
-        unit, offsets = item
-        return store(key_unit(unit, offsets, settings), schemas, unit.unit), {"cells": unit.cells}
-
-    return engine.run(_placed(staged), run, told, "hash and post")
 
 
 def _members(engine: Engine, staged: list[Staged], target: Target, told: Progress) -> list[Any]:
@@ -227,14 +214,7 @@ def _members(engine: Engine, staged: list[Staged], target: Target, told: Progres
         unit, offsets = item
         return store(member_unit(unit, offsets), JOSIE_SCHEMAS, unit.unit), {"cells": unit.cells}
 
-    return engine.run(_placed(staged), run, told, _JOSIE)
-
-
-def _placed(staged: list[Staged]) -> list[tuple[Staged, Offsets]]:
-    """Return the units that have rows, with where their tables and rows stand in the whole index."""
-    tables = [0, *accumulate(s.tables for s in staged)]
-    rows = [0, *accumulate(s.rows for s in staged)]
-    return [(s, Offsets(t, r)) for s, t, r in zip(staged, tables, rows, strict=False) if s.rows]
+    return engine.run(placed(staged), run, told, _JOSIE)
 
 
 def _check(staged: list[Staged], settings: BuildSettings) -> None:
@@ -283,6 +263,8 @@ def _manifest(
         built=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={**_versions(), "spark": spark_version},
         josie=settings.josie,
+        limits=asdict(settings.limits),
+        build=uuid.uuid4().hex,
     )
 
 

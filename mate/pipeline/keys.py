@@ -60,7 +60,8 @@ class Offsets:
 def key_unit(staged: Staged, offsets: Offsets, settings: KeySettings) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield the unit's part of the index, table by table of the store, in bounded batches."""
     functions = [spec.function() for spec in settings.hashes]
-    yield "tables", _tables(staged, offsets)
+    if staged.tables:
+        yield "tables", _tables(staged, offsets)
     row_file, token_file = pq.ParquetFile(staged.path("rows")), pq.ParquetFile(staged.path("tokens"))
     first_row = offsets.row
     for group in range(row_file.num_row_groups):
@@ -93,7 +94,7 @@ def _batch(
     row_ids = np.arange(first_row, first_row + len(lists))
     table_ids = rows.column("table_no").to_numpy().astype(np.int64) + first_table
     row_of = np.repeat(np.arange(len(lists)), np.diff(starts))[valid]
-    keys = _super_keys(dictionary, ids[valid], np.concatenate([[0], np.cumsum(valid)])[starts], functions)
+    keys = super_keys(dictionary, ids[valid], np.concatenate([[0], np.cumsum(valid)])[starts], functions)
     words = [key[:, word] for key in keys for word in range(key.shape[1])]
     per_cell = settings.layout == "per_cell"
     schemas = settings.schemas()
@@ -106,7 +107,7 @@ def _batch(
         yield "super_keys", _record([row_ids, *words], schemas["super_keys"])
 
 
-def _super_keys(
+def super_keys(
     dictionary: pa.Table,
     ids: npt.NDArray[np.int64],
     starts: npt.NDArray[np.int64],

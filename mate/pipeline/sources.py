@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mate.corpus import Chunk, File, Limits, Reject, discover, read
+from mate.corpus.parts import Part, read_part
 from mate.corpus.synthetic import SyntheticLake
 
 SYNTHETIC = "synthetic:"
@@ -70,6 +71,40 @@ class FileSource:
 
 
 @dataclass(frozen=True, slots=True)
+class FilePart:
+    """A part of a large file. The index notes the file once, with its last part."""
+
+    whole: FileSource
+    part: Part
+    size: int
+    last: bool
+    sha256: str
+    """Of the whole file."""
+    tables: int
+    """In the whole file."""
+    rows: int | None
+    """Of the table, where the whole file is one."""
+
+    @property
+    def name(self) -> str:
+        """The path of the file."""
+        return self.whole.name
+
+    @property
+    def format(self) -> str:
+        """The name of its format."""
+        return self.whole.format
+
+    def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
+        """Yield what the whole file would give here."""
+        return read_part(self.whole.file, self.part, limits)
+
+    def checksum(self) -> str:
+        """SHA-256 of the whole file."""
+        return self.sha256
+
+
+@dataclass(frozen=True, slots=True)
 class SyntheticSource:
     """Some tables of a synthetic lake, made where they are needed."""
 
@@ -122,10 +157,15 @@ def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None, ta
     return found
 
 
-def plan(sources: list[Source], parallelism: int) -> list[Unit]:
-    """Cut the sources into units: several for each core, so that the last one to finish is not waited for long."""
+def unit_size(sources: list[Source], parallelism: int) -> int:
+    """Return how large units should be: several for each core, so that the last to finish is not waited for long."""
     total = sum(source.size for source in sources)
-    target = min(max(total // (parallelism * 8), _LEAST_UNIT), _MOST_UNIT)
+    return min(max(total // (parallelism * 8), _LEAST_UNIT), _MOST_UNIT)
+
+
+def plan(sources: list[Source], parallelism: int) -> list[Unit]:
+    """Put sources that follow each other together to units of about equal size."""
+    target = unit_size(sources, parallelism)
     units: list[Unit] = []
     group: list[Source] = []
     filled = 0

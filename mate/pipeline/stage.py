@@ -7,8 +7,8 @@ report, so that every row is taken once.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from mate.corpus import Chunk, Limits, Reject
 from mate.corpus.table import Table
 from mate.pipeline.batches import ROWS_SCHEMA, TOKENS_SCHEMA, Batch, make_batch
-from mate.pipeline.sources import Source, Unit
+from mate.pipeline.sources import FilePart, Source, Unit
 
 BATCH_CELLS = 400_000
 """Cells that are tokenised at a time: what bounds a task's memory."""
@@ -68,6 +68,20 @@ class StageSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Oversized:
+    """Cells of a table that are over the limit."""
+
+    source: str
+    first_row: int
+    count: int
+
+    def reject(self, limit: int) -> Reject:
+        """Return what is reported of them."""
+        reason = f"cell longer than {limit:,} characters: kept, not indexed (first in data row {self.first_row + 1})"
+        return Reject(self.source, None, "cell", reason, self.count)
+
+
+@dataclass(frozen=True, slots=True)
 class Staged:
     """What a finished unit reports to the driver: counts and where its files are."""
 
@@ -81,6 +95,10 @@ class Staged:
     rejects: int
     rejected_tables: int
     """Files and records of which nothing was indexed."""
+    continues: bool = False
+    """Whether its first table, its number 0, began in the unit before; that one has the record of it."""
+    oversized: tuple[Oversized, ...] = ()
+    """Of tables that other units hold parts of, too: counted, but not reported yet."""
 
     def path(self, part: str) -> str:
         """Return the path of one of the unit's files."""
@@ -99,6 +117,10 @@ class _Writer:
     rows: int = 0
     cells: int = 0
     columns: int = 0
+    continues: bool = False
+    oversized: dict[int, Oversized] = field(default_factory=dict)
+    shared: set[int] = field(default_factory=set)
+    """Numbers of tables that are read in parts."""
     _chunks: list[tuple[int, Chunk]] = field(default_factory=list)
     _pending: int = 0
     _open: Table | None = None
@@ -112,38 +134,57 @@ class _Writer:
     def read(self, source: Source) -> None:
         """Take in everything that a source yields."""
         before = len(self.tables)
+        part = source if isinstance(source, FilePart) else None
+        if part is None or not part.part.continues:
+            self._open = None
         for item in source.read(self.settings.limits):
             if isinstance(item, Reject):
                 self.rejects.append(item)
             elif item.rows:
-                self._add(item)
-        self._open = None
-        record = {"source": source.name, "format": source.format, "bytes": source.size}
-        self.sources.append({**record, "sha256": source.checksum(), "tables": len(self.tables) - before})
+                self._add(item, part)
+        if part is None:
+            self._note(source, source.size, len(self.tables) - before)
+        elif part.last:
+            self._note(source, part.whole.size, part.tables)
 
-    def _add(self, chunk: Chunk) -> None:
+    def _note(self, source: Source, size: int, tables: int) -> None:
+        record = {"source": source.name, "format": source.format, "bytes": size}
+        self.sources.append({**record, "sha256": source.checksum(), "tables": tables})
+
+    def _add(self, chunk: Chunk, part: FilePart | None) -> None:
         table = chunk.table
         if table != self._open:
-            self._open = table
-            self.columns += len(table.header)
-            self.tables.append(
-                {
-                    "table_no": len(self.tables),
-                    "name": table.name,
-                    "source": table.source,
-                    "position": table.position,
-                    "line": table.line,
-                    "columns": list(table.header),
-                    "first_row": self.rows,
-                    "rows": 0,
-                }
-            )
-        self.tables[-1]["rows"] += chunk.rows  # type: ignore[operator]
+            self._begin(table, part)
+        number = len(self.tables) - 1 + self.continues
+        if part is None or part.rows is None:
+            self.tables[-1]["rows"] += chunk.rows  # type: ignore[operator]
+        else:
+            self.shared.add(number)
         self.rows += chunk.rows
-        self._chunks.append((len(self.tables) - 1, chunk))
+        self._chunks.append((number, chunk))
         self._pending += len(chunk.cells)
         if self._pending >= BATCH_CELLS:
             self._flush()
+
+    def _begin(self, table: Table, part: FilePart | None) -> None:
+        """Note a table, unless the unit before has done so."""
+        if part and part.part.continues and self._open is None:
+            self.continues, self._open = True, table
+            return
+        self._open = table
+        self.columns += len(table.header)
+        self.tables.append(
+            {
+                "table_no": len(self.tables) + self.continues,
+                "name": table.name,
+                "source": table.source,
+                "position": table.position,
+                "line": table.line,
+                "columns": list(table.header),
+                "first_row": self.rows,
+                "rows": (part and part.rows) or 0,
+            }
+        )
 
     def _flush(self) -> None:
         if not self._chunks:
@@ -156,35 +197,56 @@ class _Writer:
         if len(self._dictionaries) == _MERGE_AFTER:
             self._dictionaries = [_merged(self._dictionaries)]
         self.cells += int(np.sum(batch.dictionary.column(2).to_numpy()))
-        self.rejects += self._oversized(batch)
+        self._count_oversized(batch)
         self._chunks, self._pending = [], 0
 
-    def _oversized(self, batch: Batch) -> Iterator[Reject]:
-        """Report cells over the limit, one reject a chunk of a table."""
+    def _count_oversized(self, batch: Batch) -> None:
+        """Count cells over the limit by table."""
         start = 0
-        for _, chunk in self._chunks if len(batch.too_long) else ():
+        for number, chunk in self._chunks if len(batch.too_long) else ():
             inside = batch.too_long[(batch.too_long >= start) & (batch.too_long < start + len(chunk.cells))] - start
             start += len(chunk.cells)
             if len(inside):
                 row = chunk.first_row + int(inside[0]) // len(chunk.table.header)
-                reason = f"cell longer than {self.settings.limits.cell_characters:,} characters: kept, not indexed"
-                yield Reject(chunk.table.source, None, "cell", f"{reason} (first in data row {row + 1})", len(inside))
+                found = self.oversized.get(number) or Oversized(chunk.table.source, row, 0)
+                self.oversized[number] = replace(found, count=found.count + len(inside))
 
     def close(self) -> None:
         """Write what is left."""
         self._flush()
+        limit = self.settings.limits.cell_characters
+        self.rejects += (found.reject(limit) for number, found in self.oversized.items() if number not in self.shared)
         self._row_file.close()
         self._token_file.close()
         pq.write_table(
             _merged(self._dictionaries), f"{self.prefix}.dictionary.parquet", compression="lz4", use_dictionary=False
         )
-        rejects = [{name: getattr(reject, name) for name in REJECTS_SCHEMA.names} for reject in self.rejects]
-        for part, schema, records in (
-            ("tables", TABLES_SCHEMA, self.tables),
-            ("rejects", REJECTS_SCHEMA, rejects),
-            ("sources", SOURCES_SCHEMA, self.sources),
+        for part, records in (
+            ("tables", pa.Table.from_pylist(self.tables, TABLES_SCHEMA)),
+            ("rejects", _records(self.rejects)),
+            ("sources", pa.Table.from_pylist(self.sources, SOURCES_SCHEMA)),
         ):
-            pq.write_table(pa.Table.from_pylist(records, schema), f"{self.prefix}.{part}.parquet")
+            pq.write_table(records, f"{self.prefix}.{part}.parquet")
+
+
+def _records(rejects: Iterable[Reject]) -> pa.Table:
+    names = REJECTS_SCHEMA.names
+    return pa.Table.from_pylist([{name: getattr(reject, name) for name in names} for reject in rejects], REJECTS_SCHEMA)
+
+
+def report_oversized(staged: Iterable[Staged], limits: Limits) -> None:
+    """Report cells over the limit once a table, where several units hold parts of it: with the last of them."""
+    found: dict[str, Oversized] = {}
+    where: dict[str, Staged] = {}
+    for unit in staged:
+        for cells in unit.oversized:
+            earlier = found.get(cells.source)
+            found[cells.source] = replace(earlier, count=earlier.count + cells.count) if earlier else cells
+            where[cells.source] = unit
+    for source, unit in where.items():
+        path = unit.path("rejects")
+        together = pa.concat_tables([pq.read_table(path), _records([found[source].reject(limits.cell_characters)])])
+        pq.write_table(together, path)
 
 
 def _merged(dictionaries: list[pa.RecordBatch | pa.Table]) -> pa.Table:
@@ -202,14 +264,17 @@ def stage_unit(unit: Unit, directory: str, settings: StageSettings) -> Staged:
     for source in unit.sources:
         writer.read(source)
     writer.close()
+    shared = tuple(found for number, found in writer.oversized.items() if number in writer.shared)
     return Staged(
         unit=unit.number,
         prefix=prefix,
-        files=len(unit.sources),
+        files=len(writer.sources),
         tables=len(writer.tables),
         columns=writer.columns,
         rows=writer.rows,
         cells=writer.cells,
-        rejects=sum(reject.count for reject in writer.rejects),
+        rejects=sum(reject.count for reject in writer.rejects) + sum(found.count for found in shared),
         rejected_tables=sum(reject.count for reject in writer.rejects if reject.kind in ("file", "record")),
+        continues=writer.continues,
+        oversized=shared,
     )

@@ -25,6 +25,8 @@ import pyarrow.compute as pc
 
 from mate.errors import StoreError
 from mate.hashing import Keys
+from mate.pipeline.josie import MEMBERS
+from mate.store import vertica_josie_sql
 from mate.store import vertica_sql as sql
 from mate.store.vertica_address import Password, VerticaAddress
 from mate.store.vertica_copy import hexadecimal, lines
@@ -44,6 +46,7 @@ class Loader:
     generation: Generation
     octets: tuple[int, ...]
     layout: str
+    log: str = "load_log"
 
     def __call__(self, batches: Iterable[tuple[str, Any]], _: Mapping[str, Any], unit: int) -> int:
         """Load a unit; return how many records that are."""
@@ -61,7 +64,7 @@ class Loader:
             for name, spool in spools.items():
                 self._copy(session, name, spool)
             try:
-                session.execute(self.generation.log(), [unit, records])
+                session.execute(self.generation.log(self.log), [unit, records])
                 session.commit()
             except DuplicateKeyError:
                 session.rollback()
@@ -73,14 +76,15 @@ class Loader:
         rows: Any = None
         for name, batch in batches:
             rows = batch if name == "rows" else rows
-            for table, columns in _tables_of(name, batch, rows, self.octets):
+            for table, columns in tables_of(name, batch, rows, self.octets):
                 if table not in spools:
                     spools[table] = Spool(stack.enter_context(tempfile.TemporaryFile()))  # noqa: SIM115
                 spools[table].add(columns)
         return spools
 
     def _copy(self, session: Session, name: str, spool: Spool) -> None:
-        names = sql.columns(name, len(self.octets), self.layout)
+        josie = name == vertica_josie_sql.STAGE
+        names = vertica_josie_sql.columns(name) if josie else sql.columns(name, len(self.octets), self.layout)
         taken = session.copy(self.generation.table(name), names, spool.pieces())
         if taken != spool.records:
             raise StoreError(f"{self.address}: {taken:,} of {spool.records:,} records of {name} were taken")
@@ -129,7 +133,7 @@ def _locked(file: IO[str]) -> bool:
     return True
 
 
-def _tables_of(
+def tables_of(
     name: str, batch: pa.RecordBatch, rows: pa.RecordBatch, octets: tuple[int, ...]
 ) -> Iterator[tuple[str, list[pa.Array]]]:
     """Yield what a batch of the pipeline means for the tables of the store.
@@ -144,6 +148,8 @@ def _tables_of(
         yield name, _with_keys(batch, octets)
     elif name == "cells":
         yield name, _cells(batch, rows.column("tokens"))
+    elif name == MEMBERS:
+        yield vertica_josie_sql.STAGE, batch.columns
 
 
 def _header(batch: pa.RecordBatch) -> list[pa.Array]:

@@ -18,15 +18,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mate.errors import StoreError
+from mate.pipeline.josie import MEMBERS
 from mate.pipeline.stage import Staged
+from mate.pipeline.vertica_josie import make_index, member_loader
 from mate.pipeline.vertica_load import Loader
+from mate.store import vertica_josie_sql as josie_sql
 from mate.store import vertica_sql as sql
 from mate.store.base import Manifest
 from mate.store.vertica_address import VerticaAddress
 from mate.store.vertica_copy import lines
 from mate.store.vertica_session import BusyError, ConnectionLostError, Session
 
-_TABLE = re.compile(rf"({'|'.join(sql.TABLES)})_(\d+)")
+_TABLE = re.compile(rf"({'|'.join((*sql.TABLES, *josie_sql.TABLES, *josie_sql.WORK))})_(\d+)")
 
 
 class VerticaTarget:
@@ -71,7 +74,7 @@ class VerticaTarget:
                 published = {number for number, _ in session.execute(sql.published(self.address.schema))}
                 if self._generation.number in published:
                     return  # The commit got through, only its answer did not.
-                for statement in self._generation.drop():
+                for statement in _removal(self._generation):
                     session.execute(statement)
         except StoreError:
             return  # The server is gone. The next build removes what this one left.
@@ -102,13 +105,13 @@ class VerticaTarget:
 
     def _drop(self, numbers: Iterable[int]) -> None:
         for number in sorted(numbers):
-            for statement in sql.Generation(self.address.schema, number).drop():
+            for statement in _removal(sql.Generation(self.address.schema, number)):
                 self._session.execute(statement)
 
     def task(self, schemas: Mapping[str, Any]) -> Loader:
         """Create the tables, and return the function that loads a unit into them."""
-        if "postings" not in schemas:
-            raise StoreError("the JOSIE baselines run on the embedded store only: build without --josie")
+        if MEMBERS in schemas:
+            return member_loader(self._session, self.address, self._password, self._generation)
         layout = "per_row" if "super_keys" in schemas else "per_cell"
         named = schemas["super_keys" if layout == "per_row" else "postings"].names
         words = Counter(int(name[3:].split("_")[0]) for name in named if name.startswith("key"))
@@ -162,9 +165,9 @@ class VerticaTarget:
             if found != count:
                 raise StoreError(f"the table {name} has {found:,} records where {count:,} were staged")
 
-    def load_josie(self, stored: list[Any]) -> None:
-        """Say that there is no JOSIE index here."""
-        raise StoreError("the JOSIE baselines run on the embedded store only: build without --josie")
+    def load_josie(self, stored: list[int]) -> None:
+        """Let the server make the JOSIE index of what the tasks loaded."""
+        make_index(self._session, self._generation, len(stored))
 
     def publish(self) -> None:
         """Make the new generation the one in use, and remove all older ones but the last.
@@ -186,6 +189,10 @@ class VerticaTarget:
             self._session.execute(sql.retire(schema), [numbers[1]])
             self._session.commit()
             self._drop(numbers[2:])
+
+
+def _removal(generation: sql.Generation) -> list[str]:
+    return [*generation.drop(), *josie_sql.drop(generation)]
 
 
 def _batch(batch: pa.RecordBatch, names: Iterable[str]) -> list[pa.Array]:

@@ -18,7 +18,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from mate.errors import StoreError
 from mate.hashing import Keys, SuperKeyHash, get
 from mate.store.josie import JosieIndex
 from mate.text import NORMALISATION_VERSION
+
+if TYPE_CHECKING:
+    from mate.store.flat import FlatIndex
 
 FORMAT_VERSION = 1
 LAYOUTS = ("per_cell", "per_row")
@@ -80,6 +83,12 @@ class Manifest:
     versions: dict[str, str] = field(default_factory=dict)
     josie: bool = False
     """Whether the index has what JOSIE needs."""
+    limits: dict[str, Any] = field(default_factory=dict)
+    """How much of a table was taken in (`mate.limits.Limits`), so that later changes are read in the same way."""
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What a store remembers of the changes to it."""
+    build: str = ""
+    """A name that no other build has: what tells whether a file beside the index belongs to it."""
     normalisation: int = NORMALISATION_VERSION
     format: int = FORMAT_VERSION
 
@@ -171,6 +180,21 @@ class TableCounts(NamedTuple):
     postings: Ids
 
 
+class Dictionary(NamedTuple):
+    """Entries of the dictionary, ascending by number; one whose postings are all gone may be among them, with 0."""
+
+    token_id: Ids
+    token: pa.StringArray
+    postings: Ids
+
+
+class RowPlaces(NamedTuple):
+    """Rows and the tables that they are in: table after table, and in a table in the order of its rows."""
+
+    row_id: Ids
+    table_id: Ids
+
+
 @dataclass(frozen=True, slots=True)
 class TableInfo:
     """A table of the index, for people."""
@@ -183,6 +207,24 @@ class TableInfo:
     columns: tuple[str, ...]
     first_row: int
     rows: int
+    """As built, rows follow each other from `first_row` on; of an index that was changed, ask `IndexStore.row_ids`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What has happened to an index since it was built or compacted."""
+
+    operations: int
+    last: str
+    """When the last one was done."""
+    added_tables: int
+    changed_tables: int
+    removed_tables: int
+    dead_rows: int
+    """Rows of the index as built that are gone or replaced."""
+    rows: int
+    """Rows that were added or replaced."""
+    bytes: int
 
 
 class IndexStore(ABC):
@@ -190,6 +232,12 @@ class IndexStore(ABC):
 
     address: str
     manifest: Manifest
+    changes: Changes | None = None
+    """What was changed since the index was built, if anything was."""
+    flat: FlatIndex | None = None
+    """The arrays beside the index, if it has them: a search reads them directly."""
+    flat_lacks: Ids = np.empty(0, np.int64)
+    """Tables that were changed since the arrays were written: a search asks the store for them."""
 
     @abstractmethod
     def tokens(self, texts: pa.StringArray) -> TokenEntries:
@@ -238,6 +286,31 @@ class IndexStore(ABC):
     def sources(self) -> list[dict[str, Any]]:
         """Return the files that were read: source, format, bytes, sha256, tables."""
 
+    def tables_named(self, name: str) -> Ids:
+        """Return the numbers of the tables that have this name."""
+        return as_ids([table.table_id for table in self.tables() if table.name == name])
+
+    def sources_named(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return what `sources` tells of some files only."""
+        wanted = set(names)
+        return [record for record in self.sources() if record["source"] in wanted]
+
+    def rejects_from(self, sources: Sequence[str]) -> list[dict[str, Any]]:
+        """Return what `rejects` tells of some files only."""
+        wanted = set(sources)
+        return [record for record in self.rejects() if record["source"] in wanted]
+
+    def row_ids(self, table_ids: Ids) -> RowPlaces:
+        """Return the rows of tables, in their order."""
+        tables = self.tables(table_ids)
+        ranges = [np.arange(table.first_row, table.first_row + table.rows) for table in tables]
+        owners = np.repeat(as_ids([table.table_id for table in tables]), [table.rows for table in tables])
+        return RowPlaces(np.concatenate(ranges) if ranges else as_ids([]), owners)
+
+    def dictionary(self, token_ids: Ids) -> Dictionary:
+        """Look tokens up by number; those that the index does not have are left out."""
+        raise StoreError(f"{self.address} cannot be changed: its dictionary is not looked up by number")
+
     @abstractmethod
     def sizes(self) -> dict[str, int]:
         """Return bytes on disk, in all and by part where the database tells."""
@@ -263,9 +336,9 @@ def open_store(address: str) -> IndexStore:
         from mate.store.vertica import VerticaStore
 
         return VerticaStore(address)
-    from mate.store.duckdb import DuckDBStore
+    from mate.store.layered import open_embedded
 
-    return DuckDBStore(address)
+    return open_embedded(address)
 
 
 def is_vertica(address: str) -> bool:

@@ -1,7 +1,8 @@
 """The embedded default: one DuckDB file.
 
 Everything that is looked up by number is sorted by that number and cut into small row groups, so that DuckDB's
-zone maps skip almost all of it; a look-up joins with an unnested list, which is what makes DuckDB use them.
+zone maps skip almost all of it; a look-up joins with an unnested list, which is what makes DuckDB use them. Where the
+index has its flat file beside it, look-ups are answered from there instead.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from mate.errors import StoreError
 from mate.hashing import Keys
 from mate.store.base import (
     Candidates,
+    Dictionary,
     Ids,
     IndexStore,
     Manifest,
@@ -32,6 +34,7 @@ from mate.store.base import (
     TokenEntries,
 )
 from mate.store.duckdb_josie import DuckDBJosie
+from mate.store.flat import open_flat
 from mate.store.josie import JosieIndex
 from mate.token_ids import NO_TOKEN, token_ids
 
@@ -43,6 +46,9 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "dynamic_or_filter_threshold": 500,
 }
 
+
+DICTIONARY_LOOK_UP = 100_000
+"""Numbers of tokens that are looked up in one query."""
 
 _ATTACHED = "lake"
 """The name of the index among the databases of a connection."""
@@ -59,7 +65,7 @@ def key_column(hash_number: int, word: int) -> str:
 class DuckDBStore(IndexStore):
     """An index in a DuckDB file, opened read-only."""
 
-    def __init__(self, address: str | Path) -> None:
+    def __init__(self, address: str | Path, flat: bool = True) -> None:
         self.address = str(address)
         if not Path(address).is_file():
             raise StoreError(f"there is no index at {address}; build one with: mate index PATH --store {address}")
@@ -68,6 +74,7 @@ class DuckDBStore(IndexStore):
         self._database = duckdb.connect(config=SETTINGS)
         try:
             self.manifest = self._open()
+            self.flat = open_flat(address, self.manifest) if flat else None
         except StoreError:
             self.close()
             raise
@@ -114,6 +121,8 @@ class DuckDBStore(IndexStore):
 
     def tokens(self, texts: pa.StringArray) -> TokenEntries:
         """Look tokens up by number and compare their text."""
+        if self.flat is not None:
+            return self.flat.tokens(texts)
         wanted = token_ids(texts, self.manifest.token_seed)
         found = self._cursor.sql(
             "SELECT q.place, t.token_id, t.postings, t.token FROM (SELECT unnest($1::BIGINT[]) AS token_id,"
@@ -125,6 +134,8 @@ class DuckDBStore(IndexStore):
 
     def postings(self, token_ids: Ids) -> Postings:
         """Return all postings of these tokens."""
+        if self.flat is not None:
+            return self.flat.postings(token_ids)
         return Postings(
             *self._numbers(
                 "SELECT p.token_id, p.table_id, p.column_id, p.row_id"
@@ -135,6 +146,8 @@ class DuckDBStore(IndexStore):
 
     def candidates(self, probes: Probes, hash_number: int | None, tables: Ids | None = None) -> Candidates:
         """Join the probes with the postings, masking included."""
+        if self.flat is not None:
+            return self.flat.candidates(probes, hash_number, tables)
         words = 0 if hash_number is None else self.manifest.hashes[hash_number].bits // 64
         sql = "SELECT q.tuple_id, p.table_id, p.column_id, p.row_id FROM (SELECT unnest($1::BIGINT[]) AS token_id"
         sql += ", unnest($2::BIGINT[]) AS tuple_id"
@@ -155,6 +168,8 @@ class DuckDBStore(IndexStore):
 
     def count_by_table(self, token_ids: Ids, weights: Ids | None = None) -> TableCounts:
         """Count postings by table."""
+        if self.flat is not None:
+            return self.flat.count_by_table(token_ids, weights)
         return TableCounts(
             *self._numbers(
                 "SELECT p.table_id, sum(q.weight)::BIGINT FROM (SELECT unnest($1::BIGINT[]) AS token_id,"
@@ -167,6 +182,8 @@ class DuckDBStore(IndexStore):
 
     def rows(self, row_ids: Ids) -> Rows:
         """Return the tokens of rows."""
+        if self.flat is not None:
+            return self.flat.rows(row_ids)
         found = self._cursor.sql(
             "SELECT r.row_id, r.tokens FROM (SELECT unnest($1::BIGINT[]) AS row_id) AS q"
             " JOIN rows AS r ON r.row_id = q.row_id ORDER BY r.row_id",
@@ -191,6 +208,8 @@ class DuckDBStore(IndexStore):
 
     def super_keys(self, row_ids: Ids, hash_number: int = 0) -> Keys:
         """Return the super keys of rows, from the postings or from the table of their own."""
+        if self.flat is not None:
+            return self.flat.super_keys(row_ids, hash_number)
         words = self.manifest.hashes[hash_number].bits // 64
         per_row = self.manifest.layout == "per_row"
         columns = ", ".join(f"any_value(k.{key_column(hash_number, w)})" for w in range(words))
@@ -208,6 +227,8 @@ class DuckDBStore(IndexStore):
 
     def tables(self, table_ids: Ids | None = None) -> list[TableInfo]:
         """Return tables by number."""
+        if self.flat is not None and table_ids is not None:
+            return self.flat.tables(table_ids)
         chosen = "" if table_ids is None else " WHERE table_id IN (SELECT unnest($1::BIGINT[]))"
         found = self._records(
             "SELECT table_id, name, source, position, line, columns, first_row, rows FROM tables"
@@ -231,6 +252,45 @@ class DuckDBStore(IndexStore):
         """Return the files that were read."""
         return self._records("SELECT source, format, bytes, sha256, tables FROM sources ORDER BY source")
 
+    def tables_named(self, name: str) -> Ids:
+        """Return the tables of this name."""
+        return self._numbers("SELECT table_id FROM tables WHERE name = $1 ORDER BY 1", name)[0]
+
+    def sources_named(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return some of the files that were read."""
+        return self._records(
+            "SELECT source, format, bytes, sha256, tables FROM sources WHERE source IN (SELECT unnest($1::VARCHAR[]))"
+            " ORDER BY source",
+            list(names),
+        )
+
+    def rejects_from(self, sources: Sequence[str]) -> list[dict[str, Any]]:
+        """Return what was not indexed of some files."""
+        return self._records(
+            "SELECT source, line, kind, reason, count FROM rejects WHERE source IN (SELECT unnest($1::VARCHAR[]))"
+            " ORDER BY source, line NULLS FIRST, reason",
+            list(sources),
+        )
+
+    def dictionary(self, token_ids: Ids) -> Dictionary:
+        """Look tokens up by number, so many at a time that row groups in between are skipped."""
+        distinct = np.unique(token_ids)
+        pieces = [
+            self._cursor.sql(
+                "SELECT t.token_id, t.token, t.postings FROM (SELECT unnest($1::BIGINT[]) AS token_id) AS q"
+                " JOIN tokens AS t ON t.token_id = q.token_id ORDER BY t.token_id",
+                params=[distinct[start : start + DICTIONARY_LOOK_UP]],
+            ).to_arrow_table()
+            for start in range(0, max(1, len(distinct)), DICTIONARY_LOOK_UP)
+        ]
+        found = pa.concat_tables(pieces).combine_chunks()
+        ids, texts, postings = (found.column(place) for place in range(3))
+        return Dictionary(
+            ids.to_numpy(),
+            pa.concat_arrays(texts.cast(pa.string()).chunks or [pa.array([], pa.string())]),
+            postings.to_numpy(),
+        )
+
     def _records(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
         result = self._cursor.execute(sql, list(parameters))
         names = [column[0] for column in result.description or ()]
@@ -242,8 +302,11 @@ class DuckDBStore(IndexStore):
         return int(sizes[_ATTACHED])
 
     def sizes(self) -> dict[str, int]:
-        """Return the size of the file, and of each table in blocks that it has to itself."""
+        """Return the size on disk, that of the flat file, and of each table in blocks that it has to itself."""
         sizes = {"file": Path(self.address).stat().st_size}
+        if self.flat is not None:
+            sizes["flat"] = self.flat.size
+            sizes["file"] += self.flat.size
         for (name,) in self._cursor.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall():
             # All of a result is fetched: what is left of one keeps the connection from its next query.
             [(blocks,)] = self._cursor.execute(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from threading import BoundedSemaphore, Lock
 from typing import Any, TypeVar
 
@@ -17,9 +18,11 @@ import pyarrow as pa
 
 from mate.errors import StoreError
 from mate.hashing import Keys
+from mate.store import vertica_josie_sql as josie_sql
 from mate.store import vertica_sql as sql
 from mate.store.base import (
     Candidates,
+    Dictionary,
     Ids,
     IndexStore,
     Manifest,
@@ -30,8 +33,10 @@ from mate.store.base import (
     TableInfo,
     TokenEntries,
 )
+from mate.store.josie import JosieIndex
 from mate.store.vertica_address import VerticaAddress
 from mate.store.vertica_copy import hexadecimal
+from mate.store.vertica_josie import VerticaJosie
 from mate.store.vertica_session import ConnectionLostError, MissingError, Session
 from mate.token_ids import NO_TOKEN, token_ids
 
@@ -96,7 +101,7 @@ class VerticaStore(IndexStore):
         number, text = found[0]
         manifest = Manifest.from_json(text, str(self._where))
         present = {name.lower() for (name,) in self._ask(lambda s: s.execute(sql.TABLE_NAMES, [schema]))}
-        for name in sql.TABLES:
+        for name in (*sql.TABLES, *(josie_sql.TABLES if manifest.josie else ())):
             if f"{name}_{number}" not in present and (name != "super_keys" or manifest.layout == "per_row"):
                 raise StoreError(f"{self._where} lacks the table {name}_{number}: build the index again")
         return sql.Generation(schema, number), manifest
@@ -111,6 +116,11 @@ class VerticaStore(IndexStore):
         with self._sessions.one(fresh=True) as session:
             return question(session)
 
+    @property
+    def generation(self) -> sql.Generation:
+        """The tables that it reads."""
+        return self._generation
+
     def _table(self, name: str) -> str:
         return self._generation.table(name)
 
@@ -121,15 +131,18 @@ class VerticaStore(IndexStore):
         session.fill(temporary, [pa.array(ids)])
         return sql.among_temporary(column, temporary), []
 
-    def _look_up(self, selected: str, name: str, column: str, ids: Ids, more: str = "") -> list[Ids]:
-        """Look whole numbers up by distinct numbers."""
+    def _look_up(
+        self, selected: str, name: str, column: str, ids: Ids, more: str = "", bound: tuple[int, ...] = ()
+    ) -> list[Ids]:
+        """Look whole numbers up by distinct numbers; `bound` are the values of `more`."""
         width = selected.count(",") + 1
         if not len(ids):
             return [np.empty(0, np.int64) for _ in range(width)]
 
         def question(session: Session) -> list[Ids]:
             where, values = self._among(session, column, ids)
-            return session.numbers(f"SELECT {selected} FROM {self._table(name)} WHERE {where}{more}", width, values)
+            statement = f"SELECT {selected} FROM {self._table(name)} WHERE {where}{more}"
+            return session.numbers(statement, width, [*values, *bound])
 
         return self._ask(question)
 
@@ -148,6 +161,19 @@ class VerticaStore(IndexStore):
         found = {text: (number, postings) for number, text, postings in self._ask(question)}
         known = [(place, *found[text]) for place, text in enumerate(texts.to_pylist()) if text in found]
         return TokenEntries(*np.array(known, np.int64).reshape(-1, 3).T.copy())
+
+    def dictionary(self, token_ids: Ids) -> Dictionary:
+        """Look tokens up by number."""
+        ids = _distinct(token_ids)
+
+        def question(session: Session) -> list[list[Any]]:
+            where, values = self._among(session, "token_id", ids)
+            names = ", ".join(sql.columns("tokens", 0, ""))
+            return session.execute(f"SELECT {names} FROM {self._table('tokens')} WHERE {where}", values)
+
+        found = sorted(self._ask(question)) if len(ids) else []
+        numbers, texts, postings = ([record[place] for record in found] for place in range(3))
+        return Dictionary(np.array(numbers, np.int64), pa.array(texts, pa.string()), np.array(postings, np.int64))
 
     def postings(self, token_ids: Ids) -> Postings:
         """Return all postings of these tokens; a token asked for twice is answered twice."""
@@ -319,8 +345,18 @@ class VerticaStore(IndexStore):
         suffix = f"_{self._generation.number}"
         found = self._ask(lambda session: session.execute(sql.BYTES, [self._where.schema]))
         mine = {name.lower(): int(size or 0) for name, size in found if name.endswith(suffix)}
-        parts = {name: mine[name + suffix] for name in sql.TABLES if name + suffix in mine}
+        parts = {name: mine[name + suffix] for name in (*sql.TABLES, *josie_sql.TABLES) if name + suffix in mine}
         return {"file": sum(parts.values()), **parts}
+
+    @cached_property
+    def _josie(self) -> VerticaJosie:
+        counts = josie_sql.count_lists(self._generation), self._generation.count("josie_sets")
+        lists, sets = (int(self._ask(lambda s, q=q: s.execute(q))[0][0]) for q in counts)  # type: ignore[misc]
+        return VerticaJosie(self._look_up, lists, sets)
+
+    def josie(self) -> JosieIndex:
+        """Return the JOSIE part of the index, always the same object."""
+        return self._josie if self.manifest.josie else super().josie()
 
     def close(self) -> None:
         """Close the sessions."""

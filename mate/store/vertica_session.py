@@ -24,6 +24,8 @@ from mate.store.vertica_address import PASSWORD_VARIABLE, Password, VerticaAddre
 from mate.store.vertica_copy import Stream, lines
 
 DUPLICATE_KEY = 6745
+DISK_FULL, QUOTA = "53100", 10765
+"""The SQLSTATE of a volume without space, and the error of a schema or table that is above its quota."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 5.0
 _log = logging.getLogger(__name__)
 
@@ -41,6 +43,10 @@ class NoFreeSessionError(StoreError):
 
 class DuplicateKeyError(StoreError):
     """A record whose key is there already."""
+
+
+class NoRoomError(StoreError):
+    """A disk, or the quota of a schema or table, that is full."""
 
 
 class MissingError(StoreError):
@@ -184,6 +190,9 @@ def _query_kind(error: errors.QueryError) -> tuple[type[StoreError], str]:
     message = f"{error.message} (error {error.error_code}, SQLSTATE {error.sqlstate})"
     if str(error.error_code) == str(DUPLICATE_KEY):
         return DuplicateKeyError, message
+    if error.sqlstate == DISK_FULL or str(error.error_code) == str(QUOTA):
+        hint = "make room or raise the quota, then build again; the index in use is as it was"
+        return NoRoomError, f"the database has no room left: {message}; {hint}"
     if isinstance(error, errors.MissingSchema | errors.MissingRelation):
         return MissingError, f"{message}; is schema= right, and was an index built there?"
     if isinstance(error, errors.LockFailure):

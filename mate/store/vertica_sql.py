@@ -8,6 +8,8 @@ Which one is in use is said by one record of ``manifest``: that is what publishi
     super_keys_N  by row, with the layout per_row only
     tokens_N, tables_N, columns_N, sources_N, rejects_N, load_log_N
 
+What JOSIE needs is in `vertica_josie_sql`.
+
 Everything is segmented by row, never by token (frequent tokens would fill one node), so that postings and super keys
 of a row meet on one node. Cells are records and not arrays or flexible tables, because every edition and version has
 INT, VARCHAR and VARBINARY, and because a record a cell is what sorts and compresses in a column store.
@@ -31,7 +33,7 @@ TEXT = "LONG VARCHAR(1048576)"
 MANIFEST, BUILDS = "manifest", "builds"
 ROW_TABLES = ("postings", "cells", "super_keys", "tables", "columns")
 TABLES = (*ROW_TABLES, "tokens", "sources", "rejects", "load_log")
-_REPLICATED = "UNSEGMENTED ALL NODES"
+REPLICATED = "UNSEGMENTED ALL NODES"
 _VARCHAR_LIMIT = 65_000
 
 
@@ -100,7 +102,7 @@ class Generation:
                     "record_count INT NOT NULL",
                     f"CONSTRAINT load_log_{self.number}_pk PRIMARY KEY (part_id) ENABLED",
                 ],
-                _REPLICATED,
+                REPLICATED,
             ),
         ]
         if per_cell and octets:
@@ -134,7 +136,7 @@ class Generation:
                     "sha256 VARCHAR(64)",
                     "table_count INT",
                 ],
-                _REPLICATED,
+                REPLICATED,
             ),
             _create(
                 self.table("rejects"),
@@ -145,7 +147,7 @@ class Generation:
                     f"reason {PATH}",
                     "occurrences INT",
                 ],
-                _REPLICATED,
+                REPLICATED,
             ),
         ]
 
@@ -157,9 +159,9 @@ class Generation:
         """Return what counts the records of a table."""
         return f"SELECT COUNT(*) FROM {self.table(name)}{where}"
 
-    def log(self) -> str:
+    def log(self, name: str = "load_log") -> str:
         """Return what takes note of a loaded part: the second to do so fails."""
-        return f"INSERT INTO {self.table('load_log')} (part_id, record_count) VALUES (%s, %s)"
+        return f"INSERT INTO {self.table(name)} (part_id, record_count) VALUES (%s, %s)"
 
     def analyze(self, name: str) -> str:
         """Return what collects a table's statistics."""
@@ -227,8 +229,8 @@ def create_shared(schema: str) -> list[str]:
     """Return what creates the tables of manifests and of builds under way."""
     return [
         f"CREATE TABLE IF NOT EXISTS {schema}.{MANIFEST} (load_id INT NOT NULL, manifest {TEXT} NOT NULL,"
-        f" CONSTRAINT manifest_pk PRIMARY KEY (load_id) ENABLED) {_REPLICATED}",
-        f"CREATE TABLE IF NOT EXISTS {schema}.{BUILDS} (load_id INT NOT NULL) {_REPLICATED}",
+        f" CONSTRAINT manifest_pk PRIMARY KEY (load_id) ENABLED) {REPLICATED}",
+        f"CREATE TABLE IF NOT EXISTS {schema}.{BUILDS} (load_id INT NOT NULL) {REPLICATED}",
     ]
 
 
@@ -262,6 +264,24 @@ def lock_builds(schema: str) -> str:
     return f"UPDATE {schema}.{BUILDS} SET load_id = %s"
 
 
+# Changes
+
+
+def delete(table: str, column: str, temporary_table: str, key: str = "id") -> str:
+    """Return what deletes the records whose column has one of the values in a temporary table."""
+    return f"DELETE FROM {table} WHERE {column} IN (SELECT {key} FROM {temporary_table})"
+
+
+def rewrite_manifest(schema: str) -> str:
+    """Return what replaces the manifest of the generation in use."""
+    return f"UPDATE {schema}.{MANIFEST} SET manifest = %s WHERE load_id = %s"
+
+
+def highest(table: str, column: str) -> str:
+    """Return what finds the highest number in a column, -1 if there is none."""
+    return f"SELECT COALESCE(MAX({column}), -1) FROM {table}"
+
+
 # Look-ups
 
 
@@ -269,11 +289,13 @@ def temporary(name: str, definitions: Sequence[str]) -> str:
     """Return what creates a table of this session, empty again after each transaction, on every node."""
     return (
         f"CREATE LOCAL TEMPORARY TABLE IF NOT EXISTS {name} ({', '.join(definitions)})"
-        f" ON COMMIT DELETE ROWS {_REPLICATED}"
+        f" ON COMMIT DELETE ROWS {REPLICATED}"
     )
 
 
 IDS, CHOSEN, WEIGHTED = "mate_ids", "mate_chosen", "mate_weighted"
+TOUCHED, NAMES = "mate_touched", "mate_names"
+"""Tokens and sources that a change touches."""
 
 
 def probes(octets: int) -> str:
@@ -285,7 +307,9 @@ def temporary_columns(name: str) -> list[str]:
     """Return the definitions of a temporary table."""
     if name == WEIGHTED:
         return ["id INT NOT NULL", "weight INT NOT NULL"]
-    if name in (IDS, CHOSEN):
+    if name == NAMES:
+        return [f"source {PATH} NOT NULL"]
+    if name in (IDS, CHOSEN, TOUCHED):
         return ["id INT NOT NULL"]
     return ["token_id INT NOT NULL", "tuple_id INT NOT NULL", f"query_key VARBINARY({name.split('_')[-1]}) NOT NULL"]
 

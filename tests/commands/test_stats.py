@@ -11,6 +11,7 @@ import pytest
 from mate.cli import main
 from mate.pipeline.build import BuildSettings, HashRequest, build
 from mate.pipeline.duckdb_target import DuckDBTarget
+from mate.store.flat import flat_path
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def test_the_overview_as_json(capsys: pytest.CaptureFixture[str], store: Path) -
     assert code == 0
     assert record["manifest"]["cells"] == 8
     assert record["manifest"]["hashes"][1] == {"name": "bf", "bits": 512, "parameters": {"hashes": 177}}
-    assert record["bytes"]["file"] == store.stat().st_size
+    assert record["bytes"]["file"] == store.stat().st_size + flat_path(store).stat().st_size
 
 
 def test_rejects_name_file_line_and_reason(capsys: pytest.CaptureFixture[str], store: Path, lake: Path) -> None:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate import __version__
-from mate.corpus import fetch
+from mate.corpus import discover, fetch
 from mate.corpus.catalogue import (
     CATALOGUE,
     COLUMNS,
@@ -923,6 +923,21 @@ def test_expected_checksums_hold_for_listed_files(site: Site, tmp_path: Path) ->
 
 def test_the_books_have_the_columns_that_are_documented() -> None:
     assert set(COLUMNS) >= {"url", "title", "licence", "dataset", "checksum", "size", "status"}
+    assert tuple(field.name for field in fields(Resource)) == COLUMNS
+
+
+def test_a_fetched_folder_is_indexed_without_the_books_and_unfinished_files(site: Site, tmp_path: Path) -> None:
+    site.publish("a.csv")
+    site.publish("b.csv", BODY, cut(70_000))
+    with fetching_listed(listed(site, "b.csv"), tmp_path, ONCE) as outcomes:
+        list(outcomes)
+    assert names(tmp_path) == [".d_b.csv.part.json", "d_b.csv.part", "sources.csv"]
+    with pytest.raises(CorpusError, match="no file found"):
+        discover([tmp_path])
+    with fetching_listed(listed(site, "a.csv"), tmp_path, ONCE) as outcomes:
+        list(outcomes)
+    assert names(tmp_path) == [".d_b.csv.part.json", "checksums.sha256", "d_a.csv", "d_b.csv.part", "sources.csv"]
+    assert [file.path for file in discover([tmp_path])] == [str(tmp_path / "d_a.csv")]
 
 
 # School, and the catalogue

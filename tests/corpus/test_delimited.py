@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mate.corpus import delimited
+from mate.corpus import delimited, encoding
 from mate.corpus.dialect import LONGEST_ROW_LINES
 from mate.corpus.table import Chunk, Limits, Reject
 
@@ -68,6 +68,26 @@ def test_cp1252_signs_are_not_taken_for_dos_letters() -> None:
 def test_stray_cp1252_bytes_in_utf8_are_read_as_such() -> None:
     data = "id,town\n1,Köln\n2,Zürich\n3,Münster\n4,".encode() + "Düren\n".encode("latin-1")
     assert table(data)[1:] == [["1", "Köln"], ["2", "Zürich"], ["3", "Münster"], ["4", "Düren"]]
+
+
+@pytest.mark.parametrize("code_page", ["cp1252", "cp850", "mac_roman"])
+def test_stray_bytes_in_utf8_are_read_by_the_code_page_that_fits(code_page: str) -> None:
+    text = "id,name\n1,Köln\n2,Zürich\n3,Münster\n4,Jülich\n"
+    data = text.encode() + "5,José\n6,Beyoncé and André\n".encode(code_page)
+    assert table(data)[-2:] == [["5", "José"], ["6", "Beyoncé and André"]]
+
+
+def test_stray_bytes_behind_much_utf8_text_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "EVIDENCE_BYTES", 100)
+    monkeypatch.setattr(encoding, "BLOCK", 64)  # blocks end inside characters
+    text = "id,name\n" + "".join(f"{n},Köln und Zürich – Grüße\n" for n in range(100))
+    found = table(text.encode() + "100,José\n".encode("mac_roman"))
+    assert found[-2:] == [["99", "Köln und Zürich – Grüße"], ["100", "José"]]
+
+
+def test_a_blank_of_old_systems_between_words() -> None:
+    """The byte is a letter in other code pages, but no small letter stands between capitals."""
+    assert table(b"id,school\n1,LAB\xffCharter\n2,PS 1\n")[1] == ["1", "LAB\u00a0Charter"]
 
 
 def test_a_non_ascii_letter_late_in_the_file_is_seen() -> None:
@@ -150,6 +170,70 @@ def test_headers_of_years_dates_and_numbers(header: str) -> None:
 def test_header_rows_are_joined() -> None:
     data = ";;women;;men;\n;;number;share;number;share\n1;Bonn;5;10;6;11\n2;Köln;6;11;7;12\n"
     assert table(data)[0] == ["", "", "women / number", "women / share", "men / number", "men / share"]
+
+
+MARKED = (
+    '7,"t","Bees by state"\n7,"h","","","",""\n7,"h","","on January","lost","lost"\n7,"h","State","","",""\n'
+    '7,"h","","colonies","colonies","share"\n7,"h","","","",""\n7,"u","","(number)","(number)","(percent)"\n'
+)
+
+
+def test_header_rows_in_lines_that_are_all_marked() -> None:
+    """Every line says which table it is of and what kind of line it is."""
+    rows = "".join(f'7,"d","State {n}",{n}00,{n}0,{n}.5\n' for n in range(1, 10))
+    found = read(MARKED + rows)
+    names = ["on January / colonies / (number)", "lost / colonies / (number)", "lost / share / (percent)"]
+    assert header_of(found) == ["", "h / u", "State", *names]
+    assert rows_of(found)[0] == ["7", "d", "State 1", "100", "10", "1.5"]
+    assert rejects_of(found) == [(1, "row", "line above the header", 1)]
+
+
+def test_a_first_row_without_measures_is_data_where_no_name_follows() -> None:
+    rows = "".join(f"NRW;town {n};{n};{n}\n" for n in range(1, 9))
+    found = read(f"NRW;town 0;;\n{rows}")
+    assert rows_of(found)[0] == ["NRW", "town 0", "", ""]
+    assert set(header_of(found)) == {""}
+
+
+def test_a_title_below_shows_that_a_line_is_no_header() -> None:
+    data = "Table 7;;;\nDeaths: months, sex; Germany; year;\nAll causes;;;\nCount;;;\n;;male;female\n"
+    rows = "".join(f"19{n};May;{n}1;{n}2\n" for n in range(50, 60))
+    found = read(data + rows)
+    assert header_of(found) == ["", "", "male", "female"]
+    assert rows_of(found)[0] == ["1950", "May", "501", "502"]
+    assert rejects_of(found) == [(1, "row", "line above the header", 4)]
+
+
+def test_a_group_title_below_the_header_is_no_reason_to_drop_it() -> None:
+    rows = "".join(f"{2000 + n};May;{n}1;{n}2\n" for n in range(10))
+    found = read("year;month;male;female\nGermany;;;\n" + rows)
+    assert header_of(found)[1:] == ["month", "male", "female"]
+    assert rejects_of(found) == []
+
+
+@pytest.mark.parametrize("names", ["day\tplace cases deaths", "day place cases deaths", "day;place;cases;deaths"])
+def test_a_header_with_another_delimiter_than_the_rows(names: str) -> None:
+    rows = "".join(f"2021-08-{n}\tBonn\t{n}\t0\n" for n in range(10, 30))
+    assert table(f"{names}\n{rows}")[:2] == [["day", "place", "cases", "deaths"], ["2021-08-10", "Bonn", "10", "0"]]
+
+
+@pytest.mark.parametrize(
+    "line", ["cases and deaths by day of 2021", "cases, deaths", "cases cases deaths deaths", "1 2 3 4"]
+)
+def test_a_title_is_no_header_with_another_delimiter(line: str) -> None:
+    rows = "".join(f"2021-08-{n}\tBonn\t{n}\t0\n" for n in range(10, 30))
+    found = read(f"{line}\n{rows}")
+    assert set(header_of(found)) == {""}
+    assert rejects_of(found) == [(1, "row", "line above the header", 1)]
+
+
+def test_the_name_of_a_text_column_does_not_reach_over_numbers() -> None:
+    data = "town;;women;\n;;number;share\nBonn;1;5;10\nUlm;2;6;11\nJena;3;7;12\nTrier;4;8;13\n"
+    assert table(data)[0] == ["town", "", "women / number", "women / share"]
+
+
+def test_a_cell_that_is_another_delimiter() -> None:
+    assert table("n,sign\n100,|\n101,|\n102,|\n")[1] == ["100", "|"]
 
 
 def test_missing_values_in_the_first_row_are_no_header() -> None:

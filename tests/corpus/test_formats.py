@@ -66,6 +66,30 @@ def test_discover_lists_every_visible_file_sorted(tmp_path: Path) -> None:
     ]
 
 
+FETCHED = b"file,url,title,licence,dataset,checksum,size,status,reason\na.csv,http://x,t,l,d,c,1,fetched,\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "listed"),
+    [
+        ({"checksums.sha256": b"", "a.csv": CSV, "b.csv.part": CSV, "sources.csv": FETCHED}, ["a.csv"]),
+        ({".b.csv.part.json": b"{}", "a.csv": CSV, "b.csv.part": CSV}, ["a.csv"]),
+        ({"a.csv": CSV, "sources.csv": FETCHED.replace(b"\n", b"\r\n")}, ["a.csv"]),
+        ({"checksums.sha256": b"", "sources.csv": CSV}, ["sources.csv"]),
+        ({"a.csv": CSV, "b.csv.part": CSV, "sources.csv": b""}, ["a.csv", "b.csv.part", "sources.csv"]),
+        ({"list.csv": FETCHED, "SOURCES.CSV": FETCHED}, ["SOURCES.CSV", "list.csv"]),
+    ],
+    ids=["all", "unfinished only", "list only", "somebody's list", "somebody's part", "other names"],
+)
+def test_what_fetch_writes_for_itself_is_left_out(tmp_path: Path, files: dict[str, bytes], listed: list[str]) -> None:
+    (tmp_path / "sub").mkdir()
+    for name, data in files.items():
+        (tmp_path / "sub" / name).write_bytes(data)
+    assert [Path(file.path).name for file in discover([tmp_path])] == listed
+    every = [tmp_path / "sub" / name for name in files]
+    assert len(discover(every)) == len(files)  # what is named is taken
+
+
 def test_a_file_named_twice_or_hidden_is_listed_once(tmp_path: Path) -> None:
     lake(tmp_path)
     hidden = str(tmp_path / ".hidden.csv")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.corpus import records
+from mate.corpus import dwtc, records
 from mate.corpus.table import Chunk, Limits, Reject
 
 Found = list[Chunk | Reject]
@@ -108,6 +108,13 @@ def test_bad_json_records_are_left_out() -> None:
     ]
 
 
+def test_a_line_that_is_too_long_is_one_bad_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dwtc, "LONGEST_RECORD", 20)
+    found = read_json('{"a": 1}\n{"a": "' + "x" * 90 + '"}\n{"a": 2}\n{\n')
+    assert cells_of(found) == ["1", "2"]
+    assert [(line, count) for line, _, _, count in rejects_of(found)] == [(2, 1), (4, 1)]
+
+
 def test_json_limits() -> None:
     data = json.dumps([{"a": n, "b": n} for n in range(10)])
     assert rejects_of(read_json(data, Limits(columns=1))) == [(None, "file", "2 columns, more than the limit of 1", 1)]
@@ -151,13 +158,33 @@ def test_every_type_has_one_text(values: list[Any], kind: pa.DataType | None, te
     assert cells_of(read_parquet(parquet({"x": pa.array(values, kind)}))) == texts
 
 
+def test_values_that_python_cannot_hold_have_a_text_too() -> None:
+    far = pa.array([[10**18], [0]], pa.list_(pa.timestamp("us")))
+    lost = pa.array([0, 1], pa.timestamp("s", "Mars/Base"))
+    data = parquet({"far": far, "lost": lost})
+    assert cells_of(read_parquet(data)) == [
+        "<value out of range>",
+        "1970-01-01 00:00:00Z",
+        '["1970-01-01 00:00:00"]',
+        "1970-01-01 00:00:01Z",
+    ]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_bytes_that_only_call_themselves_text(kind: pa.DataType) -> None:
+    binary = pa.binary() if kind == pa.string() else pa.large_binary()
+    column = pa.array([b"K\xf6ln", "Köln".encode(), None], binary).view(kind)
+    assert cells_of(read_parquet(parquet({"town": column}))) == ["K\ufffdln", "Köln", None]
+
+
 def test_parquet_is_given_row_by_row_in_chunks() -> None:
     data = parquet({"a": list(range(10)), "b": [f"x{n}" for n in range(10)]}, row_group_size=4)
     found = read_parquet(data, Limits(chunk_cells=6))
     assert header_of(found) == ("a", "b")
     assert cells_of(found) == [text for n in range(10) for text in (str(n), f"x{n}")]
-    assert max(len(item.cells) for item in found if isinstance(item, Chunk)) <= 6
-    assert [item.first_row for item in found if isinstance(item, Chunk)][-1] == 9
+    chunks = [item for item in found if isinstance(item, Chunk)]
+    assert max(len(chunk.cells) for chunk in chunks) <= 6
+    assert [chunk.first_row for chunk in chunks] == [0, 3, 4, 7, 8]  # a chunk ends where its row group does
 
 
 def test_parquet_limits() -> None:

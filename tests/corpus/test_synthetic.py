@@ -1,6 +1,7 @@
 """The synthetic lake and the command that writes it (one file: test modules here need unique names)."""
 
 import argparse
+import hashlib
 import os
 import pickle
 import re
@@ -19,7 +20,9 @@ from hypothesis import strategies as st
 
 from mate.commands import synthetic as command
 from mate.corpus import Chunk, Limits, discover, read
-from mate.corpus.synthetic import _KINDS, SyntheticLake, SyntheticQuery, _pool_sizes, _vocabulary
+from mate.corpus.synthetic import SyntheticLake, SyntheticQuery
+from mate.corpus.synthetic.kinds import KINDS
+from mate.corpus.synthetic.vocabulary import pool_sizes, vocabulary_of
 from mate.errors import CorpusError, MateError
 from mate.text import token, tokens
 
@@ -66,6 +69,41 @@ def test_tables_are_the_same_on_every_machine() -> None:
     assert chunk.table.header[:5] == ("count", "description", "last name", "share", "year")
     assert chunk.rows == 21
     assert chunk.cells.to_pylist()[:8:2] == ["34", "Rapoov", "2023", "Berlin"]
+
+
+def digest(chunks: Iterable[Chunk]) -> str:
+    """Return the SHA-256 of names and cells."""
+    written = hashlib.sha256()
+    for chunk in chunks:
+        named = "" if chunk.first_row else f"{chunk.table.name}: {chunk.table.header}\n"
+        written.update((named + "".join(f"{cell!r}\n" for cell in chunk.cells.to_pylist())).encode())
+    return written.hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("address", "tables", "queries"),
+    [
+        (
+            "synthetic:tables=300,seed=7,rows=30",
+            "dd42fbe035909443208eb3d6c5a7b6c003ff13cfcf8f4da9528d4a8ab46cf75f",
+            "25e2571db6c0cca045dfec0fe5da477cec2979632ab785aec036e29137ba485e",
+        ),
+        (
+            "synthetic:tables=200,seed=3,rows=20,columns=6,vocabulary=5000,skew=0.5,joinable=0.8",
+            "93557a7ae72ed507dc5aa4e5cb332f1f89b410b938ce237b68414669c68ce4bf",
+            "24c4d28b148bbee3a8a77b2c8df46494c50a1f15d41e59f2017d5c6b8d11f367",
+        ),
+        (
+            "synthetic:tables=150,seed=1,rows=10,vocabulary=300000,skew=1.7",
+            "2cb60a8f7ece88d8923c05d258b566cf3c45cea7621a8bd4265f07ba267ddf41",
+            "698432469556225078c136716ebb900d5cd806798384b2cc616bafaf3231aa50",
+        ),
+    ],
+)
+def test_a_seed_gives_the_same_bytes_for_ever(address: str, tables: str, queries: str) -> None:
+    lake = SyntheticLake.parse(address)
+    assert digest(whole(lake)) == tables
+    assert digest(query.chunk for query in lake.queries(5, seed=5)) == queries
 
 
 def test_another_seed_gives_other_tables() -> None:
@@ -211,7 +249,7 @@ def test_value_frequencies_follow_the_skew() -> None:
 
 
 @given(st.floats(0, 3), st.integers(1, 10**7))
-def test_ranks_stay_within_the_vocabulary(skew: float, size: int) -> None:
+def test_ranks_stay_within_thevocabulary_of(skew: float, size: int) -> None:
     ranks = SyntheticLake(skew=skew)._rank(np.array([0, 0.5, 1 - 2**-53]), np.full(3, size))
     assert ranks[0] == 0
     assert 0 <= ranks[1] <= ranks[2] < size
@@ -232,8 +270,8 @@ def test_cells_are_valid_text_of_many_kinds() -> None:
 
 @pytest.mark.parametrize("size", [1_000, 50_000])
 def test_every_word_is_a_token_of_its_own_and_noise_does_not_change_it(size: int) -> None:
-    words = _vocabulary(size)
-    for start, count, name in zip(words.starts.tolist(), _pool_sizes(size), _KINDS, strict=True):
+    words = vocabulary_of(size)
+    for start, count, name in zip(words.starts.tolist(), pool_sizes(size), KINDS, strict=True):
         texts = words.text.slice(start, count)
         normal = tokens(texts)
         assert normal.null_count == 0, name

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from mate.hashing import get, or_aggregate
-from mate.hashing.superkey import to_ints
+from mate.hashing.superkey import from_ints, to_ints
 from mate.store.base import (
     Candidates,
     HashSpec,
@@ -27,6 +27,7 @@ from mate.store.base import (
     TokenEntries,
     as_ids,
 )
+from mate.store.flat import TYPES, FlatIndex
 from mate.text import NULL_SPELLINGS, token
 
 Lake = Sequence[Sequence[Sequence[str | None]]]
@@ -34,6 +35,9 @@ Lake = Sequence[Sequence[Sequence[str | None]]]
 
 class MemoryStore:
     """The part of `IndexStore` that searches need."""
+
+    flat: FlatIndex | None = None
+    flat_lacks: Ids = as_ids([])
 
     def __init__(self, lake: Lake, hash_name: str = "xash", bits: int = 128) -> None:
         self._random = random.Random(7)
@@ -101,3 +105,33 @@ class MemoryStore:
 
     def tables(self, table_ids: Ids) -> list[TableInfo]:
         return [self._tables[number] for number in sorted(table_ids.tolist())]
+
+
+class FlatStore(MemoryStore):
+    """The same with flat arrays, which a search then runs on."""
+
+    def __init__(self, lake: Lake, hash_name: str = "xash", bits: int = 128) -> None:
+        super().__init__(lake, hash_name, bits)
+        numbers = sorted(self._numbers.values())
+        postings = sorted((token_id, row, column) for token_id, _, column, row in self._postings)
+        counts = [sum(p[0] == number for p in postings) for number in numbers]
+        place = {number: i for i, number in enumerate(numbers)} | {-1: -1}
+        arrays = {
+            "token_id": numbers,
+            "token_first": np.cumsum([0, *counts]),
+            "text_first": np.cumsum([0, *(len(text.encode()) for text in sorted(self._numbers))]),
+            "text": np.frombuffer("".join(sorted(self._numbers)).encode(), np.uint8),
+            "posting_row": [row for _, row, _ in postings],
+            "posting_column": [column for _, _, column in postings],
+            "row_first": np.cumsum([0, *map(len, self._rows)]),
+            "row_table": [table.table_id for table in self._tables for _ in range(table.rows)],
+            "cell_token": [place[cell] for row in self._rows for cell in row],
+            "table_first": np.cumsum([0, *(table.rows for table in self._tables)]),
+            "record_first": [0] * (len(lake) + 1),
+            "record": [],
+        }
+        typed = {name: np.array(values, TYPES[name]) for name, values in arrays.items()}
+        typed["key0"] = from_ints(self._keys, bits)
+        for array in typed.values():
+            array.setflags(write=False)  # as those of a file are: loops are compiled once for both
+        self.flat = FlatIndex(typed, self.manifest, max(len(table[0]) for table in lake))

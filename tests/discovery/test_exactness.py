@@ -25,9 +25,10 @@ from mate.errors import QueryError
 from mate.hashing import available, find
 from mate.pipeline.build import HashRequest
 from mate.store import IndexStore
+from mate.store.duckdb import DuckDBStore
 from mate.systems import find_system
 from tests.discovery import oracle
-from tests.discovery.memory_store import MemoryStore
+from tests.discovery.memory_store import FlatStore, MemoryStore
 from tests.lakes import lake
 
 # So few values would give XASH an alpha of 1, which is the length alone.
@@ -122,15 +123,18 @@ def assert_right(found: SearchResult | None, case: Case) -> None:
     assert ranking == sorted(ranking)
 
 
-def indexed(folder: str, case: Case, hashes: list[HashRequest], layout: str = "per_cell") -> IndexStore:
-    return lake(Path(folder, "x.duckdb"), case.tables, hashes, layout)
+def indexed(folder: str, case: Case, hashes: list[HashRequest], layout: str, flat: bool) -> IndexStore:
+    with lake(Path(folder, "x.duckdb"), case.tables, hashes, layout) as store:
+        assert store.flat is not None
+        return DuckDBStore(store.address, flat)
 
 
+@pytest.mark.parametrize("flat", [True, False])
 @pytest.mark.parametrize("layout", ["per_cell", "per_row"])
-@settings(max_examples=20)
+@settings(max_examples=15)
 @given(case=cases(), hashes=st.permutations(HASHES))
-def test_every_hash_layout_and_system_on_duckdb(case: Case, hashes: list[HashRequest], layout: str) -> None:
-    with tempfile.TemporaryDirectory() as folder, indexed(folder, case, hashes[:4], layout) as store:
+def test_every_hash_layout_and_system_on_duckdb(case: Case, hashes: list[HashRequest], layout: str, flat: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder, indexed(folder, case, hashes[:4], layout, flat) as store:
         for request in hashes[:4]:
             assert_right(search(store, case, hash_name=request.name, bits=request.bits), case)
         for system in ("scr", "mcr"):
@@ -140,7 +144,11 @@ def test_every_hash_layout_and_system_on_duckdb(case: Case, hashes: list[HashReq
 @settings(max_examples=15)
 @given(case=cases(), layout=st.sampled_from(["per_cell", "per_row"]), hashes=st.permutations(HASHES))
 def test_too_many_pairs_to_hold_at_once_on_duckdb(case: Case, layout: str, hashes: list[HashRequest]) -> None:
-    with few_pairs(), tempfile.TemporaryDirectory() as folder, indexed(folder, case, hashes[:2], layout) as store:
+    with (
+        few_pairs(),
+        tempfile.TemporaryDirectory() as folder,
+        indexed(folder, case, hashes[:2], layout, False) as store,
+    ):
         for system in ("mate", "scr", "mcr"):
             assert_right(search(store, case, system, hash_name=hashes[1].name), case)
 
@@ -155,10 +163,14 @@ def few_pairs() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=80)
+EITHER = pytest.mark.parametrize("kind", [MemoryStore, FlatStore])
+
+
+@EITHER
+@settings(max_examples=60)
 @given(case=cases(), hash_name=st.sampled_from([request.name for request in HASHES]))
-def test_every_system_and_shortcut(case: Case, hash_name: str) -> None:
-    store = MemoryStore(case.tables, hash_name, find(hash_name).sizes[0])
+def test_every_system_and_shortcut(case: Case, hash_name: str, kind: type[MemoryStore]) -> None:
+    store = kind(case.tables, hash_name, find(hash_name).sizes[0])
     assert_right(search(store, case, "mcr"), case)
     for strategy in (*STRATEGIES, f"q{case.key[-1]}"):
         assert_right(search(store, case, initial_column=strategy), case)
@@ -168,10 +180,11 @@ def test_every_system_and_shortcut(case: Case, hash_name: str) -> None:
                 assert_right(search(store, case, system, tight_bound=tight, table_filters=filters), case)
 
 
+@EITHER
 @settings(max_examples=100)
 @given(case=ladders(), tight=st.booleans(), hash_name=st.sampled_from(["xash", "ht"]))
-def test_table_filters_cut_no_answer(case: Case, tight: bool, hash_name: str) -> None:
-    store = MemoryStore(case.tables, hash_name)
+def test_table_filters_cut_no_answer(case: Case, tight: bool, hash_name: str, kind: type[MemoryStore]) -> None:
+    store = kind(case.tables, hash_name)
     for strategy in ("q0", "q1"):
         assert_right(search(store, case, tight_bound=tight, initial_column=strategy), case)
     with few_pairs():
@@ -189,8 +202,8 @@ def test_too_many_pairs_to_hold_at_once(case: Case, tight: bool) -> None:
 
 SWITCHES = {
     "compiled check": (mate.joinability, "_SMALL", 0),
-    "few mappings enumerated": (mate.joinability, "_MOST_OPTIONS", 2),
-    "branch and bound": (mate.joinability, "_MOST_OPTIONS", 0),
+    "few mappings enumerated": (mate.joinability, "MOST_OPTIONS", 2),
+    "branch and bound": (mate.joinability, "MOST_OPTIONS", 0),
     "column lists without gaps": (mate.joinability, "_MOST_CODES", 1),
     "tuples counted by sorting": (mate.discovery, "_MOST_FLAGS", 0),
 }
@@ -208,11 +221,12 @@ def test_every_way_to_compute_the_same(case: Case, way: str) -> None:
         assert_right(search(store, case, "mcr"), case)
 
 
+@EITHER
 @settings(max_examples=60)
 @given(case=cases(most_keys=3), excluded=st.sets(st.integers(0, 6)), tight=st.booleans(), few=st.booleans())
-def test_excluded_tables(case: Case, excluded: set[int], tight: bool, few: bool) -> None:
+def test_excluded_tables(case: Case, excluded: set[int], tight: bool, few: bool, kind: type[MemoryStore]) -> None:
     expected = [score for score, table, _ in case.ranking if table not in excluded][: case.k]
-    store = MemoryStore(case.tables)
+    store = kind(case.tables)
     with few_pairs() if few else nullcontext():
         for system in ("mate", "scr", "mcr"):
             found = search(store, case, system, exclude=frozenset(excluded), tight_bound=tight)
@@ -220,10 +234,11 @@ def test_excluded_tables(case: Case, excluded: set[int], tight: bool, few: bool)
             assert not excluded & {result.table_id for result in found or ()}
 
 
+@EITHER
 @settings(max_examples=60)
 @given(case=cases(most_keys=4))
-def test_matching_rows_are_those_that_join(case: Case) -> None:
-    found = search(MemoryStore(case.tables), case)
+def test_matching_rows_are_those_that_join(case: Case, kind: type[MemoryStore]) -> None:
+    found = search(kind(case.tables), case)
     for result in found or ():
         expected = {
             (values, result.table.first_row + place)
@@ -237,8 +252,9 @@ def test_matching_rows_are_those_that_join(case: Case) -> None:
         assert len(pairs) == len(expected)
 
 
-def test_a_row_of_equal_values_does_not_explode() -> None:
+@EITHER
+def test_a_row_of_equal_values_does_not_explode(kind: type[MemoryStore]) -> None:
     """Forty equal cells and a key of six equal values have 2.7 billion mappings; the first one will do."""
     query = pa.table({f"q{i}": ["x"] for i in range(6)})
-    (result,) = mate.discovery.search(MemoryStore([[["x"] * 40] * 3]), query, query.column_names)
+    (result,) = mate.discovery.search(kind([[["x"] * 40] * 3]), query, query.column_names)
     assert (result.joinability, result.column_ids) == (1, (0, 1, 2, 3, 4, 5))

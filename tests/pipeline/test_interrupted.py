@@ -158,7 +158,7 @@ def test_kill_9(
             with open_store(str(store)) as index:
                 assert index.cells(np.array([3])) == {3: ["name 3", "city 3", "0", "word3"]}
                 assert len(index.postings(np.array(index.rows(np.array([3])).token_id[:1])).row_id) == 1
-        assert {path.name for path in folder.iterdir()} <= {"a.duckdb", ".a.duckdb.build"}, moment
+        assert {path.name for path in folder.iterdir()} <= {"a.duckdb", "a.duckdb.flat", ".a.duckdb.build"}, moment
         assert len(list(folder.glob(".a.duckdb.build/*/"))) <= 1, moment
         assert len(list(temporary_folder(folder).iterdir())) <= 1, moment
     build_index(new, store, master=master)

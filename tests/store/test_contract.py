@@ -20,6 +20,7 @@ from mate.hashing.superkey import from_ints, to_ints
 from mate.pipeline.build import HashRequest
 from mate.store import IndexStore, open_store
 from mate.store.base import LAYOUTS, Ids, Postings, Probes, TableCounts, TableInfo, as_ids
+from mate.store.flat import flat_path
 from mate.token_ids import NO_TOKEN, token_id
 from tests.vertica.places import vertica_store as built_in_vertica
 
@@ -36,12 +37,20 @@ def duckdb_store(build_index: BuildIndex, lake: Path, folder: Path, layout: str)
     return open_store(str(folder / "lake.duckdb"))
 
 
+def sql_store(build_index: BuildIndex, lake: Path, folder: Path, layout: str) -> IndexStore:
+    """The same file, without the arrays beside it."""
+    build_index(lake, folder / "lake.duckdb", layout=layout, hashes=HASHES)
+    flat_path(folder / "lake.duckdb").unlink()
+    return open_store(str(folder / "lake.duckdb"))
+
+
 def vertica_store(_: BuildIndex, lake: Path, __: Path, layout: str) -> AbstractContextManager[IndexStore]:
     return built_in_vertica(lake, layout, HASHES)
 
 
 STORES: dict[str, Callable[..., AbstractContextManager[IndexStore]]] = {
     "duckdb": duckdb_store,
+    "duckdb by sql": sql_store,
     "vertica": vertica_store,
 }
 

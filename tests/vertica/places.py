@@ -52,9 +52,9 @@ def index(lake: Path | list[str], address: str, **changes: object) -> None:
 
 
 @contextmanager
-def vertica_store(lake: Path, layout: str, hashes: tuple[HashRequest, ...]) -> Iterator[IndexStore]:
+def vertica_store(lake: Path, layout: str, hashes: tuple[HashRequest, ...], **changes: object) -> Iterator[IndexStore]:
     """Yield an index of the lake; few enough values go into an IN list that both ways of looking up are taken."""
     with place(in_list=50) as address:
-        index(lake, address, layout=layout, hashes=hashes)
+        index(lake, address, layout=layout, hashes=hashes, **changes)
         with open_store(address) as store:
             yield store

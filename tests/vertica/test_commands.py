@@ -60,11 +60,3 @@ def test_an_index_holds_what_the_embedded_one_holds(small_lake: Path, embedded: 
                 same(store, embedded)
             assert store.cells(store.rows(store.tables_from([]))[0]) == {}
             assert store.manifest.layout == layout
-
-
-def test_josie_is_refused_before_any_work(
-    server: StandIn, small_lake: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["index", str(small_lake), "--store", server.address(), "--josie"]) == 2
-    assert "embedded store only" in capsys.readouterr().err
-    assert not server.statements

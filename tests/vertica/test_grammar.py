@@ -37,6 +37,12 @@ def ask_everything(store: IndexStore) -> None:
         store.cells(rows)
         store.super_keys(rows)
         store.tables(rows)
+        josie = store.josie()
+        josie.lists_of(ids)
+        josie.items(rows)
+        josie.members(rows, 3)
+        josie.columns(rows)
+        josie.sets_of(rows)
     store.tables()
     store.tables_from(["one", "two"])
     store.rejects()
@@ -52,14 +58,14 @@ def shape(statement: str) -> str:
 
 def test_every_statement_parses(server: StandIn, small_lake: Path) -> None:
     for layout in (*LAYOUTS, LAYOUTS[0]):
-        index(small_lake, server.address(), layout=layout, hashes=HASHES)
+        index(small_lake, server.address(), layout=layout, hashes=HASHES, josie=True)
         with open_store(server.address(in_list=10)) as store:
             ask_everything(store)
     sent = sorted({shape(statement) for statement in server.statements})
     kinds = {statement.split()[0] for statement in sent}
     assert kinds == {"CREATE", "DROP", "COPY", "INSERT", "UPDATE", "DELETE", "SELECT", "COMMIT", "ROLLBACK"}
     assert {statement: found for statement in sent if (found := problems(statement))} == {}
-    assert len(sent) > 100
+    assert len(sent) > 150
 
 
 @pytest.mark.parametrize(

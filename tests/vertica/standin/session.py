@@ -49,7 +49,7 @@ class Session:
 
     def __init__(self, server: StandIn, line: Line) -> None:
         self.server, self.line = server, line
-        self.label, self.process, self.loads = "", 0, False
+        self.label, self.process, self.log = "", 0, ""
         self._cursor = server.database.cursor()
         self._cursor.execute("SET schema = 'public'")
         self._open = False
@@ -57,6 +57,7 @@ class Session:
         self._volatile: dict[str, bool] = {}
         self._fields: dict[str, tuple[Field, ...]] = {}
         self._accepted = self._rejected = 0
+        self._refused_copy = False
         self._prepared: tuple[str, int] = ("", 0)
         self._bound: list[Any] = []
 
@@ -77,6 +78,8 @@ class Session:
             if letter == "Q":
                 self._simple(data.rstrip(b"\0").decode())
                 self._ready()
+            elif letter in "dcf" and self._refused_copy:
+                self._refused_copy = letter == "d"  # what is still under way of a COPY that failed is dropped
             elif letter in "PDBECHS":
                 self._extended(letter, data)
             else:
@@ -210,10 +213,10 @@ class Session:
     # Statements
 
     def _execute(self, sql: str, values: Sequence[Any] = ()) -> Result:
-        self.server.happens("statement", self, sql)
         word = sql.split()[0].upper()
-        self._check_schemas(sql)
         try:
+            self.server.happens("statement", self, sql)
+            self._check_schemas(sql)
             if word in ("COMMIT", "ROLLBACK", "END"):
                 self._finish("ROLLBACK" if word == "ROLLBACK" else "COMMIT")
                 return Result(word)
@@ -377,7 +380,11 @@ class Session:
             if letter == "f":
                 raise ServerError(f"COPY from stdin failed: {chunk.rstrip(bytes(1)).decode()}", "57014", 3322)
             data += chunk
-            self.server.happens("copy data", self, table)
+            try:
+                self.server.happens("copy data", self, table)
+            except ServerError:
+                self._refused_copy = True
+                raise
 
     def _append(self, table: str, fields: list[Field], columns: list[list[Any]]) -> None:
         types = {"BIGINT": pa.int64(), "BIT": pa.string(), "VARCHAR": pa.string(), "BOOLEAN": pa.string()}

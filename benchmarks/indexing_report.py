@@ -1,0 +1,161 @@
+"""What builds of the indexing benchmark cost: tables, and straight lines through them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from benchmarks import memory
+from benchmarks.indexing_build import Build
+
+PAPER = {"cells": 8_300_000_000, "hours": 35, "cores": 128}
+"""Section 7.1, "Index generation": the web tables, on a server with 128 cores."""
+
+ROLES = {"driver": "driver Python", "jvm": "JVM", "workers": "Python workers"}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Seconds as a straight line over cells."""
+
+    series: str
+    points: int
+    fixed_seconds: float
+    cells_per_second_per_core: float | None
+    """At the margin: cells more, by seconds more, by cores. None where noise made the larger lake the faster."""
+    cells_per_processor_second: float | None
+    """The same by processor time: what a core would do that nothing else keeps busy, and that never waits."""
+
+    @property
+    def times_paper(self) -> float | None:
+        """The rate as a multiple of the paper's."""
+        return self.cells_per_second_per_core and self.cells_per_second_per_core / paper_rate()
+
+
+def paper_rate() -> float:
+    """Return the paper's cells per second per core."""
+    return PAPER["cells"] / (PAPER["hours"] * 3600) / PAPER["cores"]
+
+
+def fit(builds: Sequence[Build]) -> list[Fit]:
+    """Fit a line to the builds of each layout, and to each two sizes that follow each other."""
+    fits = []
+    for layout in dict.fromkeys(b.layout for b in builds):
+        for label in dict.fromkeys(b.label for b in builds):
+            chosen = sorted((b for b in builds if (b.layout, b.label) == (layout, label)), key=lambda b: b.cells)
+            kind = label or "given corpora, which differ in more than size"
+            groups = [chosen, *(pairwise(chosen) if len(chosen) > 2 else ())]
+            for group in groups:
+                names = "all" if group is chosen else " to ".join(f"{b.cells / 1e6:.1f} M" for b in group)
+                if len({b.cells for b in group}) > 1:
+                    fits.append(_fit(f"{kind}, {layout}: {names}", group))
+    return fits
+
+
+def _fit(series: str, builds: Sequence[Build]) -> Fit:
+    fixed, slope = _line([(b.cells, b.total) for b in builds])
+    worked = [(b.cells, b.processor_total) for b in builds if b.processor_total]
+    _, work = _line(worked) if len(worked) == len(builds) else (0, 0)
+    cores = builds[0].cores
+    return Fit(series, len(builds), fixed, 1 / slope / cores if slope > 0 else None, 1 / work if work > 0 else None)
+
+
+def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return intercept and slope by least squares."""
+    mean_x, mean_y = (sum(values) / len(points) for values in zip(*points, strict=True))
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x, _ in points)
+    return mean_y - slope * mean_x, slope
+
+
+def print_builds(builds: Sequence[Build], screen: Any) -> None:
+    """Print one table with a column for each build."""
+    from mate.terminal import table
+
+    screen.print(f"[bold]{_title(builds)}[/bold]")
+    header = ("", *(f"{b.corpus}\n{b.layout}" for b in builds))
+    screen.print(table(header, list(_facts(builds))))
+    if not memory.available():
+        screen.print("Memory and processor time are measured on Linux only: this system has no /proc.")
+    if any(b.label for b in builds):
+        screen.print("synthetic: tables are made where files would be read; they are no real corpus.")
+
+
+def _title(builds: Sequence[Build]) -> str:
+    hashes = ", ".join(dict.fromkeys(name for b in builds for name in b.hashes))
+    kinds = " and ".join(dict.fromkeys(b.label or "given corpora" for b in builds))
+    return f"Index builds of {kinds} on {builds[0].cores} cores, {hashes}"
+
+
+def _facts(builds: Sequence[Build]) -> Iterator[list[str]]:
+    """Yield the lines of the table: what it is, then its value for each build."""
+
+    def line(name: str, values: Sequence[float | None], places: int = 0) -> list[str]:
+        return [name, *(_number(v, places) for v in values)]
+
+    yield line("tables", [b.tables for b in builds])
+    yield line("cells indexed", [b.cells for b in builds])
+    yield line("distinct tokens", [b.distinct_tokens for b in builds])
+    for phase in dict.fromkeys(phase for b in builds for phase in b.seconds):
+        yield line(f"s, {phase}", [b.seconds.get(phase) for b in builds], 1)
+    yield line("s, end to end", [b.total for b in builds], 1)
+    yield line("load average before", [b.load[0] for b in builds], 1)
+    yield line("load average after", [b.load[1] for b in builds], 1)
+    yield line("cells/s", [b.rate for b in builds])
+    yield line("cells/s/core", [b.rate / b.cores for b in builds])
+    yield line(f"times the paper's {paper_rate():.0f}", [b.rate / b.cores / paper_rate() for b in builds], 1)
+    for role, name in ROLES.items():
+        if any(role in b.processor_seconds for b in builds):
+            yield line(f"processor s, {name}", [b.processor_seconds.get(role) for b in builds], 1)
+    yield line("processor s, all", [b.processor_total for b in builds], 1)
+    yield line("cells/processor s", [b.processor_total and b.cells / b.processor_total for b in builds])
+    for role, name in ROLES.items():
+        yield line(f"peak MB, {name}", [b.peak_bytes[role] / 1e6 if role in b.peak_bytes else None for b in builds])
+    yield line("peak MB, all at one time", [b.peak_bytes.get("together", 0) / 1e6 or None for b in builds])
+    yield line("bytes/cell, index", [b.index_bytes["file"] / b.cells for b in builds], 2)
+    for part in _parts(builds):
+        yield line(f"bytes/cell, {part}", [b.index_bytes.get(part, 0) / b.cells for b in builds], 2)
+    rest = [2 * b.index_bytes["file"] - sum(b.index_bytes.values()) for b in builds]
+    yield line("bytes/cell, shared or free", [size / b.cells for size, b in zip(rest, builds, strict=True)], 2)
+
+
+def _number(value: float | None, places: int = 0) -> str:
+    """Return a number for people; nothing for what was not measured."""
+    return "" if value is None else f"{value:,.{places}f}"
+
+
+def _parts(builds: Sequence[Build]) -> list[str]:
+    """Return the parts of the index that take space, the largest first."""
+    most: dict[str, float] = {}
+    for b in builds:
+        for part, size in b.index_bytes.items():
+            most[part] = max(most.get(part, 0), size / b.cells)
+    return sorted((part for part, size in most.items() if part != "file" and size >= 0.005), key=lambda p: -most[p])
+
+
+def print_fits(fits: Sequence[Fit], screen: Any) -> None:
+    """Print what starting costs and what the margin yields, beside the paper's figure."""
+    from mate.terminal import table
+
+    header = ("seconds as a line over cells", "sizes", "fixed s", "cells/s/core at the margin", "times the paper's",
+              "cells/processor s at the margin")  # fmt: skip
+    if fits:
+        rows = [
+            (
+                f.series,
+                f.points,
+                _number(f.fixed_seconds, 1),
+                _number(f.cells_per_second_per_core),
+                _number(f.times_paper, 1),
+                _number(f.cells_per_processor_second),
+            )
+            for f in fits
+        ]
+        screen.print(table(header, rows))
+    per_second = PAPER["cells"] / PAPER["hours"] / 3600
+    screen.print(
+        f"paper: {PAPER['hours']} h for {PAPER['cells'] / 1e9:.1f} G cells on {PAPER['cores']} cores, end to end:"
+        f" {per_second:,.0f} cells/s, {paper_rate():.0f} cells/s/core if it kept all of them busy"
+        " (other data, other machine)"
+    )

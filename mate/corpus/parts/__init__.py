@@ -1,0 +1,59 @@
+"""Large files read in parts, so that one file is the work of many tasks; what is read is the same as from the whole.
+
+A file goes through three steps. It is *cut* roughly. Each piece is then *looked* at by itself, for what the others
+must know of it: how many lines and rows it has, which columns, what is rejected. From that the parts are *settled*:
+each knows its place in the file, and is read without the others.
+
+Compressed files are not cut, since they unpack from their start only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mate.corpus.formats import File
+from mate.corpus.parts import delimited, dwtc, json, parquet
+from mate.corpus.parts.base import Again, Cutting, Part, Parts, Span, changed
+from mate.corpus.table import Chunk, Limits, Reject
+from mate.errors import CorpusError
+
+__all__ = ["CUTTERS", "Again", "Cutting", "Part", "Parts", "Span", "cut_file", "look_at", "read_part"]
+
+CUTTERS: dict[str, Callable[[str, BinaryIO, Limits, int], Cutting | None]] = {
+    "delimited": delimited.cut,
+    "dwtc": dwtc.cut,
+    "json": json.cut,
+    "parquet": parquet.cut,
+}
+
+
+def cut_file(file: File, limits: Limits, size: int) -> Cutting | None:
+    """Cut a file into spans of about `size` bytes; None if it cannot be cut, or is not worth it."""
+    if file.format is None:
+        return None
+    try:
+        with Path(file.path).open("rb") as stream:
+            cutting = CUTTERS[file.format](file.path, stream, limits, size)
+    except OSError:
+        return None  # its reader says what is the matter
+    return cutting if cutting and len(cutting.spans) > 1 else None
+
+
+def look_at(file: File, cutting: Cutting, span: Span) -> Any:
+    """Look at a span of a file that was cut."""
+    try:
+        with Path(file.path).open("rb") as stream:
+            return cutting.look(stream, span)
+    except OSError as error:
+        raise CorpusError(changed(file.path)) from error
+
+
+def read_part(file: File, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
+    """Yield what the whole file would give where the part is."""
+    try:
+        with Path(file.path).open("rb") as stream:
+            yield from part.read(stream, limits)
+    except OSError as error:
+        raise CorpusError(changed(file.path)) from error

@@ -1,0 +1,124 @@
+"""A Parquet file in parts of whole row groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import BinaryIO
+
+import pyarrow.parquet as pq
+
+from mate.corpus.parts.base import WHOLE, Parts, Span, changed
+from mate.corpus.records import CorruptError, beyond_limit, open_parquet, parquet_batches, parquet_chunk
+from mate.corpus.table import Chunk, Limits, Reject
+from mate.errors import CorpusError
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetLook:
+    """How many rows of a span can be read, and why the others cannot."""
+
+    span: Span
+    rows: int
+    damage: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetPart:
+    """Row groups of a Parquet file."""
+
+    source: str
+    span: Span
+    first_row: int
+    rows: int
+    rejects: tuple[Reject, ...] = ()
+    """Those of the whole file, which its last part reports."""
+
+    @property
+    def continues(self) -> bool:
+        """Whether rows stand before."""
+        return self.first_row > 0
+
+    def read(self, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
+        """Yield the rows that were counted."""
+        given = 0
+        try:
+            file, table = open_parquet(self.source, stream, limits)
+            allowed = replace(limits, rows=self.rows)
+            for batch in parquet_batches(file, range(self.span.start, self.span.stop), allowed):
+                yield parquet_chunk(table, self.first_row + given, batch)
+                given += len(batch)
+        except (CorpusError, CorruptError) as error:
+            raise CorpusError(changed(self.source)) from error
+        if given < self.rows:
+            raise CorpusError(changed(self.source))
+        yield from self.rejects
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetCutting:
+    """A Parquet file that is cut."""
+
+    source: str
+    limits: Limits
+    spans: tuple[Span, ...]
+    rows: int
+    """Rows that it says it has."""
+
+    def look(self, stream: BinaryIO, span: Span) -> ParquetLook:
+        """Decode everything once: damage in one row group ends the table there."""
+        rows = 0
+        try:
+            file, _ = open_parquet(self.source, stream, self.limits)
+            for batch in parquet_batches(file, range(span.start, span.stop), self.limits):
+                rows += len(batch)
+        except (CorpusError, CorruptError) as error:
+            return ParquetLook(span, rows, str(error))
+        return ParquetLook(span, rows, None)
+
+    def settle(self, looks: Sequence[ParquetLook]) -> Parts:
+        """Number the rows up to the limit or the first damage."""
+        parts: list[ParquetPart] = []
+        given = 0
+        rejects: tuple[Reject, ...] = ()
+        for look in looks:
+            taken = min(look.rows, self.limits.rows - given)
+            if taken:
+                parts.append(ParquetPart(self.source, look.span, given, taken))
+            given += taken
+            if given == self.limits.rows:
+                rejects = tuple(beyond_limit(self.source, self.limits, self.rows - given))
+                break
+            if look.damage:
+                reason = f"corrupt Parquet data after {given} rows: {look.damage}"
+                rejects = (Reject(self.source, None, "file", reason),)
+                break
+        if not parts:
+            return WHOLE
+        parts[-1] = replace(parts[-1], rejects=rejects)
+        return Parts(parts, tables=1, rows=given)
+
+
+def cut(source: str, stream: BinaryIO, limits: Limits, size: int) -> ParquetCutting | None:
+    """Put row groups together to parts of some size; None if there is no table in the file."""
+    try:
+        file, _ = open_parquet(source, stream, limits)
+    except CorpusError:
+        return None
+    return ParquetCutting(source, limits, tuple(_spans(file.metadata, size)), file.metadata.num_rows)
+
+
+def _spans(metadata: pq.FileMetaData, size: int) -> Iterator[Span]:
+    sizes = [_bytes(metadata.row_group(group)) for group in range(metadata.num_row_groups)]
+    start, filled = 0, 0
+    for group, ends in enumerate(accumulate(sizes)):
+        if ends - filled >= size:
+            yield Span(start, group + 1)
+            start, filled = group + 1, ends
+    if start < len(sizes):
+        yield Span(start, len(sizes))
+
+
+def _bytes(group: pq.RowGroupMetaData) -> int:
+    return sum(group.column(column).total_compressed_size for column in range(group.num_columns))

@@ -1,0 +1,109 @@
+"""Tables and columns of a synthetic lake before any cell is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from mate.corpus.synthetic.kinds import HEADER_COUNTS, HEADERS
+from mate.corpus.synthetic.splitmix import Hashes, Numbers, Units, stream
+
+# Places in a table's, a column's or a domain's own stream; columns, choices and slots take the places after.
+HEIGHT, WIDTH, WIDTH_ANGLE, MEMBER, DOMAIN, NEAR, STEP, START, REACH = range(9)
+KIND, CHOICES, CATEGORICAL, MAGNITUDE = (1 << 40) + np.arange(4)
+COLUMN, SLOT, CHOICE, DOMAINS, QUERIES = (np.arange(5) + 2) << 40
+
+
+class Shapes(NamedTuple):
+    """Tables, one an entry, before any cell is made."""
+
+    number: Numbers
+    key: Hashes
+    columns: Numbers
+    rows: Numbers
+    domain: Numbers
+    near: Units
+
+    def take(self, which: Numbers) -> Shapes:
+        """Return some of them."""
+        number, key, columns, rows, domain, near = self
+        return Shapes(number[which], key[which], columns[which], rows[which], domain[which], near[which])
+
+
+class Columns(NamedTuple):
+    """Columns of a batch of tables, one table's after the other's."""
+
+    owner: Numbers
+    key: Hashes
+    slot: Numbers
+    """Place in the domain's key tuple, -1 for a column outside the key."""
+    kind: Numbers
+    salt: Hashes
+    """The column's key, for key columns that of the domain's slot: what its values depend on."""
+    size: Numbers
+    choices: Numbers
+    """Distinct values of a categorical column, else 0."""
+
+
+def starts_of(sizes: Numbers) -> Numbers:
+    """Return where each of several groups begins, one after the other."""
+    return np.cumsum(sizes) - sizes
+
+
+def batches(shapes: Shapes, chunk_cells: int) -> Iterator[Numbers]:
+    """Yield (table, first row, rows) of pieces that together have a chunk's cells: small tables share a pass."""
+    pieces: list[tuple[int, int, int]] = []
+    room = chunk_cells
+    for table, (width, height) in enumerate(zip(shapes.columns.tolist(), shapes.rows.tolist(), strict=True)):
+        step = max(1, chunk_cells // width)
+        for first in range(0, height, step):
+            count = min(step, height - first)
+            if pieces and count * width > room:
+                yield np.array(pieces).T
+                pieces, room = [], chunk_cells
+            pieces.append((table, first, count))
+            room -= count * width
+    if pieces:
+        yield np.array(pieces).T
+
+
+def order_within(owner: Numbers, key: Hashes, sizes: Numbers) -> Numbers:
+    """Return a random order of each table's columns: the place of each column in it."""
+    order = np.lexsort((key, owner))
+    result = np.empty(len(owner), np.int64)
+    result[order] = np.arange(len(owner)) - np.repeat(starts_of(sizes), sizes)
+    return result
+
+
+def tuples_of(shapes: Shapes, table: Numbers, row: Numbers) -> Numbers:
+    """Return which tuple of its domain each row holds.
+
+    A table holds its domain's first tuples, half to twice as many as it has rows, in an order of its own
+    (an odd step, modulo a power of two). So any two tables of a domain share tuples, whatever their heights.
+    """
+    bits = np.frexp(shapes.rows - 1.0)[1] - 1 + (stream(shapes.key, REACH) % np.uint64(3)).astype(np.int64)
+    mask = (np.int64(1) << np.maximum(bits, 0)).astype(np.uint64) - np.uint64(1)
+    step, start = stream(shapes.key, STEP) | np.uint64(1), stream(shapes.key, START)
+    tuples: Numbers = ((step[table] * row.astype(np.uint64) + start[table]) & mask[table]).astype(np.int64)
+    return tuples
+
+
+def headers_of(batch: Shapes, columns: Columns) -> list[tuple[str, ...]]:
+    """Return the names of each table's columns."""
+    variant = stream(columns.key, SLOT) % HEADER_COUNTS[columns.kind]
+    names: list[str] = HEADERS[columns.kind, variant.astype(np.int64)].tolist()
+    ends = np.cumsum(batch.columns).tolist()
+    return [_distinct(names[end - width : end]) for end, width in zip(ends, batch.columns.tolist(), strict=True)]
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    if len(set(names)) == len(names):
+        return tuple(names)
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name} {seen[name]}")
+    return tuple(result)

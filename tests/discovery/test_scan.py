@@ -1,0 +1,134 @@
+"""The search in place: every limit beyond which the same is done in another way, compiled loops and plain ones."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mate.discovery
+import mate.joinability
+import mate.scan
+import mate.scan_kernel
+from mate.discovery import Statistics, match_table
+from mate.store.base import as_ids
+from tests.discovery.memory_store import FlatStore
+from tests.discovery.test_exactness import Case, assert_right, cases, ladders, search
+
+LIMITS = {
+    "candidates held one at a time": [(mate.scan, "ROOM", 1)],
+    "a block a table, in parts": [(mate.scan, "BLOCK_PAIRS", 0), (mate.scan, "GROWTH", 0)],
+    "growing blocks, in parts": [(mate.scan, "BLOCK_PAIRS", 3)],
+    "few mappings listed": [(mate.joinability, "MOST_OPTIONS", 2)],
+    "hardly any mapping listed": [(mate.joinability, "MOST_OPTIONS", 1), (mate.scan, "MAPPINGS", 1)],
+    "mappings without slots": [(mate.scan, "SLOTS", 0)],
+    "pairs without flags": [(mate.scan, "FLAGS", 0)],
+    "neither slots nor flags": [(mate.scan, "SLOTS", 0), (mate.scan, "FLAGS", 0)],
+    "a bench that grows": [(mate.scan, "MAPPINGS", 1), (mate.joinability, "MOST_OPTIONS", 4), (mate.scan, "FLAGS", 5)],
+}
+
+
+def plain_kernel() -> ModuleType:
+    """Load the loops once more, never to be compiled."""
+    spec = importlib.util.spec_from_file_location("plain_kernel", mate.scan_kernel.__file__)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def limited(limits: list[tuple[ModuleType, str, int]], *, compiled: bool) -> Iterator[None]:
+    """Let searches run with these limits, in compiled or in plain loops."""
+    with pytest.MonkeyPatch.context() as patch:
+        if compiled:
+            mate.scan_kernel.compile_all()
+        else:
+            patch.setattr(mate.scan, "kernel", plain_kernel())
+            patch.setattr(mate.scan, "is_worth", lambda *_: False)
+        for limit in limits:
+            patch.setattr(*limit)
+        yield
+
+
+@pytest.mark.parametrize("way", LIMITS)
+@settings(max_examples=40)
+@given(case=cases(), tight=st.booleans(), compiled=st.booleans())
+def test_every_way_to_scan(case: Case, tight: bool, compiled: bool, way: str) -> None:
+    store = FlatStore(case.tables)
+    with limited(LIMITS[way], compiled=compiled):
+        assert_right(search(store, case, tight_bound=tight), case)
+        assert_right(search(store, case, "scr", tight_bound=tight), case)
+
+
+@settings(max_examples=60)
+@given(case=ladders(), tight=st.booleans(), filters=st.booleans())
+def test_blocks_and_parts_cut_no_answer(case: Case, tight: bool, filters: bool) -> None:
+    for way in ("a block a table, in parts", "growing blocks, in parts"):
+        with limited(LIMITS[way], compiled=True):
+            assert_right(search(FlatStore(case.tables), case, tight_bound=tight, table_filters=filters), case)
+
+
+def counted(statistics: Statistics) -> dict[str, object]:
+    return {name: getattr(statistics, name) for name in Statistics.__dataclass_fields__ if name != "seconds"}
+
+
+@settings(max_examples=40)
+@given(case=cases(), tight=st.booleans())
+def test_compiled_and_plain_loops_count_the_same(case: Case, tight: bool) -> None:
+    store = FlatStore(case.tables)
+    with limited([], compiled=True):
+        compiled = search(store, case, tight_bound=tight)
+    with limited([], compiled=False):
+        plain = search(store, case, tight_bound=tight)
+    if compiled is not None and plain is not None:
+        assert counted(compiled.statistics) == counted(plain.statistics)
+        for one, other in zip(compiled, plain, strict=True):
+            assert one.matches.tuple_id.tolist() == other.matches.tuple_id.tolist()
+            assert one.matches.row_id.tolist() == other.matches.row_id.tolist()
+
+
+@settings(max_examples=60)
+@given(case=cases(), lacks=st.sets(st.integers(0, 6)), tight=st.booleans())
+def test_tables_that_the_arrays_lack_are_asked_of_the_store(case: Case, lacks: set[int], tight: bool) -> None:
+    store = FlatStore(case.tables)
+    store.flat_lacks = as_ids(sorted(lacks & set(range(len(case.tables)))))
+    found = search(store, case, tight_bound=tight)
+    assert_right(found, case)
+    if found is not None:
+        done = found.statistics
+        assert done.tables == done.tables_cut_rule_1 + done.tables_cut_rule_2 + done.tables_checked
+
+
+@settings(max_examples=40)
+@given(case=cases(most_keys=3))
+def test_one_table_alone(case: Case) -> None:
+    names = [f"q{i}" for i in range(len(case.query[0]))]
+    query = pa.table([pa.array([row[i] for row in case.query], pa.string()) for i in range(len(names))], names=names)
+    for score, table, mapping in case.ranking:
+        (found,) = match_table(FlatStore(case.tables), query, [names[i] for i in case.key], table)  # type: ignore[arg-type]
+        assert (found.joinability, found.table_id, found.column_ids) == (score, table, mapping)
+
+
+def test_counts_are_those_of_the_funnel() -> None:
+    """Two of seven pairs join, the others share the initial value only; without a filter all are candidates."""
+    lake = [[["a", "x"], ["a", "y"], ["b", "x"]], [["a", "z"], ["c", "c"]]]
+    query = pa.table({"one": ["a", "a", "b"], "two": ["x", "y", "z"]})
+    found = mate.discovery.search(
+        FlatStore(lake),
+        query,
+        ["one", "two"],
+        10,
+        mate.discovery.SearchSettings(row_filter=False, initial_column="one"),
+    )
+    counts = found.statistics
+    assert (counts.postings, counts.pairs, counts.candidates) == (4, 7, 7)
+    assert (counts.true_positives, counts.false_positives) == (2, 5)
+    assert [(r.table_id, r.joinability) for r in found] == [(0, 2)]

@@ -1,0 +1,165 @@
+"""The commands that change an index, as people type them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mate.cli import main
+from mate.store import open_store
+from mate.store.base import as_ids
+from mate.store.changes import changes_path
+from tests.store.conftest import write_csv
+from tests.updates.conftest import index
+
+CITIES, PEOPLE = 0, 1
+
+
+def run(*arguments: object) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().out
+
+
+def cells(store: Path, table: int) -> list[list[str | None]]:
+    with open_store(str(store)) as opened:
+        rows = opened.row_ids(as_ids([table])).row_id
+        found = opened.cells(rows)
+        return [found[row] for row in rows.tolist()]
+
+
+def test_a_day_in_the_life_of_an_index(
+    store: Path, lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = write_csv(tmp_path / "new" / "shops.csv" if (tmp_path / "new").mkdir() else tmp_path / "new" / "shops.csv",
+                    ["shop", "city"], [["Baker", "Bonn"]])  # fmt: skip
+    assert run("add", new, "--store", store) == 0
+    assert "table 2 (shops) added, 1 row written" in told(capsys)
+    rows = write_csv(tmp_path / "rows.csv", ["city", "shop"], [["Ulm", "Butcher"], ["Kiel", ""]])
+    assert run("add", "--table", "shops", "--rows", rows, "--store", store) == 0
+    assert cells(store, 2) == [["Baker", "Bonn"], ["Butcher", "Ulm"], ["", "Kiel"]]
+    column = write_csv(tmp_path / "column.csv", ["since"], [["1990"], ["2001"], ["2020"]])
+    assert run("add", "--table", new, "--column", column, "--store", store) == 0
+    assert run("update", "--table", 2, "--row", 3, "--column", "shop", "--value", "Florist", "--store", store) == 0
+    assert "table 2 (shops) changed, 1 row written, 1 taken out" in told(capsys)
+    assert cells(store, 2)[2] == ["Florist", "Kiel", "2020"]
+    assert run("remove", "--table", 2, "--row", "1-2", "--store", store) == 0
+    assert run("remove", "--table", 2, "--column", "city", "--store", store) == 0
+    assert cells(store, 2) == [["Florist", "2020"]]
+    assert run("stats", "--store", store) == 0
+    shown = told(capsys)
+    assert "6 since it was built" in shown
+    assert "1 added, 0 changed, 0 removed" in shown
+    assert run("remove", "--table", "cities.csv", "--table", "shops", "--store", store) == 2
+    assert run("remove", "--table", lake / "cities.csv", "--table", "shops", "--store", store) == 0
+    assert "tables 0 (cities), 2 (shops) removed" in told(capsys)
+    assert run("compact", "--store", store) == 0
+    assert "MB now" in told(capsys)
+    assert run("check", "--store", store) == 0
+    assert run("stats", "--store", store, "--tables", "--json") == 0
+    told(capsys)
+    with open_store(str(store)) as opened:
+        assert [(t.table_id, t.name) for t in opened.tables()] == [(PEOPLE, "people")]
+
+
+def test_many_cells_at_once(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corrections = write_csv(
+        tmp_path / "corrections.csv", ["row", "column", "value"], [["1", "city", "Köln"], ["3", "2", "HH"]]
+    )
+    assert run("update", "--table", CITIES, "--cells", corrections, "--store", store, "--json") == 0
+    report = json.loads(told(capsys))
+    assert (report["rows_written"], report["changed"][0]["table_id"]) == (2, CITIES)
+    assert report["counts"]["cells"] == {"before": 12, "after": 12}
+    assert cells(store, CITIES) == [["Köln", "NW"], ["Ulm", "BW"], ["Kiel", "HH"]]
+
+
+def test_sync_and_what_it_would_do(store: Path, lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_csv(lake / "new.csv", ["a"], [["b"]])
+    write_csv(lake / "people.csv", ["name", "age"], [["Ada", "36"]])
+    (lake / "cities.csv").unlink()
+    assert run("sync", lake, "--store", store, "--dry-run") == 0
+    assert told(capsys).split("\n") == [
+        f"+ {lake / 'new.csv'}",
+        f"~ {lake / 'people.csv'}",
+        f"- {lake / 'cities.csv'}",
+        "1 file new, 1 changed, 1 gone, 1 as before",
+        "",
+    ]
+    assert not changes_path(store).exists()
+    assert run("sync", lake, "--store", store, "--dry-run", "--json") == 0
+    assert json.loads(told(capsys))["gone"] == [str(lake / "cities.csv")]
+    assert run("sync", lake, "--store", store) == 0
+    assert "table 2 (new) added, table 1 (people) changed, table 0 (cities) removed" in told(capsys)
+    assert run("sync", lake, "--store", store) == 0
+    assert "nothing to do" in told(capsys)
+
+
+def test_rows_whose_columns_have_other_names(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    by_order = write_csv(tmp_path / "order.csv", ["place", "land"], [["Mainz", "RP"]])
+    assert run("add", "--table", CITIES, "--rows", by_order, "--store", store) == 0
+    some = write_csv(tmp_path / "some.csv", ["state"], [["SL"]])
+    assert run("add", "--table", CITIES, "--rows", some, "--store", store) == 0
+    assert cells(store, CITIES)[3:] == [["Mainz", "RP"], [None, "SL"]]
+    capsys.readouterr()
+    wrong = write_csv(tmp_path / "wrong.csv", ["city", "land"], [["Trier", "RP"]])
+    assert run("add", "--table", CITIES, "--rows", wrong, "--store", store) == 2
+    error = capsys.readouterr().err
+    assert error == 'mate: cities has no column "land" as the new rows have; it has: city, state\n'
+
+
+def test_an_index_that_outgrows_its_alpha_says_so(
+    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = index(lake, tmp_path / "small.duckdb")
+    many = write_csv(tmp_path / "many.csv", ["n"], [[f"value {n}"] for n in range(200)])
+    assert run("add", many, "--store", store) == 0
+    told(capsys)
+    assert run("stats", "--store", store) == 0
+    shown = told(capsys)
+    assert "xash:128:alpha=1: the corpus has outgrown its alpha, equation 5 asks for 2" in shown
+    assert "mate compact" in shown  # the changes are larger than the index
+    assert run("stats", "--store", store, "--json") == 0
+    record = json.loads(told(capsys))
+    assert record["outgrown"] == {"xash:128:alpha=1": 2}
+    assert record["changes"]["added_tables"] == 1
+
+
+REFUSED: list[tuple[list[Any], str]] = [
+    (["add"], "mate add takes files, or --table T"),
+    (["add", "x.csv", "--table", "0"], "mate add takes files, or --table T"),
+    (["add", "--table", "0"], "mate add takes files, or --table T"),
+    (["add", "no-such.csv"], "no-such.csv: no such file or folder"),
+    (["update", "--table", "0", "--row", "1"], "mate update takes --row, --column and --value, or --cells FILE"),
+    (["update", "--table", "0", "--row", "0", "--column", "1", "--value", "x"], "cities has no row 0; it has 3 rows"),
+    (["update", "--table", "9", "--row", "1", "--column", "1", "--value", "x"], 'the index has no table "9"'),
+    (["remove", "--table", "0", "--row", "x"], "--row takes a number from 1 on, or two such as 8-20, not 'x'"),
+    (["remove", "--table", "0", "--row", "0"], "--row takes a number from 1 on"),
+    (["remove", "--table", "0", "--table", "1", "--row", "1"], "from one table at a time"),
+    (["remove", "--table", "0", "--wait", "-1"], "--wait takes a number of seconds from 0 on, not -1"),
+    (["sync", "no-such-folder"], "no-such-folder: no such file or folder"),
+    (["sync", ".", "--spark", "x"], "--spark takes NAME=VALUE"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED)
+def test_what_makes_no_sense(
+    store: Path, capsys: pytest.CaptureFixture[str], arguments: list[Any], message: str
+) -> None:
+    assert run(*arguments, "--store", store) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("mate: ")
+    assert error.count("\n") == 1
+    assert message in error
+    assert not changes_path(store).exists()
+
+
+@pytest.mark.parametrize("command", ["add", "update", "remove", "sync", "compact", "check"])
+def test_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(command, "--help")
+    assert f"mate {command} " in told(capsys).partition("examples:")[2]

@@ -1,0 +1,45 @@
+"""After any sequence of changes an index answers as one that is built from the changed tables.
+
+`MATE_EXAMPLES=500 pytest tests/updates/test_equivalence.py` tries more sequences.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from mate.store import open_store
+from mate.store.base import LAYOUTS
+from mate.updates import Updates
+from tests.updates.model import OPERATIONS, build, compare, first_lake, operate
+
+EXAMPLES = int(os.environ.get("MATE_EXAMPLES", "7"))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@settings(max_examples=EXAMPLES, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrinking takes long
+@given(
+    seed=st.integers(0, 2**32),
+    steps=st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.integers(0, 2**32)), min_size=1, max_size=8),
+)
+def test_any_sequence_of_changes(layout: str, seed: int, steps: list[tuple[str, int]]) -> None:
+    folder = Path(tempfile.mkdtemp())
+    try:
+        store = folder / "lake.duckdb"
+        model = first_lake(random.Random(seed))
+        build(store, list(model.tables.values()), layout)
+        updates = Updates(str(store))
+        for name, dice in steps:
+            operate(model, updates, name, dice)
+        model.remember()
+        with open_store(str(store)) as index:
+            compare(index, model, folder, random.Random(seed))
+    finally:
+        shutil.rmtree(folder)

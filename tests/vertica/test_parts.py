@@ -1,0 +1,37 @@
+"""A table whose parts are loaded by several tasks is one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mate.pipeline import cut
+from mate.pipeline import sources as pipeline_sources
+from mate.pipeline.build import BuildSettings, build
+from mate.pipeline.duckdb_target import DuckDBTarget
+from mate.pipeline.engine import LocalEngine
+from mate.pipeline.vertica_target import VerticaTarget
+from mate.store import open_store
+from tests.vertica.compare import same
+from tests.vertica.places import place
+
+
+@pytest.mark.parametrize("layout", ["per_cell", "per_row"])
+def test_a_file_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str) -> None:
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    (lake / "a.csv").write_text("town,n\n" + "".join(f"Köln {n % 9},{n}\n" for n in range(600)))
+    (lake / "b.csv").write_text("town,n\nUlm,1\n")
+    settings = BuildSettings(master="none", layout=layout)
+    with DuckDBTarget(tmp_path / "whole.duckdb") as whole:
+        build([str(lake)], whole, settings)
+    monkeypatch.setattr(cut, "LEAST_PART", 1_000)
+    monkeypatch.setattr(pipeline_sources, "_LEAST_UNIT", 1_000)
+    monkeypatch.setattr(LocalEngine, "parallelism", 2)
+    with place() as address:
+        with VerticaTarget(address) as target:
+            summary = build([str(lake)], target, settings)
+        assert cut.PHASE in summary.seconds
+        with open_store(str(tmp_path / "whole.duckdb")) as one, open_store(address) as other:
+            same(one, other)
