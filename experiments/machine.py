@@ -1,0 +1,54 @@
+"""What a measurement depends on besides the code: the machine and the versions."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from mate import __version__
+
+PACKAGES = ("numpy", "numba", "pandas", "pyarrow", "pyspark", "duckdb", "mmh3", "cityhash", "simhash")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of MATE, Python and what they compute with; what is not installed is left out."""
+    found = {"mate": __version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def describe() -> dict[str, str | int | float]:
+    """Return the machine: system, processor, cores that this process may use, memory."""
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": _processor(),
+        "cores": _cores(),
+        "memory_gb": round(_memory() / 1e9, 1),
+    }
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return 0

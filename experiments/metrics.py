@@ -1,0 +1,118 @@
+"""From raw records to what tables and figures show. Nothing here is stored: it is computed from the records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+METHOD = ("lake", "query_set", "method")
+"""What a figure is computed for, unless asked otherwise: one method on one query set."""
+
+
+def by_query(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
+    """Return one row a query and method: its counts, with the median and the spread of its counted runtimes.
+
+    ``spread`` is the difference between the slowest and the fastest counted run, relative to the median; it is missing
+    where a search was not repeated.
+    """
+    counted = frame[frame["counted"]]
+    keys = [*by, "query"]
+    first = counted.drop_duplicates(keys).set_index(keys)
+    times = counted.groupby(keys, sort=False)["seconds"].agg(["median", "min", "max", "count"])
+    first["seconds"] = times["median"]
+    first["repetitions"] = times["count"]
+    first["spread"] = ((times["max"] - times["min"]) / times["median"]).where(times["count"] > 1)
+    return first.reset_index()
+
+
+def runtimes(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
+    """Return the runtime of each method: mean, deviation, median and 95th percentile over queries, in seconds.
+
+    Queries that a method did not finish are left out of its figures and counted in ``unfinished``.
+    """
+    groups = by_query(frame, by).groupby(list(by), sort=False)
+    seconds = groups["seconds"]
+    return pd.DataFrame(
+        {
+            "queries": groups.size(),
+            "unfinished": groups["finished"].agg(lambda finished: int((~finished).sum())),
+            "mean": seconds.mean(),
+            "std": seconds.std(ddof=0),
+            "median": seconds.median(),
+            "p95": seconds.quantile(0.95),
+            "spread": groups["spread"].median(),
+        }
+    ).reset_index()
+
+
+def ratios(frame: pd.DataFrame, base: str, by: Sequence[str] = METHOD) -> pd.DataFrame:
+    """Return how many times as long as the method `base` each takes, query by query: median and geometric mean.
+
+    Only queries that both finished count.
+    """
+    queries = by_query(frame, by)
+    keys = [name for name in by if name != "method"] + ["query"]
+    basis = queries[queries["method"] == base].set_index(keys)["seconds"].rename("base")
+    joined = queries.join(basis, on=keys)
+    joined["ratio"] = joined["seconds"] / joined["base"]
+    groups = joined.dropna(subset=["ratio"]).groupby(list(by), sort=False)["ratio"]
+    geometric = groups.agg(lambda ratio: float(np.exp(np.log(ratio).mean())))
+    return pd.DataFrame({"queries": groups.size(), "median": groups.median(), "geometric": geometric}).reset_index()
+
+
+def precisions(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
+    """Return the precision of each method's row filter: mean and deviation over queries.
+
+    A query without any candidate has no precision; it is left out and counted in ``without``.
+    """
+    groups = by_query(frame, by).groupby(list(by), sort=False)
+    precision = groups["precision"]
+    return pd.DataFrame(
+        {
+            "queries": groups.size(),
+            "without": precision.agg(lambda values: int(values.isna().sum())),
+            "mean": precision.mean(),
+            "std": precision.std(ddof=0),
+        }
+    ).reset_index()
+
+
+def recalls(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
+    """Return the share of the exact answers that inexact methods found, over the finished queries.
+
+    Tables as good as the last one of the exact answer are as good an answer.
+    """
+    queries = by_query(frame, by)
+    done = queries[queries["finished"]]
+    keys = [name for name in by if name != "method"] + ["query"]
+    exact = done[done["exact"]].drop_duplicates(keys).set_index(keys)["answer_scores"].rename("right")
+    joined = done[~done["exact"]].join(exact, on=keys).dropna(subset=["right"])
+    joined["wanted"] = [len(right) for right in joined["right"]]
+    joined["found"] = [_found(own, right) for own, right in zip(joined["answer_scores"], joined["right"], strict=True)]
+    groups = joined.groupby(list(by), sort=False)
+    share = groups["found"].sum() / groups["wanted"].sum()
+    return pd.DataFrame({"queries": groups.size(), "recall": share}).reset_index()
+
+
+def _found(own: Sequence[int], right: Sequence[int]) -> int:
+    return min(len(right), sum(score >= right[-1] for score in own)) if len(right) else 0
+
+
+def query_sets(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return table 1: of each query set the number of queries, mean cardinality and mean joinability.
+
+    ``joinability`` is that of the best table, the query's own included as in the paper; ``elsewhere`` that of the best
+    other table.
+    """
+    queries = by_query(frame, ("lake", "query_set"))
+    groups = queries.groupby(["lake", "query_set"], sort=False)
+    return pd.DataFrame(
+        {
+            "queries": groups.size(),
+            "cardinality": groups["cardinality"].mean(),
+            "joinability": groups["best"].mean(),
+            "elsewhere": groups["best_other"].mean(),
+        }
+    ).reset_index()

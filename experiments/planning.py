@@ -1,0 +1,141 @@
+"""From experiments and lakes to definitions: what there is to do, and what is done already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from experiments.definitions import CODE, Definition, Method, digest, slug
+from experiments.experiment import Experiment, LakeExperiment, Measured, SearchExperiment
+from experiments.lakes import INDEXES, Lake
+from experiments.query_sets import SetSpec
+from experiments.records import Recorded, read
+from experiments.settings import Settings, chosen_lakes, set_specs
+from mate.store import open_store
+
+
+@dataclass(frozen=True)
+class SetPlan:
+    """One query set and the definitions that an experiment has for it."""
+
+    spec: SetSpec
+    definitions: tuple[Definition, ...]
+
+
+@dataclass(frozen=True)
+class PartPlan:
+    """A file of an experiment of its own kind."""
+
+    part: Measured
+    path: Path
+    definition: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One experiment on one lake."""
+
+    experiment: Experiment
+    lake: Lake
+    sets: tuple[SetPlan, ...] = ()
+    parts: tuple[PartPlan, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What could not be planned, and why."""
+
+    @property
+    def files(self) -> list[Path]:
+        """All its files, below the folder of results."""
+        return [d.path for entry in self.sets for d in entry.definitions] + [entry.path for entry in self.parts]
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.experiment.name} on {self.lake.name}"
+
+
+def plans(experiments: Sequence[Experiment], settings: Settings) -> list[Plan]:
+    """Return everything that was asked for: by lake, and by experiment in the order of the paper."""
+    found = chosen_lakes(settings)
+    return [_plan(experiment, lake, found, settings) for lake in found for experiment in experiments]
+
+
+def _plan(experiment: Experiment, lake: Lake, lakes: list[Lake], settings: Settings) -> Plan:
+    if isinstance(experiment, LakeExperiment):
+        return _lake_plan(experiment, lake, settings)
+    methods, notes = _methods(experiment, lake, settings)
+    chosen = experiment.choose(set_specs(lake, lakes, settings)) if methods else []
+    sets = tuple(SetPlan(spec, _definitions(experiment, lake, spec, methods, settings)) for spec in chosen)
+    if methods and not sets:
+        notes.append(f"{experiment.name}: {lake.name} has no query set of the kind that it needs; it is left out there")
+    return Plan(experiment, lake, sets, notes=tuple(notes))
+
+
+def _definitions(
+    experiment: SearchExperiment, lake: Lake, spec: SetSpec, methods: Sequence[Method], settings: Settings
+) -> tuple[Definition, ...]:
+    scale = replace(settings.scale, repetitions=settings.repetitions)
+    index = "given" if lake.store else f"{experiment.index}-{INDEXES[experiment.index].fingerprint}"
+    return tuple(
+        Definition(
+            group=experiment.group,
+            lake=lake.name,
+            lake_fingerprint=lake.fingerprint,
+            index=index,
+            query_set=spec.name,
+            queries_fingerprint=spec.fingerprint,
+            method=method,
+            k=k,
+            repetitions=experiment.repetitions(scale),
+            timeout=settings.timeout,
+            action=experiment.action,
+        )
+        for k in experiment.ks(scale)
+        for method in methods
+    )
+
+
+def _methods(experiment: SearchExperiment, lake: Lake, settings: Settings) -> tuple[list[Method], list[str]]:
+    """Return the methods that the lake's index can serve, and what is said of the others."""
+    methods = list(experiment.methods)
+    if experiment.name == "figure4":
+        methods += [Method(system) for system in settings.systems]
+    if not lake.store:
+        return methods, []
+    with open_store(lake.store) as store:
+        manifest = store.manifest
+    present = {(spec.name, spec.bits) for spec in manifest.hashes}
+    kept = [
+        m
+        for m in methods
+        if (not m.hash or (m.hash, m.bits) in present) and (manifest.josie or not m.system.endswith("-josie"))
+    ]
+    absent = [method.label for method in methods if method not in kept]
+    if not absent:
+        return kept, []
+    return kept, [f"{lake.store} has no super keys or JOSIE index for: {', '.join(absent)}; they are left out"]
+
+
+def _lake_plan(experiment: LakeExperiment, lake: Lake, settings: Settings) -> Plan:
+    address = lake.address(settings.results, experiment.index) if experiment.index else ""
+    parts = []
+    for part in experiment.parts(lake, address, settings.scale):
+        where = "" if part.shared else lake.fingerprint
+        definition = {"group": experiment.group, "lake": where, "part": part.name, "code": CODE, **part.settings}
+        if experiment.index and not part.shared:
+            definition["index"] = INDEXES[experiment.index].fingerprint
+        folder = Path("records", experiment.group) / ("" if part.shared else lake.folder)
+        parts.append(PartPlan(part, folder / f"{slug(part.name)}-{digest(definition)}.parquet", definition))
+    notes = () if parts else (f"{experiment.name} needs the corpus itself, and {lake.name} is only an index",)
+    return Plan(experiment, lake, parts=tuple(parts), notes=notes)
+
+
+def finished(results: Path, path: Path) -> Recorded | None:
+    """Return the records of a definition if they are there; raise RecordError if they are damaged."""
+    return read(results / path) if (results / path).exists() else None
+
+
+def described(definition: Definition) -> dict[str, Any]:
+    """Return a definition as plain data."""
+    return asdict(definition)

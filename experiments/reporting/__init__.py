@@ -1,0 +1,1 @@
+"""From stored records to verdicts, tables, figures and one page."""

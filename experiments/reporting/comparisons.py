@@ -1,0 +1,123 @@
+"""What claims are tested with: methods compared on one lake, query set by query set, on the same queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from experiments.reporting.results import Results
+from experiments.reporting.verdicts import Case, Untestable, difference, factor
+
+READINGS = {"": "alpha of this lake", "paper's alpha": "the paper's alpha"}
+"""XASH comes twice: with the alpha that equation 5 gives for the lake, and with that of the paper's corpus."""
+
+
+def xash(bits: int, reading: str = "") -> str:
+    """Return the name of XASH with one of the two alphas."""
+    return f"xash {bits}" + (f" ({reading})" if reading else "")
+
+
+@dataclass(frozen=True)
+class Lake:
+    """The results of one lake."""
+
+    results: Results
+    name: str
+
+    def queries(self, experiment: str, *methods: str) -> pd.DataFrame:
+        """Return one row a query and method, of some methods only if named; all of these must be there."""
+        self.records(experiment)
+        frame = self.results.queries(experiment)
+        frame = frame[frame["lake"] == self.name]
+        absent = [method for method in methods if not (frame["method"] == method).any()]
+        if absent:
+            raise Untestable(f"{experiment} has no records of {', '.join(absent)} here")
+        return frame[frame["method"].isin(methods)] if methods else frame
+
+    def records(self, experiment: str) -> pd.DataFrame:
+        """Return the raw records of an experiment of another kind."""
+        frame = self.results.frames.get(experiment)
+        if frame is None or not (frame["lake"] == self.name).any():
+            raise Untestable(f"{experiment} was not measured here")
+        return frame[frame["lake"] == self.name]
+
+
+def sets_in(queries: pd.DataFrame) -> list[str]:
+    """Return the query sets, in the order of the records."""
+    return list(dict.fromkeys(queries["query_set"]))
+
+
+def fewest(queries: pd.DataFrame) -> int:
+    """Return the number of queries of the smallest query set."""
+    return int(queries.groupby("query_set")["query"].nunique().min())
+
+
+def time_ratios(queries: pd.DataFrame, method: str, base: str) -> list[Case]:
+    """Return how many times as long as `base` a method takes, by query set: the ratio of mean seconds.
+
+    A query that one of the two did not finish in time counts with the time limit, so that the ratio is a bound; one
+    that neither finished, or that failed otherwise, is left out. A query set without any other has no ratio.
+    """
+    keys = ["query_set", "query"]
+    chosen = queries[[*keys, "method", "bounded", "stopped"]]
+    own, other = (chosen[chosen["method"] == name].set_index(keys) for name in (method, base))
+    pair = own.join(other, rsuffix="_base", how="inner").dropna(subset=["bounded", "bounded_base"])
+    pair = pair[~(pair["stopped"] & pair["stopped_base"])]
+    cases = []
+    for name, rows in pair.groupby("query_set", sort=False):
+        bound = "≥ " if rows["stopped"].any() else "≤ " if rows["stopped_base"].any() else ""
+        cases.append(factor(str(name), float(rows["bounded"].mean() / rows["bounded_base"].mean()), bound))
+    return cases
+
+
+def ratio_table(queries: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Case]:
+    """Return ratios of mean seconds by query set and method, each to a base of its own."""
+    return {(case.name, method): case for method, base in pairs for case in time_ratios(queries, method, base)}
+
+
+def mean_seconds(queries: pd.DataFrame) -> pd.DataFrame:
+    """Return mean seconds, query sets by methods; a query that was stopped counts with the time limit."""
+    means = queries.groupby(["query_set", "method"], sort=False)["bounded"].mean().unstack("method")
+    return means.loc[sets_in(queries)]
+
+
+def mean_precision(queries: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Return mean precision, query sets by methods, over the queries that have one with every method."""
+    return _common(queries, methods, "precision").groupby("query_set", sort=False).mean()
+
+
+def deviations(queries: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Return the standard deviation of the precision, query sets by methods, over the same queries."""
+    return _common(queries, methods, "precision").groupby("query_set", sort=False).std(ddof=0)
+
+
+def false_positives(queries: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Return the false positives, query sets by methods, summed over the queries that every method finished."""
+    return _common(queries, methods, "false_positives").groupby("query_set", sort=False).sum()
+
+
+def _common(queries: pd.DataFrame, methods: Sequence[str], value: str) -> pd.DataFrame:
+    """Return a value by query and method, for the queries that have it with every method."""
+    chosen = queries[queries["method"].isin(methods)]
+    wide = chosen.pivot(index=["query_set", "query"], columns="method", values=value).astype(float)
+    order = pd.MultiIndex.from_frame(chosen[["query_set", "query"]].drop_duplicates())
+    common = wide.reindex(index=order, columns=list(methods)).dropna()
+    if not len(common):
+        raise Untestable("no query has a value with every method")
+    return common
+
+
+def precision_differences(queries: pd.DataFrame, method: str, other: str) -> list[Case]:
+    """Return by how much a method is more precise than another, by query set."""
+    means = mean_precision(queries, (method, other))
+    return [difference(str(name), float(row[method] - row[other])) for name, row in means.iterrows()]
+
+
+def rank_correlation(left: pd.Series, right: pd.Series) -> float:
+    """Return Spearman's rank correlation."""
+    pair = pd.DataFrame({"left": left.astype(float), "right": right.astype(float)}).dropna()
+    if len(pair) < 3 or pair["left"].nunique() < 2 or pair["right"].nunique() < 2:
+        return float("nan")
+    return float(pair["left"].rank().corr(pair["right"].rank()))

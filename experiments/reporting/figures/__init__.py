@@ -1,0 +1,30 @@
+"""All figures of the report, by experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from experiments.reporting.figures import hashing, in_depth, indexing, searching
+from experiments.reporting.figures.drawing import Draw, Drawn
+from experiments.reporting.results import Results
+
+FIGURES: Mapping[str, tuple[Draw, ...]] = {
+    "figure4": (searching.figure4, searching.phases),
+    "table2": (hashing.table2,),
+    "table3": (hashing.table3,),
+    "top-k": (in_depth.top_k,),
+    "figure5": (in_depth.figure5,),
+    "figure6": (in_depth.figure6,),
+    "initial-column": (in_depth.initial_column,),
+    "index-generation": (indexing.index_generation,),
+    "collisions": (hashing.collisions,),
+}
+
+__all__ = ["FIGURES", "Drawn", "figures"]
+
+
+def figures(results: Results, experiment: str) -> list[Drawn]:
+    """Return the figures of an experiment; none if nothing of it is finished."""
+    if not results.has(experiment):
+        return []
+    return [drawn for draw in FIGURES.get(experiment, ()) for drawn in draw(results)]

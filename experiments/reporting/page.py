@@ -1,0 +1,208 @@
+"""One HTML page that needs nothing besides itself: verdicts first, then figures and tables by experiment."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from experiments.registry import EXPERIMENTS
+from experiments.reporting import summary
+from experiments.reporting.claims import Claim, Judgement
+from experiments.reporting.figures import Drawn
+from experiments.reporting.numbers import count
+from experiments.reporting.page_style import CSS
+from experiments.reporting.results import Results
+from experiments.reporting.tables import Table
+from experiments.reporting.verdicts import FEW, Verdict
+
+MARKS = {
+    Verdict.HOLDS: ("✓", "holds"),
+    Verdict.IN_PART: ("◐", "part"),
+    Verdict.FAILS: ("✗", "fails"),
+    Verdict.UNTESTED: ("–", "none"),
+}
+"""A sign that needs no colour, and the class of its style."""
+
+PLURALS = {
+    Verdict.HOLDS: "hold",
+    Verdict.IN_PART: "hold in part",
+    Verdict.FAILS: "do not hold",
+    Verdict.UNTESTED: "cannot be tested here",
+}
+
+HOW = f"""
+<p>A claim of the paper is tested on each lake of its own, by a rule in code that knows nothing of the results
+and stands with the claim. Ratios are compared, not seconds: machine, lakes and implementation are others than the
+paper's. A verdict on fewer than {FEW} queries a set says so. Runtimes within 10 % of each other and precisions within
+0.01 count as equal.</p>
+<p>XASH sets alpha bits for a value, and equation 5 derives alpha from the number of values of the corpus. So claims on
+XASH are tested twice: with the alpha of the lake at hand, and with that of the paper's corpus (6, 5 and 4 at 128, 256
+and 512 bits). Where the two differ, the claim holds in part. All exact systems returned the same scores for every
+query, or there would be no results.</p>
+"""
+
+
+def render(
+    results: Results,
+    judgements: Sequence[Judgement],
+    tables: Mapping[str, Sequence[Table]],
+    figures: Mapping[str, Sequence[Drawn]],
+) -> str:
+    """Return the page."""
+    names = [name for name in EXPERIMENTS if name in results.frames]
+    parts = [
+        "<h1>MATE, measured again</h1>",
+        f"<p class=lead>{_lead(results, judgements)}</p>",
+        _nav(names, bool(results.gaps)),
+        _warning(results),
+        _overview(results, judgements),
+        _missing(results),
+        f"<h2 id=verdicts>The paper's claims</h2>{HOW}",
+        _verdicts(judgements),
+        *(_section(results, name, figures.get(name, ()), tables.get(name, ())) for name in names),
+    ]
+    body = "\n".join(filter(None, parts))
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>MATE, measured again</title><style>{CSS}</style></head>\n'
+        f"<body>\n{body}\n</body></html>\n"
+    )
+
+
+def _lead(results: Results, judgements: Sequence[Judgement]) -> str:
+    claims = summary.by_claim(judgements)
+    found = [verdict for _, _, verdict in claims]
+    told = ", ".join(f"{found.count(verdict)} {PLURALS[verdict]}" for verdict in Verdict if found.count(verdict))
+    lakes = ", ".join(results.title(lake) for lake in results.lakes)
+    together = (
+        "over the real lakes together " if _mixed(results) else "over all lakes together " * (len(results.lakes) > 1)
+    )
+    return escape(
+        f"{count(len(claims), 'claim')} of MATE: Multi-Attribute Table Extraction (VLDB 2022), tested on {lakes}: "
+        f"{together}{told}."
+    )
+
+
+def _mixed(results: Results) -> bool:
+    return len(set(map(bool, results.lakes.values()))) > 1
+
+
+def _nav(names: Sequence[str], gaps: bool) -> str:
+    links = ["<a href=#verdicts>claims</a>", *(["<a href=#missing>missing</a>"] if gaps else [])]
+    links += [f"<a href=#{name}>{name}</a>" for name in names]
+    return f"<nav>{' '.join(links)}</nav>"
+
+
+def _warning(results: Results) -> str:
+    made_up = [results.title(lake) for lake, label in results.lakes.items() if label]
+    if not made_up:
+        return ""
+    which = "All results" if len(made_up) == len(results.lakes) else f"The results for {', '.join(made_up)}"
+    told = "come from synthetic tables, which are made up. They show that everything runs, and little of real lakes."
+    return f"<p class=warn>{escape(which)} {told}</p>"
+
+
+def _overview(results: Results, judgements: Sequence[Judgement]) -> str:
+    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in summary.machine(results))
+    return f"{summary.counts(judgements).html()}{summary.lakes(results).html()}<dl>{facts}</dl>"
+
+
+def _missing(results: Results) -> str:
+    items = [
+        f"<li>{escape(gap.experiment)}: {escape(gap.what)}"
+        + (f"<br><code>{escape(gap.command)}</code>" if gap.command else "")
+        + "</li>"
+        for gap in results.gaps
+    ]
+    parts = [f"<h2 id=missing>What is missing</h2><ul>{''.join(items)}</ul>"] if items else []
+    small = "".join(f"<li>{escape(note)}</li>" for note in results.notes)
+    parts += [f"<h3>Query sets with few tables</h3><ul>{small}</ul>"] if small else []
+    return "".join(parts)
+
+
+def _verdicts(judgements: Sequence[Judgement]) -> str:
+    rows = "".join(_claim(*entry) for entry in summary.by_claim(judgements))
+    head = "<tr><th>claim</th><th>paper</th><th>measured here</th><th>verdict</th></tr>"
+    return f"<table class=verdicts><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def _claim(claim: Claim, judgements: Sequence[Judgement], verdict: Verdict) -> str:
+    """Return the rows of a claim: what it says and the paper's numbers once, then lake by lake."""
+    rows = []
+    for place, judgement in enumerate(judgements):
+        first = ""
+        if place == 0:
+            span = f" rowspan={len(judgements)}" if len(judgements) > 1 else ""
+            first = f"<td class=claim{span}>{_said(claim, judgements, verdict)}</td>"
+            first += f"<td class=paper data-label=paper{span}>{escape(claim.published())}</td>"
+        rows.append(
+            f"<tr{' class=first' if place == 0 else ''}>{first}<td data-label=measured>{_measured(judgement)}</td>"
+            f"<td>{_verdict(judgement)}</td></tr>"
+        )
+    return "".join(rows)
+
+
+def _said(claim: Claim, judgements: Sequence[Judgement], verdict: Verdict) -> str:
+    commands = dict.fromkeys(j.command for j in judgements if j.command)
+    cases = "".join(_cases(j) for j in judgements if j.finding.cases)
+    how = f"<p class=note>{escape(claim.rule)}.</p>{cases}"
+    how += "".join(f"<pre>{escape(command)}</pre>" for command in commands)
+    together = f"<br><span class=note>together: {_mark(verdict)}</span>" if len(judgements) > 1 else ""
+    return (
+        f"<b>{escape(claim.name)}</b> <span class=note>section {escape(claim.section)}</span><br>"
+        f"<span class=said>{escape(claim.said)}</span>{together}"
+        f"<details><summary>rule, cases, command</summary>{how}</details>"
+    )
+
+
+def _cases(judgement: Judgement) -> str:
+    signs = {1: "+", 0: "=", -1: "−"}
+    items = "".join(f"<li>{signs[c.lean]} {escape(c.name)}: {escape(c.text)}</li>" for c in judgement.finding.cases)
+    return f"<p class=note>{escape(judgement.title)}:</p><ul class=cases>{items}</ul>"
+
+
+def _measured(judgement: Judgement) -> str:
+    finding = judgement.finding
+    lake = f"<span class=lake>{escape(judgement.title)}</span>: " if judgement.title else ""
+    if not finding.readings:
+        return lake + escape(finding.measured)
+    differ = len({verdict for _, _, verdict in finding.readings}) > 1
+    lines = (
+        f"<br>{escape(name)}: {escape(told)}" + (f" <i>({escape(verdict)})</i>" if differ else "")
+        for name, told, verdict in finding.readings
+    )
+    return lake + "".join(lines)
+
+
+def _mark(verdict: Verdict) -> str:
+    sign, style = MARKS[verdict]
+    return f'<span class="v {style}">{sign} {escape(verdict)}</span>'
+
+
+def _verdict(judgement: Judgement) -> str:
+    few = judgement.finding.stands_on
+    return _mark(judgement.verdict) + (f"<br><span class=note>{escape(few)}</span>" if few else "")
+
+
+def _section(results: Results, name: str, figures: Sequence[Drawn], tables: Sequence[Table]) -> str:
+    experiment = EXPERIMENTS[name]
+    images = "".join(_figure(drawn) for drawn in figures)
+    commands = {results.commands.get((name, lake), ""): None for lake in results.lakes_of(name) or results.lakes}
+    made = "".join(f"<pre>{escape(command)}</pre>" for command in commands if command)
+    left = "".join(f"<li>{escape(gap.what)}</li>" for gap in results.gaps if gap.experiment == name)
+    lacking = f"<p class=warn>Not complete:</p><ul>{left}</ul>" if left else ""
+    return (
+        f"<h2 id={name}>{escape(experiment.regenerates)}: {escape(experiment.what)}</h2>{lacking}{images}"
+        f"{''.join(table.html() for table in tables)}<p class=note>Made with:</p>{made}"
+    )
+
+
+def _figure(drawn: Drawn) -> str:
+    """Return a figure inside the page, all figures at the same scale."""
+    data = base64.b64encode(drawn.png).decode("ascii")
+    width = f"{drawn.figure.get_size_inches()[0] * 7:.0f}rem"
+    return (
+        f'<figure><img style="width:{width}" src="data:image/png;base64,{data}" alt="{escape(drawn.title)}">'
+        f"<figcaption>{escape(drawn.caption)}</figcaption></figure>"
+    )

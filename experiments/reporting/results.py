@@ -1,0 +1,193 @@
+"""Stored results as a report sees them: whole query sets only, and a list of what is missing and how to get it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from experiments import records
+from experiments.definitions import slug
+from experiments.errors import RecordError
+from experiments.experiment import LakeExperiment
+from experiments.metrics import METHOD, by_query
+from experiments.registry import EXPERIMENTS, find
+
+BY = (*METHOD, "k")
+"""One method on one query set for one k."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A part of the results that is not there."""
+
+    experiment: str
+    what: str
+    command: str = ""
+    """What makes it, if that is known."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that a report is made of."""
+
+    root: Path
+    frames: Mapping[str, pd.DataFrame]
+    """Records by experiment; of a query set or lake that is not finished there are none."""
+    lakes: Mapping[str, str]
+    """Lakes in the order they were measured, each with its label: ``synthetic`` or nothing."""
+    commands: Mapping[tuple[str, str], str]
+    """What made the records, by experiment and lake."""
+    gaps: tuple[Gap, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a reader should know of the query sets."""
+    facts: tuple[Mapping[str, Any], ...] = ()
+    """The metadata of the files: machine, versions, scale, seed, times."""
+    _queries: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    def has(self, experiment: str) -> bool:
+        """Tell whether anything of an experiment is finished."""
+        return experiment in self.frames
+
+    def queries(self, experiment: str) -> pd.DataFrame:
+        """Return one row a query and method of a search experiment; see `experiments.metrics.by_query`."""
+        if experiment not in self._queries:
+            self._queries[experiment] = _with_limits(by_query(self.frames[experiment], BY))
+        return self._queries[experiment]
+
+    def title(self, lake: str) -> str:
+        """Return a lake for people, one of made-up tables never without saying so."""
+        return titled(lake, self.lakes.get(lake, ""))
+
+    def lakes_of(self, experiment: str) -> list[str]:
+        """Return the lakes with finished records of an experiment."""
+        present = set(self.frames[experiment]["lake"]) if self.has(experiment) else set()
+        return [lake for lake in self.lakes if lake in present]
+
+
+def titled(lake: str, label: str) -> str:
+    """Return the name of a lake with its label: ``synthetic lake``, ``mine (synthetic)``, ``webtables``."""
+    if not label:
+        return lake
+    return f"{lake} lake" if lake == label else f"{lake} ({label})"
+
+
+def read_results(root: Path | str, names: Iterable[str] = ()) -> Results:
+    """Read what is finished of some experiments, or of all; named ones must be there."""
+    root = Path(root)
+    named = [experiment.name for experiment in find(names)]
+    frames: dict[str, pd.DataFrame] = {}
+    plans: dict[str, dict[str, Any]] = {}
+    gaps: list[Gap] = []
+    facts: list[Mapping[str, Any]] = []
+    for name in named or EXPERIMENTS:
+        if not named and not (root / "experiments" / f"{name}.json").exists():
+            gaps.append(Gap(name, "not run yet", f"python -m experiments run {name} --results {root}"))
+            continue
+        plans[name] = records.plan(root, name)["lakes"]
+        read = _whole(root, name, plans[name], gaps)
+        if read is not None:
+            frames[name] = read[0]
+            facts += read[1]
+    lakes = {lake: str(e.get("label", "")) for entries in plans.values() for lake, e in entries.items()}
+    gaps += _not_measured(frames, plans, lakes, gaps)
+    if not frames:
+        raise RecordError(_nothing(root, named, gaps))
+    return Results(
+        root,
+        frames,
+        lakes,
+        {(name, lake): str(e.get("command", "")) for name, entries in plans.items() for lake, e in entries.items()},
+        tuple(gaps),
+        tuple(_small_sets(plans)),
+        tuple(facts),
+    )
+
+
+def _nothing(root: Path, named: list[str], gaps: list[Gap]) -> str:
+    begun = [gap for gap in gaps if gap.what != "not run yet"]
+    if begun:
+        return f"nothing is finished in {root} yet: {begun[0].what}; go on with: {begun[0].command}"
+    return f"there are no results in {root}; make them with: python -m experiments run --all --results {root}"
+
+
+def _whole(
+    root: Path, name: str, entries: Mapping[str, Mapping[str, Any]], gaps: list[Gap]
+) -> tuple[pd.DataFrame, list[Mapping[str, Any]]] | None:
+    """Return the records of all query sets that are finished, with their files' metadata; note the others as gaps."""
+    left_out: set[tuple[str, str]] = set()
+    for lake, entry in entries.items():
+        absent = [Path(file) for file in entry["files"] if not (root / file).exists()]
+        parts = {path.parent.name for path in absent}
+        for part in sorted(parts):
+            number = sum(path.parent.name == part for path in absent)
+            whole = sum(Path(file).parent.name == part for file in entry["files"])
+            where = next((s for s in entry.get("query_sets", {}) if slug(s) == part), "")
+            what = f"{lake}{f', {where}' if where else ''}: {number} of {whole} files are missing, so it is left out"
+            gaps.append(Gap(name, what, str(entry.get("command", ""))))
+            left_out.add((lake, part if where else ""))
+    if len(left_out) and not any((root / file).exists() for entry in entries.values() for file in entry["files"]):
+        return None
+    frame = records.load(root, name)
+    facts = frame.attrs.pop("files")
+    frame.attrs = {}
+    frame = frame[_kept(frame, left_out, isinstance(EXPERIMENTS[name], LakeExperiment))].reset_index(drop=True)
+    if not len(frame):
+        return None
+    if "query_set" in frame:
+        frame["limit"] = _limits(frame, facts)
+    return frame, facts
+
+
+def _kept(frame: pd.DataFrame, left_out: set[tuple[str, str]], by_lake: bool) -> list[bool]:
+    lakes = {lake for lake, _ in left_out}
+    if by_lake:
+        return [lake not in lakes for lake in frame["lake"]]
+    pairs = zip(frame["lake"], frame["query_set"], strict=True)
+    return [(lake, slug(query_set)) not in left_out for lake, query_set in pairs]
+
+
+def _limits(frame: pd.DataFrame, facts: Iterable[Mapping[str, Any]]) -> list[float]:
+    """Return the time limit of each search."""
+    known = {(f["definition"]["lake"], f["definition"]["query_set"]): float(f["definition"]["timeout"]) for f in facts}
+    return [known.get(pair, float("nan")) for pair in zip(frame["lake"], frame["query_set"], strict=True)]
+
+
+def _with_limits(queries: pd.DataFrame) -> pd.DataFrame:
+    """Add ``bounded``, the seconds of a query, or the time limit of one that was stopped there."""
+    stopped = ~queries["finished"] & queries["error"].fillna("").str.startswith("stopped after")
+    queries["stopped"] = stopped
+    queries["bounded"] = queries["seconds"].where(~stopped, queries["limit"])
+    return queries
+
+
+def _not_measured(
+    frames: Mapping[str, pd.DataFrame],
+    plans: Mapping[str, Mapping[str, Any]],
+    lakes: Iterable[str],
+    gaps: Iterable[Gap],
+) -> list[Gap]:
+    """Return the lakes that an experiment has nothing of, though others have."""
+    known = {(gap.experiment, gap.what.partition(":")[0]) for gap in gaps}
+    return [
+        Gap(name, f"{lake}: nothing was measured; it was not asked for, or the lake has no queries for it")
+        for name in plans
+        for lake in lakes
+        if lake not in plans[name] and (name, lake) not in known
+    ]
+
+
+def _small_sets(plans: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[str]:
+    """Say which query sets have fewer tables than were asked for, or none."""
+    told: dict[str, None] = {}
+    for entries in plans.values():
+        for lake, entry in entries.items():
+            told |= dict.fromkeys(entry.get("notes", ()))
+            for name, facts in entry.get("query_sets", {}).items():
+                wanted, found, role = facts.get("wanted"), facts.get("queries"), facts.get("role")
+                if role == "sampled" and found is not None and found < wanted:
+                    told[f"{name}: {lake} has only {found} of {wanted} tables for it"] = None
+    return list(told)

@@ -1,0 +1,111 @@
+"""What a report is about: lakes, machine, versions, and how many claims hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+import pandas as pd
+
+from experiments.reporting.claims import Claim, Judgement
+from experiments.reporting.numbers import NOTHING, whole
+from experiments.reporting.results import Results
+from experiments.reporting.tables.table import Table
+from experiments.reporting.verdicts import Verdict, overall
+
+COUNTS = {"tables": "tables", "columns": "columns", "rows": "rows", "cells": "cells"}
+
+
+def lakes(results: Results) -> Table:
+    """Return what was searched: sizes of the lakes, alphas of XASH, query sets."""
+    rows = []
+    for lake in results.lakes:
+        sizes = _sizes(results, lake)
+        cells = [whole(sizes.get(name)) for name in (*COUNTS, "distinct_tokens")]
+        rows.append((results.title(lake), *cells, _alphas(results, lake), _sets(results, lake)))
+    header = ("lake", *COUNTS.values(), "distinct values", "alpha of XASH", "query sets and their queries")
+    numbers = pd.DataFrame([dict(zip(header, row, strict=True)) for row in rows])
+    notes = [f"{results.title(lake)}: made-up tables, not real data." for lake, label in results.lakes.items() if label]
+    if not results.has("index-generation"):
+        notes.append("Sizes of lakes come from the experiment index-generation, which is missing.")
+    title = "What was searched"
+    columns = tuple(("", name) for name in header)
+    return Table("lakes", title, columns, tuple(rows), numbers, tuple(notes), left=1, texts=(6, 7))
+
+
+def _sizes(results: Results, lake: str) -> dict[str, float]:
+    if not results.has("index-generation"):
+        return {}
+    frame = results.frames["index-generation"]
+    own = frame[frame["lake"] == lake]
+    return {} if own.empty else own.iloc[0].to_dict()
+
+
+def _alphas(results: Results, lake: str) -> str:
+    """Return the bits that XASH sets for a value, as equation 5 has it for the lake: 3 at 128, 3 at 256, 2 at 512."""
+    for name in ("table2", "table3", "figure4", "table1"):
+        if results.has(name):
+            frame = results.frames[name]
+            own = frame[(frame["lake"] == lake) & (frame["hash"] == "xash") & (frame["variant"] == "")]
+            found = dict(zip(own["bits"], own["hash_parameters"].str.extract(r"alpha=(\d+)")[0], strict=True))
+            if found:
+                return ", ".join(f"{alpha} at {bits}" for bits, alpha in sorted(found.items()) if alpha == alpha)
+    return NOTHING
+
+
+def _sets(results: Results, lake: str) -> str:
+    found: dict[str, int] = {}
+    for frame in results.frames.values():
+        if "query_set" in frame:
+            own = frame[frame["lake"] == lake]
+            found |= own.groupby("query_set", sort=False)["query"].nunique().to_dict()
+    return ", ".join(f"{name}: {queries}" for name, queries in found.items()) or NOTHING
+
+
+def counts(judgements: Iterable[Judgement]) -> Table:
+    """Return how many claims got which verdict, lake by lake."""
+    by_lake: dict[str, Counter[Verdict]] = {}
+    for judgement in judgements:
+        if judgement.title:
+            by_lake.setdefault(judgement.title, Counter())[judgement.verdict] += 1
+    rows = tuple((lake, *(str(found[verdict]) for verdict in Verdict)) for lake, found in by_lake.items())
+    header = ("", *(str(verdict) for verdict in Verdict))
+    numbers = pd.DataFrame(rows, columns=["lake", *(str(verdict) for verdict in Verdict)])
+    return Table("verdict-counts", "Claims by verdict", tuple(("", name) for name in header), rows, numbers, left=1)
+
+
+def by_claim(judgements: Sequence[Judgement]) -> list[tuple[Claim, list[Judgement], Verdict]]:
+    """Return claims with what was found on each lake, and one verdict for all: of real lakes, if there are any."""
+    groups: dict[str, list[Judgement]] = {}
+    for judgement in judgements:
+        groups.setdefault(judgement.claim.name, []).append(judgement)
+    found = []
+    for group in groups.values():
+        real = [j for j in group if not j.synthetic]
+        found.append((group[0].claim, group, overall(j.verdict for j in real or group)))
+    return found
+
+
+def machine(results: Results) -> list[tuple[str, str]]:
+    """Return machine, versions, scale and dates, as pairs of a name and what there is to say."""
+    facts = results.facts
+    machines = dict.fromkeys(
+        f"{m.get('processor')}, {m.get('cores')} cores, {m.get('memory_gb')} GB, {m.get('system')}"
+        for m in (fact.get("machine", {}) for fact in facts)
+    )
+    versions: dict[str, dict[str, None]] = {}
+    for fact in facts:
+        for name, version in fact.get("versions", {}).items():
+            versions.setdefault(name, {})[str(version)] = None
+    days = sorted({datetime.fromtimestamp(f["ended"], UTC).date().isoformat() for f in facts if "ended" in f})
+    scales = dict.fromkeys(f"{fact.get('scale')} (seed {fact.get('seed')})" for fact in facts)
+    told = [
+        ("machine", "; ".join(machines)),
+        ("versions", ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())),
+        ("scale", ", ".join(scales)),
+        ("measured", days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}" if days else NOTHING),
+    ]
+    if any(fact.get("jobs", 1) > 1 for fact in facts):
+        told.append(("caution", "some timings were taken with several searches at a time (--jobs)"))
+    return told

@@ -1,0 +1,31 @@
+"""All tables of the report, by experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from experiments.reporting.results import Results
+from experiments.reporting.tables import hashing, in_depth, indexing, searching
+from experiments.reporting.tables.table import Table
+
+TABLES: Mapping[str, tuple[Callable[[Results], list[Table]], ...]] = {
+    "table1": (searching.table1,),
+    "figure4": (searching.figure4, searching.phases),
+    "table2": (hashing.table2,),
+    "table3": (hashing.table3,),
+    "top-k": (in_depth.top_k,),
+    "figure5": (in_depth.figure5,),
+    "figure6": (in_depth.figure6,),
+    "initial-column": (in_depth.initial_column,),
+    "index-generation": (indexing.index_generation,),
+    "collisions": (indexing.collisions,),
+}
+
+__all__ = ["TABLES", "Table", "tables"]
+
+
+def tables(results: Results, experiment: str) -> list[Table]:
+    """Return the tables of an experiment; none if nothing of it is finished."""
+    if not results.has(experiment):
+        return []
+    return [table for make in TABLES.get(experiment, ()) for table in make(results)]

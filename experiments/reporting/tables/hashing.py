@@ -1,0 +1,218 @@
+"""Tables 2 and 3: runtime and precision by hash function and size, beside the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+
+from experiments.reporting import paper
+from experiments.reporting.comparisons import ratio_table, sets_in
+from experiments.reporting.numbers import NOTHING, number, share, times
+from experiments.reporting.results import Results
+from experiments.reporting.style import look_of_hash
+from experiments.reporting.tables.statistics import precision_summary, runtime_summary, unit_of
+from experiments.reporting.tables.table import Table, best
+
+PRINTED = (128, 512)
+"""The sizes of the paper's table 3."""
+_AVERAGE = "Average"
+
+
+def columns_of(summary: pd.DataFrame, sizes: tuple[int, ...] = (128, 256, 512)) -> list[tuple[str, str, str]]:
+    """Return method, group and size of every column, in the order of the paper; SCR has no size."""
+    found = summary.drop_duplicates("method")
+    columns = []
+    for _, row in found.iterrows():
+        bits = None if pd.isna(row["bits"]) else int(row["bits"])
+        if bits is None or bits in sizes:
+            group = look_of_hash(str(row["hash"] or ""), str(row["variant"] or "")).label
+            columns.append((str(row["method"]), group, "" if bits is None else str(bits)))
+    return columns
+
+
+def _rows(summary: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield lake, query set and its methods."""
+    for (lake, name), group in summary.groupby(["lake", "query_set"], sort=False):
+        yield lake, name, group.set_index("method")
+
+
+def table2(results: Results) -> list[Table]:
+    """Return table 2: runtimes, their spread, and their ratios to XASH beside the paper's."""
+    queries = results.queries("table2")
+    summary = runtime_summary(queries)
+    unit, scale = unit_of(summary["median"])
+    columns = columns_of(summary)
+
+    def middle(cells: pd.DataFrame, method: str) -> str:
+        text = number(cells.loc[method, "median"] * scale)
+        return best(text) if method in _fastest(cells) else text
+
+    def spread(cells: pd.DataFrame, method: str) -> str:
+        low, high, late = (cells.loc[method, name] for name in ("p25", "p75", "unfinished"))
+        text = f"{number(low * scale, 2)}–{number(high * scale, 2)}"
+        return f"{text} · {late} late" if late else text
+
+    note = (
+        f"Median {unit} a query, k = 10, fetching included; bold: the fastest of its size. One index holds the super "
+    )
+    note += "keys of every hash function, once a row. BF (fair) sets as many bits a value as XASH."
+    ranges = f"Lower to upper quartile, {unit} a query."
+    return [
+        _shaped("table2", f"Table 2: runtime ({unit})", results, summary, columns, middle, note),
+        _time_ratios(results, queries, columns),
+        _shaped(
+            "table2-spread",
+            f"Table 2: spread of the runtimes ({unit})",
+            results,
+            summary,
+            columns,
+            spread,
+            ranges,
+            True,
+        ),
+    ]
+
+
+def _fastest(cells: pd.DataFrame) -> set[str]:
+    """Return the fastest method of each size."""
+    sized = cells[cells["bits"].notna() & cells["median"].notna()]
+    return {group["median"].idxmin() for _, group in sized.groupby("bits")}
+
+
+def _shaped(
+    name: str,
+    title: str,
+    results: Results,
+    summary: pd.DataFrame,
+    columns: list[tuple[str, str, str]],
+    cell: Callable[[pd.DataFrame, str], str],
+    note: str,
+    minor: bool = False,
+) -> Table:
+    """Return query sets as rows and methods by size as columns."""
+    rows = [
+        (
+            results.title(lake),
+            query_set,
+            str(cells["queries"].max()),
+            *(cell(cells, method) if method in cells.index else NOTHING for method, _, _ in columns),
+        )
+        for lake, query_set, cells in _rows(summary)
+    ]
+    header = [("", "lake"), ("", "query set"), ("", "queries"), *((group, size) for _, group, size in columns)]
+    return Table(name, title, tuple(header), tuple(rows), summary, (note,), minor=minor)
+
+
+def _base(method: str) -> str:
+    """Return XASH of the same size, SCR's being 128 bits."""
+    parts = method.split()
+    return f"xash {parts[1] if len(parts) > 1 else 128}"
+
+
+def _time_ratios(results: Results, queries: pd.DataFrame, columns: list[tuple[str, str, str]]) -> Table:
+    wide = paper.hash_seconds()
+    others = [column for column in columns if column[0] != _base(column[0])]
+    rows, numbers = [], []
+    for lake in results.lakes_of("table2"):
+        own = queries[queries["lake"] == lake]
+        found = ratio_table(own, ((method, _base(method)) for method, _, _ in others))
+        for name in sets_in(own):
+            known, cells = paper.corresponding(name), []
+            for method, _, _ in others:
+                case = found.get((name, method))
+                printed = wide.loc[known, method] / wide.loc[known, _base(method)] if known and method in wide else None
+                here = case.text if case else NOTHING
+                cells.append(here if printed is None else f"{here} / {times(printed)}")
+                value = case.value if case else None
+                numbers.append(
+                    {"lake": lake, "query_set": name, "method": method, "ratio_to_xash": value, "paper": printed}
+                )
+            rows.append((results.title(lake), name, *cells))
+    header = [("", "lake"), ("", "query set"), *((group, size) for _, group, size in others)]
+    note = "Ratio of mean seconds to XASH of the same size (SCR: to XASH 128), here / paper. Above 1: XASH is faster."
+    title = "Table 2: runtime relative to XASH"
+    return Table("table2-ratios", title, tuple(header), tuple(rows), pd.DataFrame(numbers), (note,))
+
+
+def table3(results: Results) -> list[Table]:
+    """Return table 3: precisions, and their ratios to XASH beside the paper's."""
+    summary = precision_summary(results.queries("table3"))
+    searched = summary[summary["hash"].fillna("") != ""]
+    whole = pd.concat([searched, _averages(searched)], ignore_index=True)
+    columns = columns_of(searched, PRINTED)
+
+    def cell(cells: pd.DataFrame, method: str) -> str:
+        text = f"{share(cells.loc[method, 'mean'])}±{share(cells.loc[method, 'std'])}"
+        return best(text) if method in _most_precise(cells) else text
+
+    note = "Mean ± standard deviation over queries of true positives / (true + false positives) of the row filter, "
+    note += "k = 10. Bold: the best of its size. Queries without any candidate have no precision and are left out."
+    return [
+        _shaped("table3", "Table 3: precision", results, _by_lake(whole), columns, cell, note),
+        _precision_ratios(results, whole, columns),
+        _all_sizes(results, searched),
+    ]
+
+
+def _most_precise(cells: pd.DataFrame) -> set[str]:
+    known = cells[cells["mean"].notna()]
+    return {m for _, group in known.groupby("bits") for m in group.index[group["mean"] >= group["mean"].max() - 1e-9]}
+
+
+def _averages(summary: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean over query sets, lake by lake, as the paper's last row."""
+    groups = summary.groupby(["lake", "method"], sort=False)
+    means = groups[["mean", "std"]].mean()
+    facts = groups[["system", "hash", "bits", "variant"]].first()
+    return facts.join(means).join(groups["queries"].sum()).reset_index().assign(query_set=_AVERAGE)
+
+
+def _by_lake(summary: pd.DataFrame) -> pd.DataFrame:
+    """Return rows so that a lake's average follows its query sets."""
+    order = {lake: place for place, lake in enumerate(dict.fromkeys(summary["lake"]))}
+    return summary.sort_values("lake", key=lambda lakes: lakes.map(order), kind="stable")
+
+
+def _precision_ratios(results: Results, summary: pd.DataFrame, columns: list[tuple[str, str, str]]) -> Table:
+    wide = paper.precision()
+    rows, numbers = [], []
+    for lake, name, cells in _rows(_by_lake(summary)):
+        known, texts = _AVERAGE if name == _AVERAGE else paper.corresponding(name), []
+        for method, _, size in columns:
+            if method == f"xash {size}" or method not in cells.index:
+                texts += [] if method == f"xash {size}" else [NOTHING]
+                continue
+            own = cells.loc[f"xash {size}", "mean"]
+            ratio = cells.loc[method, "mean"] / own if own else None
+            printed = wide.loc[known, method] / wide.loc[known, f"xash {size}"] if known and method in wide else None
+            texts.append(times(ratio) if printed is None else f"{times(ratio)} / {times(printed)}")
+            numbers.append(
+                {"lake": lake, "query_set": name, "method": method, "ratio_to_xash": ratio, "paper": printed}
+            )
+        rows.append((results.title(lake), name, *texts))
+    others = [column for column in columns if column[0] != f"xash {column[2]}"]
+    header = [("", "lake"), ("", "query set"), *((group, size) for _, group, size in others)]
+    note = "Mean precision relative to XASH of the same size, here / paper. Below 1: XASH is more precise."
+    title = "Table 3: precision relative to XASH"
+    return Table("table3-ratios", title, tuple(header), tuple(rows), pd.DataFrame(numbers), (note,))
+
+
+def _all_sizes(results: Results, summary: pd.DataFrame) -> Table:
+    """Return XASH beside the Bloom filters in all sizes, which the paper's table leaves out."""
+    chosen = summary[summary["hash"].isin(("bf", "xash"))]
+
+    def cell(cells: pd.DataFrame, method: str) -> str:
+        text = share(cells.loc[method, "mean"])
+        return best(text) if method in _most_precise(cells) else text
+
+    note = "Mean precision. BF (fair) sets as many bits a value as XASH, so that only the encoding differs."
+    return _shaped(
+        "fair-bloom-filter",
+        "A fair Bloom filter beside XASH: precision",
+        results,
+        chosen,
+        columns_of(chosen),
+        cell,
+        note,
+    )

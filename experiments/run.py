@@ -1,0 +1,177 @@
+"""`python -m experiments run`: measure."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.errors import ExperimentError
+from experiments.execution import Run, carry_out
+from experiments.planning import Plan, finished, plans
+from experiments.progress import Told
+from experiments.query_sets import path_of
+from experiments.query_sets import read as read_queries
+from experiments.registry import EXPERIMENTS, find
+from experiments.scales import SCALES
+from experiments.settings import Settings
+from mate.terminal import console, table
+
+if TYPE_CHECKING:
+    from mate.commands import Commands
+
+DESCRIPTION = """\
+Measure what the paper's tables and figures show, and keep raw records: one a search, in Parquet files below the
+folder of results. A run that was stopped goes on where it was; what is finished is skipped.
+
+With no corpus given, embedded lakes are used: a synthetic one, and one from openly licensed packages if they are
+installed (pip install 'mate-discovery[lake]')."""
+
+EPILOG = """\
+examples:
+  python -m experiments run --all --scale smoke                       does everything run? about a minute
+  python -m experiments run table3 figure5 --lake synthetic
+  python -m experiments run --all --scale full --webtables wt/ --opendata od/ --school school/ --kaggle queries/
+  python -m experiments run table2 --lake mine=my-tables/ --queries 20
+  python -m experiments run figure4 --store lake.duckdb --system my_package.search:search
+  python -m experiments run --all --dry-run                           what would run, what is done
+
+scales: {scales}
+
+Timings: every search runs once uncounted, then as often as --repetitions says, up to 10 s in all.
+All methods answer a query in turn, each query beginning with another method, so that noise hits all alike. Exact
+methods must agree on the answers, or the run says which query differs and fails.
+"""
+
+
+def add(commands: Commands) -> None:
+    """Declare the command."""
+    scales = "; ".join(f"{s.name}: {s.queries} queries a set, {s.what}" for s in SCALES.values())
+    parser = commands.add_parser(
+        "run",
+        help="measure",
+        description=DESCRIPTION,
+        epilog=EPILOG.format(scales=scales),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"experiments: {', '.join(EXPERIMENTS)}")
+    parser.add_argument("--all", action="store_true", help="all experiments")
+    add_results(parser)
+    parser.add_argument("--scale", choices=tuple(SCALES), default="small", help="how much (default: small)")
+    parser.add_argument("--queries", type=int, metavar="N", help="queries of each set; the paper has 150")
+    parser.add_argument("--repetitions", type=int, metavar="N", help="counted runs of each search")
+    parser.add_argument(
+        "--timeout", type=float, default=60, metavar="S", help="stop a search after S seconds (default: 60)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of the samples (default: 1)")
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="query sets at a time; more than 1 spoils the timings"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would run, and what is done already")
+    parser.add_argument("--redo", action="store_true", help="measure again what is there, damaged or not")
+    where = parser.add_argument_group("where to search")
+    where.add_argument(
+        "--lake", action="append", default=[], metavar="LAKE", help="synthetic, pypi, or NAME=FOLDER; may be repeated"
+    )
+    where.add_argument("--webtables", type=Path, metavar="DIR", help="web tables (DWTC): query sets WT (10) to (1000)")
+    where.add_argument("--opendata", type=Path, metavar="DIR", help="open data: query sets OD (100) to (10000)")
+    where.add_argument("--school", type=Path, metavar="DIR", help="the School corpus, keys Program Type, School Name")
+    where.add_argument("--kaggle", type=Path, metavar="DIR", help="query tables and a queries.csv with their keys")
+    where.add_argument("--released", type=Path, metavar="DIR", help="the authors' query files: folders wt10 to od10000")
+    where.add_argument("--tier", default="core", help="tier of a corpus whose manifest.csv has tiers, or all (core)")
+    where.add_argument(
+        "--store", action="append", default=[], metavar="STORE", help="an index that is there: nothing is built"
+    )
+    where.add_argument(
+        "--system", action="append", default=[], metavar="SYSTEM", help="a further system for figure4: MODULE:FUNCTION"
+    )
+    where.add_argument("--master", help="where indexes are built: none, local[*], a Spark master (default: by size)")
+    parser.set_defaults(run=run)
+
+
+def add_results(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that every command has."""
+    parser.add_argument(
+        "--results", type=Path, default=Path("results"), metavar="DIR", help="the folder of results (default: results)"
+    )
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    """Return what the command line asks for."""
+    scale = SCALES[options.scale]
+    queries = scale.queries if options.queries is None else options.queries
+    repetitions = scale.repetitions if options.repetitions is None else options.repetitions
+    if queries < 1 or repetitions < 1 or options.jobs < 1 or options.timeout <= 0:
+        raise ExperimentError("--queries, --repetitions, --jobs and --timeout take numbers above 0")
+    return Settings(
+        results=options.results,
+        scale=scale,
+        queries=queries,
+        repetitions=repetitions,
+        timeout=options.timeout,
+        seed=options.seed,
+        lakes=tuple(options.lake),
+        webtables=options.webtables,
+        opendata=options.opendata,
+        school=options.school,
+        kaggle=options.kaggle,
+        released=options.released,
+        tier=options.tier,
+        stores=tuple(options.store),
+        systems=tuple(options.system),
+        master=options.master,
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Plan, then measure or only show."""
+    if bool(options.names) == options.all:
+        raise ExperimentError(f"name experiments, or --all; there are: {', '.join(EXPERIMENTS)}")
+    chosen = find(EXPERIMENTS if options.all else options.names)
+    settings = settings_of(options)
+    planned = plans(chosen, settings)
+    if options.dry_run:
+        console().print(
+            table(("experiment", "lake", "query set", "queries", "methods", "done"), _shown(planned, settings))
+        )
+        return 0
+    if options.redo:
+        _forget(planned, settings)
+    command = shlex.join(["python", "-m", "experiments", *sys.argv[1:]])
+    with Told() as told:
+        try:
+            carry_out(planned, Run(settings, command, told, options.jobs))
+        except KeyboardInterrupt:
+            told.say(f"interrupted; go on with: {command}")
+            return 130
+    return 0
+
+
+def _shown(planned: list[Plan], settings: Settings) -> list[tuple[Any, ...]]:
+    """Return what would run, for people."""
+    rows: list[tuple[Any, ...]] = []
+    for plan in planned:
+        name, lake = plan.experiment.name, plan.lake.name
+        for entry in plan.sets:
+            stored = path_of(settings.results, plan.lake.folder, entry.spec)
+            queries = str(len(read_queries(stored))) if stored.exists() else f"up to {entry.spec.count}"
+            done = sum(finished(settings.results, d.path) is not None for d in entry.definitions)
+            total = len(entry.definitions)
+            rows.append((name, lake, entry.spec.name, queries, str(total), f"{done} of {total}"))
+        if plan.parts:
+            done = sum(finished(settings.results, entry.path) is not None for entry in plan.parts)
+            rows.append((name, lake, "", "", "", f"{done} of {len(plan.parts)}"))
+        rows += [(name, lake, note, "", "", "") for note in plan.notes]
+    return rows
+
+
+def _forget(planned: list[Plan], settings: Settings) -> None:
+    """Delete the records and journals of what is asked for."""
+    for path in {path for plan in planned for path in plan.files}:
+        (settings.results / path).unlink(missing_ok=True)
+    for plan in planned:
+        folder = settings.results / "records" / plan.experiment.group
+        for journal in folder.glob(".*.journal") if folder.is_dir() else ():
+            journal.unlink()

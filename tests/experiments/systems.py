@@ -1,0 +1,53 @@
+"""Systems that misbehave, by name: ``tests.experiments.systems:wrong``."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mate import discovery
+from mate.discovery import SearchResult
+
+STALL = "MATE_TEST_STALL"
+
+
+def wrong(*arguments: Any) -> SearchResult:
+    """Answer with one too many for the best table."""
+    found = discovery.search(*arguments)
+    best, *others = found.results
+    return replace(found, results=[replace(best, joinability=best.joinability + 1), *others])
+
+
+def endless(*arguments: Any) -> SearchResult:
+    """Never answer."""
+    while True:
+        time.sleep(60)
+
+
+def dying(*arguments: Any) -> SearchResult:
+    """End the process."""
+    os._exit(9)
+
+
+def failing(*arguments: Any) -> SearchResult:
+    """Raise an error."""
+    raise ZeroDivisionError("no answer")
+
+
+def stalling(*arguments: Any) -> SearchResult:
+    """Answer; from the fourth call on, say so in a file and never answer, where the environment asks for it."""
+    folder = os.environ.get(STALL)
+    if folder:
+        calls = len(list(Path(folder).iterdir()))
+        (Path(folder) / f"call-{calls}").touch()
+        if calls >= 3:
+            endless()
+    return discovery.search(*arguments)
+
+
+def endless_elsewhere(store: Any, query: Any, key: Any, *arguments: Any) -> SearchResult:
+    """Never answer a query of more than nine rows; answer others."""
+    return endless() if query.columns.num_rows > 9 else discovery.search(store, query, key, *arguments)

@@ -1,0 +1,71 @@
+"""Metrics from raw records, on records whose figures are known."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from experiments.metrics import by_query, precisions, query_sets, ratios, recalls, runtimes
+
+
+def frame(*rows: dict[str, Any]) -> pd.DataFrame:
+    plain = {"lake": "l", "query_set": "s", "counted": True, "finished": True, "exact": True, "precision": 1.0}
+    plain |= {"cardinality": 4, "best": 4, "best_other": 2}
+    return pd.DataFrame([{**plain, "answer_scores": [5, 3, 3], **row} for row in rows])
+
+
+RUNS = frame(
+    {"method": "a", "query": "1", "seconds": 9.0, "counted": False},
+    {"method": "a", "query": "1", "seconds": 1.0},
+    {"method": "a", "query": "1", "seconds": 3.0},
+    {"method": "a", "query": "2", "seconds": 4.0, "precision": 0.5},
+    {"method": "b", "query": "1", "seconds": 8.0, "precision": None},
+    {"method": "b", "query": "2", "seconds": None, "finished": False, "precision": None},
+)
+
+
+def test_a_query_has_the_median_of_its_counted_runs() -> None:
+    found = by_query(RUNS).set_index(["method", "query"])
+    assert found.loc[("a", "1"), "seconds"] == 2.0
+    assert found.loc[("a", "1"), "spread"] == 1.0
+    assert pd.isna(found.loc[("a", "2"), "spread"])
+    assert len(found) == 4
+
+
+def test_runtimes_are_means_over_finished_queries() -> None:
+    found = runtimes(RUNS).set_index("method")
+    assert found.loc["a", ["queries", "unfinished", "mean", "std"]].tolist() == [2, 0, 3.0, 1.0]
+    assert found.loc["b", ["queries", "unfinished", "mean"]].tolist() == [2, 1, 8.0]
+
+
+def test_ratios_compare_query_by_query() -> None:
+    found = ratios(RUNS, "a").set_index("method")
+    assert found.loc["a", "median"] == 1.0
+    assert found.loc["b", ["queries", "median", "geometric"]].tolist() == [1, 4.0, pytest.approx(4.0)]
+
+
+def test_precision_leaves_out_queries_without_candidates() -> None:
+    found = precisions(RUNS).set_index("method")
+    assert found.loc["a", ["queries", "without", "mean", "std"]].tolist() == [2, 0, 0.75, 0.25]
+    assert found.loc["b", "without"] == 2
+    assert pd.isna(found.loc["b", "mean"])
+
+
+@pytest.mark.parametrize(("scores", "recall"), [([5, 3, 3], 1.0), ([5, 3], 2 / 3), ([5, 2, 2], 1 / 3), ([], 0.0)])
+def test_recall_counts_tables_as_good_as_the_last(scores: list[int], recall: float) -> None:
+    runs = frame(
+        {"method": "a", "query": "1", "seconds": 1.0},
+        {"method": "mcr-josie", "query": "1", "seconds": 1.0, "exact": False, "answer_scores": scores},
+        {"method": "a", "query": "2", "seconds": 1.0, "answer_scores": []},
+        {"method": "mcr-josie", "query": "2", "seconds": 1.0, "exact": False, "answer_scores": []},
+    )
+    (found,) = recalls(runs)["recall"]
+    assert found == pytest.approx(recall)
+
+
+def test_query_sets_have_means() -> None:
+    runs = frame(
+        {"method": "a", "query": "1", "seconds": 1.0}, {"method": "a", "query": "2", "seconds": 1.0, "best": 2}
+    )
+    (row,) = query_sets(runs).to_dict("records")
+    assert row == {"lake": "l", "query_set": "s", "queries": 2, "cardinality": 4, "joinability": 3, "elsewhere": 2}
