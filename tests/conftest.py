@@ -65,3 +65,16 @@ def dump_index() -> DumpIndex:
             return {name: database.execute(f'SELECT * FROM "{name}" ORDER BY ALL').fetchall() for name in names}
 
     return dump
+
+
+@pytest.fixture(scope="session")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of every experiment on a lake of a few small files: what reports and notebooks are made from."""
+    from experiments.__main__ import main
+    from tests.experiments.conftest import write_lake
+
+    folder = tmp_path_factory.mktemp("measured")
+    files, results = write_lake(folder / "files"), folder / "results"
+    options = ["--lake", f"mine={files}", "--results", str(results), "--scale", "smoke", "--queries", "2"]
+    assert main(["run", "--all", *options]) == 0
+    return results

@@ -201,6 +201,8 @@ def _check_dead(database: duckdb.DuckDBPyConnection, manifest: Manifest, next_ro
         " HAVING count(*) > 1",
         "a row has a number that was not given yet: row {0}": f"SELECT row_id FROM present WHERE row_id >= {next_row}",
         "a dead table is not in the base: table {0}": "FROM changes.dead_tables ANTI JOIN base.tables USING (table_id)",
+        "a row is dead, but its table is not changed: row {0}, table {1}": "SELECT row_id, table_id FROM base.rows"
+        " SEMI JOIN dead USING (row_id) ANTI JOIN changes.dead_tables USING (table_id)",
         "a table is in the base and in the changes: table {0}": "SELECT table_id FROM base.tables"
         " ANTI JOIN changes.dead_tables USING (table_id) SEMI JOIN changes.tables USING (table_id)",
         "the dead postings of token {0} in table {1} are noted as {2}, they are {3}": "SELECT token_id, table_id,"

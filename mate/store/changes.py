@@ -86,6 +86,7 @@ class ChangesStore(DuckDBStore):
             self.next_table, self.next_row = int(self._notes["next_table"]), int(self._notes["next_row"])
             self.dead = Ranges(*self._numbers("SELECT first, stop FROM dead_rows ORDER BY first"))
             self.dead_tables = self._numbers("SELECT table_id FROM dead_tables ORDER BY table_id")[0]
+            self.own_tables = self._numbers("SELECT table_id FROM tables ORDER BY table_id")[0]
             self.dead_sources = frozenset(record["source"] for record in self._records("FROM dead_sources"))
         except Exception as error:
             self.close()

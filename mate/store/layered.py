@@ -30,7 +30,6 @@ from mate.store.base import (
     TableCounts,
     TableInfo,
     TokenEntries,
-    as_ids,
 )
 from mate.store.changes import ChangesStore, changes_path
 from mate.store.duckdb import DuckDBStore
@@ -79,7 +78,7 @@ class LayeredStore(IndexStore):
         self.base, self.added = base, changes
         self.address, self.manifest, self.changes = base.address, changes.manifest, changes.summary
         self.flat = base.flat
-        self.flat_lacks = np.union1d(changes.dead_tables, as_ids([table.table_id for table in changes.tables()]))
+        self.flat_lacks = np.union1d(changes.dead_tables, changes.own_tables)
 
     def in_base(self, row_ids: Ids) -> npt.NDArray[np.bool_]:
         """Tell for each row whether it is one of the base, and not dead."""

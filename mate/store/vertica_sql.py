@@ -1,6 +1,6 @@
 """Every statement that the Vertica store and its loader emit, and the tables that they are about.
 
-An index is a *generation* of tables, ``postings_7`` and so on, that one build fills and nobody changes afterwards.
+An index is a *generation* of tables, ``postings_7`` and so on, that one build fills; changes are made in it.
 Which one is in use is said by one record of ``manifest``: that is what publishing writes.
 
     postings_N    by token: the look-up; a second projection by row holds the super keys once a row (RLE)

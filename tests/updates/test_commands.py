@@ -36,8 +36,8 @@ def cells(store: Path, table: int) -> list[list[str | None]]:
 def test_a_day_in_the_life_of_an_index(
     store: Path, lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    new = write_csv(tmp_path / "new" / "shops.csv" if (tmp_path / "new").mkdir() else tmp_path / "new" / "shops.csv",
-                    ["shop", "city"], [["Baker", "Bonn"]])  # fmt: skip
+    (tmp_path / "new").mkdir()
+    new = write_csv(tmp_path / "new" / "shops.csv", ["shop", "city"], [["Baker", "Bonn"]])
     assert run("add", new, "--store", store) == 0
     assert "table 2 (shops) added, 1 row written" in told(capsys)
     rows = write_csv(tmp_path / "rows.csv", ["city", "shop"], [["Ulm", "Butcher"], ["Kiel", ""]])

@@ -18,7 +18,7 @@ import mate.pipeline.duckdb_compact  # noqa: F401
 from mate.updates import Updates
 from tests.updates.model import Model, ModelTable, operate
 
-STEPS = ("add", "append", "update", "remove rows", "add column", "remove column", "update", "remove", "compact")
+STEPS = ("add", "append", "update", "compact", "remove rows", "add column", "remove column", "remove", "compact")
 
 
 def step_name(number: int) -> str:
