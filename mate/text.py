@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mate.arrow import string_array, string_buffers, strings_from_buffers
+from mate.compiled import is_worth
 from mate.errors import TextError
 
 NORMALISATION_VERSION = 1
@@ -27,7 +28,7 @@ UNICODE_VERSION = unicodedata.unidata_version
 NULL_SPELLINGS = frozenset({"nan", "null", "none", "n/a", "na", "-", "–", "—", "?", "unknown"})
 """Tokens that mean "no value" unless the caller says otherwise."""
 
-_SMALL = 2_000
+_SMALL = 20_000
 """Below this many values the plain loop is done before the compiled kernel is loaded."""
 
 
@@ -50,7 +51,7 @@ def token(value: str, nulls: Set[str] = NULL_SPELLINGS) -> str | None:
 def tokens(values: Any, nulls: Set[str] = NULL_SPELLINGS) -> pa.StringArray:
     """Return the tokens of many cells, null where `token` gives None; nulls stay null."""
     cells = string_array(values)
-    if len(cells) < _SMALL:
+    if not is_worth(len(cells), _SMALL):
         return _tokens_scalar(cells, nulls)
     return _tokens_kernel(cells, nulls)
 

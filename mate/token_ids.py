@@ -21,7 +21,7 @@ TokenIds: TypeAlias = npt.NDArray[np.int64]
 NO_TOKEN = -1
 """Stands for a null."""
 
-_SMALL = 2_000
+_SMALL = 20_000
 _MASK = 2**64 - 1
 _PRIME = 0x100000001B3
 _BASIS = 0xCBF29CE484222325

@@ -16,7 +16,6 @@ CORPORA: Mapping[str, tuple[str, ...]] = {
     "school": ("School",),
 }
 """The paper's query sets by the lake that stands for their corpus."""
-QUERY_SETS = tuple(name for names in CORPORA.values() for name in names)
 
 _SYSTEMS = {
     "MATE (XASH 128)": "xash 128",
@@ -27,10 +26,10 @@ _SYSTEMS = {
 }
 
 
-def corresponding(query_set: str) -> str | None:
-    """Return the paper's query set that one of ours corresponds to: the same, sampled anew or as released."""
+def corresponding(lake: str, query_set: str) -> str | None:
+    """Return the paper's query set that one of ours corresponds to: sampled anew or as released, on the same corpus."""
     plain = query_set.removeprefix("released ")
-    return plain if plain in QUERY_SETS else None
+    return plain if plain in CORPORA.get(lake, ()) else None
 
 
 def sets_of(lake: str) -> tuple[str, ...]:

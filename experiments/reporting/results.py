@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -15,6 +15,8 @@ from experiments.errors import RecordError
 from experiments.experiment import LakeExperiment
 from experiments.metrics import METHOD, by_query
 from experiments.registry import EXPERIMENTS, find
+
+Made = TypeVar("Made")
 
 BY = (*METHOD, "k")
 """One method on one query set for one k."""
@@ -46,17 +48,24 @@ class Results:
     """What a reader should know of the query sets."""
     facts: tuple[Mapping[str, Any], ...] = ()
     """The metadata of the files: machine, versions, scale, seed, times."""
-    _queries: dict[str, pd.DataFrame] = field(default_factory=dict)
+    _made: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def has(self, experiment: str) -> bool:
         """Tell whether anything of an experiment is finished."""
         return experiment in self.frames
 
+    def once(self, kind: str, experiment: str, make: Callable[[], Made]) -> Made:
+        """Return what was made of an experiment before, else make it now."""
+        if (kind, experiment) not in self._made:
+            self._made[kind, experiment] = make()
+        made: Made = self._made[kind, experiment]
+        return made
+
     def queries(self, experiment: str) -> pd.DataFrame:
         """Return one row a query and method of a search experiment; see `experiments.metrics.by_query`."""
-        if experiment not in self._queries:
-            self._queries[experiment] = _with_limits(by_query(self.frames[experiment], BY))
-        return self._queries[experiment]
+        frame = self.frames[experiment]
+        made: pd.DataFrame = self.once("queries", experiment, lambda: _with_limits(by_query(frame, BY)))
+        return made
 
     def title(self, lake: str) -> str:
         """Return a lake for people, one of made-up tables never without saying so."""

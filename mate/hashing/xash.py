@@ -31,7 +31,7 @@ SEGMENTS = "0123456789abcdefghijklmnopqrstuvwxyz "
 
 FoldTable: TypeAlias = npt.NDArray[np.uint8]
 
-_SMALL = 1_000
+_SMALL = 5_000
 """Below this many values the definition is done before the compiled kernel is loaded."""
 
 _DECOMPOSABLE = 0x1D800
@@ -153,7 +153,7 @@ class Xash(SuperKeyHash):
         return {"alpha": self.alpha, **{k: v for k, v in asdict(self.features).items() if not v}}
 
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
-        """Hash a batch with the definition or, from a thousand values on, with the kernel."""
+        """Hash a batch with the definition or, from some thousand values on, with the kernel."""
         if not is_worth(len(tokens), _SMALL):
             return self._hash_reference(tokens)
         return self._hash_kernel(tokens)

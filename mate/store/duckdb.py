@@ -274,6 +274,8 @@ class DuckDBStore(IndexStore):
 
     def dictionary(self, token_ids: Ids) -> Dictionary:
         """Look tokens up by number, so many at a time that row groups in between are skipped."""
+        if self.flat is not None:
+            return self.flat.dictionary(token_ids)
         distinct = np.unique(token_ids)
         pieces = [
             self._cursor.sql(

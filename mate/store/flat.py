@@ -18,7 +18,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mate.hashing import Keys
-from mate.store.base import Candidates, Ids, Manifest, Postings, Probes, Rows, TableCounts, TableInfo, TokenEntries
+from mate.store.base import (
+    Candidates,
+    Dictionary,
+    Ids,
+    Manifest,
+    Postings,
+    Probes,
+    Rows,
+    TableCounts,
+    TableInfo,
+    TokenEntries,
+)
 from mate.token_ids import NO_TOKEN, token_ids
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -128,6 +139,12 @@ class FlatIndex:
         same = pc.equal(own, other).to_numpy(zero_copy_only=False).astype(np.bool_)
         asked, place = asked[same], place[same]
         return TokenEntries(asked, self.token_id[place], self.token_first[place + 1] - self.token_first[place])
+
+    def dictionary(self, ids: Ids) -> Dictionary:
+        """Look tokens up by number."""
+        place = self._known(np.unique(ids))
+        texts = self._texts.take(pa.array(place)).cast(pa.string())
+        return Dictionary(self.token_id[place], texts, self.token_first[place + 1] - self.token_first[place])
 
     def postings(self, ids: Ids) -> Postings:
         """Return all postings of these tokens."""

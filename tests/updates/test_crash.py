@@ -29,7 +29,7 @@ from tests.updates.model import HASHES, build, first_lake
 from tests.updates.victim import STEPS, save, step, step_name
 
 KILLS = int(os.environ.get("MATE_KILLS", "10"))
-LENGTH = 2 * len(STEPS)
+LENGTH = len(STEPS) + 3
 DICE = random.SystemRandom()
 ROOT = Path(__file__).parents[2]
 

@@ -20,7 +20,7 @@ from mate.store.base import LAYOUTS
 from mate.updates import Updates
 from tests.updates.model import OPERATIONS, build, compare, first_lake, operate
 
-EXAMPLES = int(os.environ.get("MATE_EXAMPLES", "7"))
+EXAMPLES = int(os.environ.get("MATE_EXAMPLES", "5"))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -262,7 +262,7 @@ def test_arrays_that_do_not_fit_the_index_are_found(index: tuple[Path, Model]) -
     store, _ = index
     path = flat_path(store)
     good = path.read_bytes()
-    for position in positions(len(good), random.Random(4)):
+    for position in list(positions(len(good), random.Random(4)))[::2]:
         spoiled = bytearray(good)
         spoiled[position] ^= 1 << position % 8
         path.write_bytes(spoiled)

@@ -22,7 +22,7 @@ from mate.updates import Updates
 from tests.store.conftest import write_csv
 from tests.updates.conftest import index
 
-EXAMPLES = int(os.environ.get("MATE_EXAMPLES", "5"))
+EXAMPLES = int(os.environ.get("MATE_EXAMPLES", "3"))
 
 
 def held(store: IndexStore) -> dict[str, list[Any]]:

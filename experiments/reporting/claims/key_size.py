@@ -184,7 +184,7 @@ CLAIMS = (
         "7.5.3",
         '"… because the FP rate constantly decreases"',
         lambda: "no numbers in the text",
-        "As for the runtime, with the number of false positives",
+        "Whether it holds is decided as for the runtime, by the number of false positives",
         _false_positives_fall,
         ("figure6",),
         True,

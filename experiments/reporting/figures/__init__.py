@@ -27,4 +27,5 @@ def figures(results: Results, experiment: str) -> list[Drawn]:
     """Return the figures of an experiment; none if nothing of it is finished."""
     if not results.has(experiment):
         return []
-    return [drawn for draw in FIGURES.get(experiment, ()) for drawn in draw(results)]
+    makers = FIGURES.get(experiment, ())
+    return results.once("figures", experiment, lambda: [drawn for draw in makers for drawn in draw(results)])

@@ -112,8 +112,8 @@ def log_axis(axis: Any, which: str = "y") -> None:
     ticks.set_minor_formatter(NullFormatter())
 
 
-def legend(figure: Figure, looks: Sequence[Look], columns: int, *, bars: bool, paper: bool = False) -> None:
-    """Put one legend below all panels."""
+def legend(figure: Figure, looks: Sequence[Look], *, bars: bool, paper: bool = False) -> None:
+    """Put one legend below all panels, in as many columns as fit."""
     handles: list[Any] = []
     for look in looks:
         line: dict[str, Any] = {"color": look.colour, "marker": look.marker, "linestyle": look.line, "markersize": 5}
@@ -121,6 +121,8 @@ def legend(figure: Figure, looks: Sequence[Look], columns: int, *, bars: bool, p
         handles.append(Patch(label=look.label, **bar) if bars else Line2D([], [], label=look.label, **line))
     if paper:
         handles.append(Line2D([], [], markerfacecolor="white", label="paper", **PAPER))
+    longest = max((len(look.label) for look in looks), default=5)
+    columns = max(1, int(figure.get_figwidth() / (0.6 + 0.055 * longest)))
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
 
 
@@ -206,6 +208,12 @@ def mixed(colour: str, strength: float) -> str:
     """Return a colour mixed with white."""
     parts: Any = [1 - strength * (1 - part) for part in to_rgb(colour)]
     return to_hex(parts)
+
+
+def share_axis(axis: Any) -> None:
+    """Let an axis of shares begin at 0 and end at 1, or sooner if all of them are small."""
+    top = axis.get_ylim()[1]
+    axis.set_ylim(0, 1.06 if top > 0.4 else 1.2 * top)
 
 
 def size_legend(figure: Figure, floor: str = "", *, paper: bool = False) -> None:

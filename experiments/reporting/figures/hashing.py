@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.reporting import paper
-from experiments.reporting.comparisons import mean_seconds
+from experiments.reporting.comparisons import mean_seconds, sets_in
 from experiments.reporting.figures.drawing import Drawn, grid, log_axis, panels, size_legend, sized_dots, styled
 from experiments.reporting.results import Results
 from experiments.reporting.style import Look, look_of_hash
@@ -24,6 +24,11 @@ def _methods(frame: pd.DataFrame, values: pd.Series) -> list[tuple[Look, dict[in
         if row["method"] in values.index and values[row["method"]] == values[row["method"]]:
             found.setdefault(look.label, (look, {}))[1][bits] = float(values[row["method"]])
     return list(found.values())
+
+
+def _paper_sets(lake: str, queries: pd.DataFrame) -> list[str]:
+    """Return the paper's query sets that those of a lake correspond to."""
+    return list(dict.fromkeys(filter(None, (paper.corresponding(lake, name) for name in sets_in(queries)))))
 
 
 def _printed(values: pd.Series) -> dict[str, dict[int, float]]:
@@ -51,7 +56,7 @@ def table2(results: Results) -> list[Drawn]:
         own = queries[queries["lake"] == lake]
         seconds = mean_seconds(own)
         relative = np.exp(np.log(seconds.div(seconds[BASE], axis=0)).mean())
-        printed = paper.hash_seconds().reindex(index=list(paper.sets_of(lake))).dropna(how="all")
+        printed = paper.hash_seconds().loc[_paper_sets(lake, own)]
         there = np.exp(np.log(printed.div(printed[BASE], axis=0)).mean()) if len(printed) else pd.Series(dtype=float)
         grid(axis)
         sized_dots(axis, _methods(own, relative), _printed(there))
@@ -80,7 +85,7 @@ def table3(results: Results) -> list[Drawn]:
         own = queries[queries["lake"] == lake]
         summary = precision_summary(own)
         grid(axis)
-        printed = paper.precision().reindex(index=list(paper.sets_of(lake))).mean().dropna()
+        printed = paper.precision().loc[_paper_sets(lake, own)].mean().dropna()
         sized_dots(axis, _methods(own, summary.groupby("method")["mean"].mean()), _printed(printed))
         axis.set_ylim(0, 1.04)
         axis.set_ylabel("precision")

@@ -8,7 +8,17 @@ from typing import Any
 import pandas as pd
 
 from experiments.reporting import paper
-from experiments.reporting.figures.drawing import PAPER, Drawn, grid, legend, log_axis, mixed, panels, styled
+from experiments.reporting.figures.drawing import (
+    PAPER,
+    Drawn,
+    grid,
+    legend,
+    log_axis,
+    mixed,
+    panels,
+    share_axis,
+    styled,
+)
 from experiments.reporting.numbers import count, share
 from experiments.reporting.results import Results
 from experiments.reporting.style import Look, look_of_hash
@@ -61,17 +71,17 @@ def top_k(results: Results) -> list[Drawn]:
     summary = precision_summary(results.queries("top-k"))
     places = _places(summary)
     title = "Top-k: precision for growing k (128 bits)"
-    figure, axes = panels(len(places), 4.6, 3.2, columns=2, title=title)
+    figure, axes = panels(len(places), 4.6 if len(places) > 1 else 6.5, 3.2, columns=2, title=title)
     looks: dict[str, Look] = {}
     for axis, (lake, name, own) in zip(axes, places, strict=True):
         grid(axis)
         looks |= _lines(axis, own, "k", "mean")
         axis.set_xticks(sorted(set(own["k"].astype(int))))
-        axis.set_ylim(0, 1.04)
+        share_axis(axis)
         axis.set_xlabel("k")
         axis.set_ylabel("precision")
         axis.set_title(_heading(results, lake, name, own["queries"].max()), fontsize=9, loc="left")
-    legend(figure, list(looks.values()), 4, bars=False)
+    legend(figure, list(looks.values()), bars=False)
     return [Drawn("top-k", title, "Mean precision of the row filter.", figure)]
 
 
@@ -89,7 +99,7 @@ def figure5(results: Results) -> list[Drawn]:
         axis.set_ylabel("precision")
         axis.set_title(_heading(results, lake, name, own["queries"].max()), fontsize=9, loc="left")
     looks = [Look("128 bits", mixed("#0072B2", 0.45), ""), Look("512 bits", "#0072B2", "//")]
-    legend(figure, looks, 4, bars=True, paper=True)
+    legend(figure, looks, bars=True, paper=True)
     caption = (
         "Mean precision. The components and XASH have the paper's alpha. Diamonds: the paper's numbers for WT (100)."
     )
@@ -140,7 +150,7 @@ def figure6(results: Results) -> list[Drawn]:
         heading = f"{results.title(lake)}: {count(own['queries'].max(), 'table')}"
         looks |= _pair(axes[2 * place : 2 * place + 2], own, heading, unit, scale)
     _pair(axes[-2:], _published_key_sizes(), "paper: one table of German open data", "s", 1.0)
-    legend(figure, list(looks.values()), 4, bars=False)
+    legend(figure, list(looks.values()), bars=False)
     caption = (
         "Tables of the lake with ten columns that vary; their key is extended column by column. Medians; 128 bits."
     )

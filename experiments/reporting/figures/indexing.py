@@ -35,7 +35,7 @@ def index_generation(results: Results) -> list[Drawn]:
     log_axis(axis)
     axis.set_xticks(range(len(columns)), [name for name, _ in columns])
     axis.set_ylabel("% of the inverted index")
-    legend(figure, list(PARTS.values()), 3, bars=True)
+    legend(figure, list(PARTS.values()), bars=True)
     caption = (
         "Bytes that 128-bit super keys, stored per cell or per row, and JOSIE's index add, relative to the inverted "
     )

@@ -52,7 +52,7 @@ def _runtimes(results: Results) -> Drawn:
         axis.set_xticks(range(len(groups)), [f"{name}\n{sizes[name]} queries" for name in groups])
         axis.set_ylabel(f"{unit} a query")
         axis.set_title(results.title(lake), fontsize=9, loc="left")
-    legend(figure, list(looks.values()), 4, bars=True)
+    legend(figure, list(looks.values()), bars=True)
     caption = "Median over queries, whiskers from the lower to the upper quartile; fetching included."
     return Drawn("figure4", title, caption, figure)
 
@@ -61,16 +61,19 @@ def _ratios(results: Results) -> list[Drawn]:
     queries = results.queries("figure4")
     looks = {m: look for m, look in _looks(queries).items() if m != BASE and m not in _own(queries)}
     lakes = results.lakes_of("figure4")
-    title = "Figure 4: runtime relative to MATE, here and in the paper"
+    pairs = queries[["lake", "query_set"]].drop_duplicates().itertuples(index=False, name=None)
+    compared = any(paper.corresponding(*pair) in paper.system_seconds().index for pair in pairs)
+    title = "Figure 4: runtime relative to MATE" + (", here and in the paper" if compared else "")
     figure, axes = panels(len(lakes), 9, 2.6, title=title)
     drawn = False
     for axis, lake in zip(axes, lakes, strict=True):
-        drawn |= _ratio_panel(axis, queries[queries["lake"] == lake], looks)
+        drawn |= _ratio_panel(axis, lake, queries[queries["lake"] == lake], looks)
         axis.set_title(results.title(lake), fontsize=9, loc="left")
     if not looks or not drawn:
         return []
-    legend(figure, [replace(look, line="none") for look in looks.values()], 6, bars=False, paper=True)
-    caption = "Ratio of mean seconds; above the line MATE is faster. Diamonds: the paper's ratio on the same query set."
+    legend(figure, [replace(look, line="none") for look in looks.values()], bars=False, paper=compared)
+    caption = "Ratio of mean seconds; above the line MATE is faster."
+    caption += " Diamonds: the paper's ratio on the same query set." * compared
     return [Drawn("figure4-ratios", title, caption, figure)]
 
 
@@ -79,7 +82,7 @@ def _own(queries: pd.DataFrame) -> set[str]:
     return set(queries[queries["system"] == "mate"]["method"])
 
 
-def _ratio_panel(axis: Any, queries: pd.DataFrame, looks: dict[str, Look]) -> bool:
+def _ratio_panel(axis: Any, lake: str, queries: pd.DataFrame, looks: dict[str, Look]) -> bool:
     """Draw the ratios of one lake; tell whether there was any."""
     groups, printed, drawn = sets_in(queries), paper.system_seconds(), False
     found = ratio_table(queries, ((method, BASE) for method in looks))
@@ -88,7 +91,7 @@ def _ratio_panel(axis: Any, queries: pd.DataFrame, looks: dict[str, Look]) -> bo
         for place, name in enumerate(groups):
             x = place + (number_ - (len(looks) - 1) / 2) * width
             case = found.get((name, method))
-            known = paper.corresponding(name)
+            known = paper.corresponding(lake, name)
             there = printed.loc[known, method] / printed.loc[known, BASE] if _in(printed, known, method) else None
             if case:
                 drawn = True
@@ -141,6 +144,6 @@ def phases(results: Results) -> list[Drawn]:
         axis.set_xticks(range(0, 101, 20))
         axis.set_xlabel("% of the time of a query")
         axis.set_title(results.title(lake), fontsize=9, loc="left")
-    legend(figure, list(looks.values()), 5, bars=True)
+    legend(figure, list(looks.values()), bars=True)
     caption = "Mean over the query sets of figure 4, finished queries; beside each bar the mean time of a query."
     return [Drawn("phases", title, caption, figure)]

@@ -28,4 +28,5 @@ def tables(results: Results, experiment: str) -> list[Table]:
     """Return the tables of an experiment; none if nothing of it is finished."""
     if not results.has(experiment):
         return []
-    return [table for make in TABLES.get(experiment, ()) for table in make(results)]
+    makers = TABLES.get(experiment, ())
+    return results.once("tables", experiment, lambda: [table for make in makers for table in make(results)])

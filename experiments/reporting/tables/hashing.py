@@ -118,7 +118,7 @@ def _time_ratios(results: Results, queries: pd.DataFrame, columns: list[tuple[st
         own = queries[queries["lake"] == lake]
         found = ratio_table(own, ((method, _base(method)) for method, _, _ in others))
         for name in sets_in(own):
-            known, cells = paper.corresponding(name), []
+            known, cells = paper.corresponding(lake, name), []
             for method, _, _ in others:
                 case = found.get((name, method))
                 printed = wide.loc[known, method] / wide.loc[known, _base(method)] if known and method in wide else None
@@ -178,12 +178,13 @@ def _precision_ratios(results: Results, summary: pd.DataFrame, columns: list[tup
     wide = paper.precision()
     rows, numbers = [], []
     for lake, name, cells in _rows(_by_lake(summary)):
-        known, texts = _AVERAGE if name == _AVERAGE else paper.corresponding(name), []
+        average = name == _AVERAGE and paper.sets_of(lake)
+        known, texts = _AVERAGE if average else paper.corresponding(lake, name), []
         for method, _, size in columns:
             if method == f"xash {size}" or method not in cells.index:
                 texts += [] if method == f"xash {size}" else [NOTHING]
                 continue
-            own = cells.loc[f"xash {size}", "mean"]
+            own = cells["mean"].get(f"xash {size}")
             ratio = cells.loc[method, "mean"] / own if own else None
             printed = wide.loc[known, method] / wide.loc[known, f"xash {size}"] if known and method in wide else None
             texts.append(times(ratio) if printed is None else f"{times(ratio)} / {times(printed)}")

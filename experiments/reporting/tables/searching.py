@@ -22,7 +22,7 @@ def table1(results: Results) -> list[Table]:
     found = query_sets(results.frames["table1"])
     rows, numbers = [], []
     for row in found.itertuples(index=False):
-        name = paper.corresponding(row.query_set)
+        name = paper.corresponding(row.lake, row.query_set)
         known = paper.query_sets().loc[name] if name else None
         told = [row.cardinality, row.joinability, row.elsewhere]
         printed = [known[c] if known is not None else None for c in ("tables", "mean_cardinality", "mean_joinability")]
@@ -105,7 +105,7 @@ def _ratios(results: Results, queries: pd.DataFrame) -> Table:
         own = queries[queries["lake"] == lake]
         found = ratio_table(own, ((method, BASE) for method in methods))
         for name in sets_in(own):
-            cells, known = [], paper.corresponding(name)
+            cells, known = [], paper.corresponding(lake, name)
             for method in methods:
                 case = found.get((name, method))
                 printed = wide.loc[known, method] / wide.loc[known, BASE] if _has(wide, known, method) else None

@@ -1,0 +1,327 @@
+"""Claims on made-up lakes: where all is as in the paper they hold, where it is the other way round they do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from experiments.reporting.claims import CLAIMS, Claim, Judgement, verdicts
+from experiments.reporting.claims.claim import judged as judge_claim
+from experiments.reporting.results import Results
+from experiments.reporting.verdicts import Verdict
+from tests.experiments.made_up import ALPHA, both_alphas, hashes, results, search, systems
+
+HOLDS, IN_PART, FAILS, UNTESTED = Verdict
+BY_NAME = {claim.name: claim for claim in CLAIMS}
+
+
+def judged(found: Results, claim: str, lake: str = "webtables") -> Judgement:
+    (judgement,) = [j for j in judge_claim(BY_NAME[claim], found) if j.lake == lake]
+    return judgement
+
+
+def verdict(found: Results, claim: str, lake: str = "webtables") -> Verdict:
+    return judged(found, claim, lake).verdict
+
+
+@pytest.fixture(scope="module")
+def as_published() -> Results:
+    return results({"figure4": systems(), "table2": hashes(), "table3": hashes()})
+
+
+@pytest.fixture(scope="module")
+def reversed_world() -> Results:
+    """What was slower than MATE is as much faster, what was precise is not."""
+    rows = hashes(time=lambda ratio: 1 / ratio, precise=lambda share: max(0.001, 1 - share))
+    return results({"figure4": systems(lambda ratio: 1 / ratio), "table2": rows, "table3": rows})
+
+
+def test_names_and_rules_are_complete() -> None:
+    assert len(BY_NAME) == len(CLAIMS)
+    for claim in CLAIMS:
+        assert claim.published()
+        assert "nan" not in claim.published()
+        assert claim.said
+        assert "hold" in claim.rule
+
+
+EVERYWHERE = [
+    "faster than SCR",
+    "faster than SCR JOSIE",
+    "faster almost always",
+    "XASH is fastest",
+    "XASH is faster than LHBF",
+    "XASH has the highest precision on average",
+    "precision goes with runtime",
+    "standard hash functions",
+]
+
+
+@pytest.mark.parametrize("claim", EVERYWHERE)
+def test_the_paper_s_own_numbers_uphold_its_claims(as_published: Results, claim: str) -> None:
+    assert verdict(as_published, claim) is HOLDS
+
+
+@pytest.mark.parametrize("claim", [name for name in EVERYWHERE if name != "standard hash functions"])
+def test_the_opposite_numbers_refute_them(reversed_world: Results, claim: str) -> None:
+    found = verdict(reversed_world, claim)
+    assert found is (HOLDS if claim == "precision goes with runtime" else FAILS)
+
+
+@pytest.mark.parametrize(
+    ("claim", "lake", "expected"),
+    [
+        ("faster than MCR", "webtables", HOLDS),
+        ("faster than MCR", "opendata", HOLDS),
+        ("MCR against SCR", "webtables", HOLDS),
+        ("MCR against SCR", "opendata", HOLDS),
+        ("MCR JOSIE falls behind MCR", "opendata", HOLDS),
+        ("no baseline is always best", "opendata", FAILS),
+        ("SCR slower on open data", "opendata", HOLDS),
+        ("up to 10 times faster than BF", "webtables", HOLDS),
+        ("LHBF against BF", "opendata", HOLDS),
+        ("precision of LHBF against BF", "opendata", HOLDS),
+        ("BF is seldom more precise", "opendata", FAILS),
+        ("XASH is up to 25 % more precise than BF", "webtables", HOLDS),
+        ("larger hashes are faster", "opendata", HOLDS),
+        ("larger hashes are more precise", "opendata", HOLDS),
+        ("what 512 bits save", "opendata", HOLDS),
+        ("no false negatives", "webtables", HOLDS),
+        ("larger hashes cost more", "opendata", UNTESTED),
+    ],
+)
+def test_claims_on_single_corpora(as_published: Results, claim: str, lake: str, expected: Verdict) -> None:
+    assert verdict(as_published, claim, lake) is expected
+
+
+def test_a_claim_on_a_corpus_that_is_not_there_cannot_be_tested() -> None:
+    rows = [row | {"lake": "mine", "query_set": f"mine {row['query_set']}"} for row in systems()]
+    found = verdict(results({"figure4": rows}), "MCR against SCR", "")
+    assert found is UNTESTED
+
+
+def test_what_was_not_measured_cannot_be_tested_and_the_command_is_told(as_published: Results) -> None:
+    found = judged(as_published, "rotation", "")
+    assert found.verdict is UNTESTED
+    assert found.command == "python -m experiments run figure5 --results results"
+
+
+def test_a_query_that_was_stopped_makes_the_ratio_a_bound() -> None:
+    rows = [search("webtables", "WT (10)", q, m) for q in range(6) for m in both_alphas("xash 128")]
+    rows += [search("webtables", "WT (10)", q, "mcr", seconds=None) for q in range(6)]
+    found = judged(results({"figure4": rows}), "faster than MCR")
+    assert found.verdict is HOLDS
+    assert "≥ 60.0×" in found.finding.measured
+
+
+def test_a_query_that_failed_is_left_out() -> None:
+    rows = [search("webtables", "WT (10)", q, m) for q in range(6) for m in both_alphas("xash 128")]
+    rows += [search("webtables", "WT (10)", q, "mcr", seconds=None, error="out of memory") for q in range(6)]
+    found = judged(results({"figure4": rows}), "faster than MCR")
+    assert found.verdict is UNTESTED
+
+
+def test_a_different_answer_is_a_false_negative() -> None:
+    rows = [search("webtables", "WT (10)", 1, m, checksum=m) for m in ("scr", "xash 128")]
+    assert verdict(results({"table2": rows}), "no false negatives") is FAILS
+
+
+def test_the_two_alphas_are_judged_together() -> None:
+    rows = [search("webtables", "WT (10)", q, "scr", seconds=40.0) for q in range(6)]
+    rows += [search("webtables", "WT (10)", q, "xash 128") for q in range(6)]
+    rows += [search("webtables", "WT (10)", q, f"xash 128 ({ALPHA})", seconds=80.0) for q in range(6)]
+    found = judged(results({"figure4": rows}), "faster than SCR")
+    assert found.verdict is IN_PART
+    assert [reading[2] for reading in found.finding.readings] == [HOLDS, FAILS]
+
+
+def test_few_queries_are_told() -> None:
+    found = judged(results({"figure4": systems(queries=3)}), "faster than SCR")
+    assert found.verdict_text == "holds (only 3 queries in a set)"
+
+
+@pytest.mark.parametrize(("wrong", "expected"), [(10, HOLDS), (1000, IN_PART), (9000, FAILS)])
+def test_false_positives_against_scr(wrong: int, expected: Verdict) -> None:
+    rows = [search("webtables", "WT (10)", q, "scr", false_positives=10_000) for q in range(6)]
+    rows += [search("webtables", "WT (10)", q, "xash 128", false_positives=wrong) for q in range(6)]
+    assert verdict(results({"table2": rows}), "1000 times fewer false positives") is expected
+
+
+def components(*precisions: float) -> Results:
+    names = ["scr", *(f"xash 128 ({part})" for part in ("length", "rare characters", "char. + loc.")), ""]
+    names[-1:] = ["xash 128 (char. + len. + loc.)", f"xash 128 ({ALPHA})"]
+    rows = [
+        search("webtables", "WT (100)", q, name, precision=share, false_positives=round(1000 * (1 - share)))
+        for name, share in zip(names, precisions, strict=True)
+        for q in range(6)
+    ]
+    return results({"figure5": rows})
+
+
+@pytest.mark.parametrize(
+    ("precisions", "expected"),
+    [
+        ((0.14, 0.19, 0.28, 0.54, 0.59, 0.67), (HOLDS, HOLDS, HOLDS)),
+        ((0.14, 0.13, 0.28, 0.54, 0.59, 0.60), (IN_PART, HOLDS, IN_PART)),
+        ((0.50, 0.40, 0.30, 0.20, 0.10, 0.05), (FAILS, FAILS, FAILS)),
+    ],
+)
+def test_components(precisions: tuple[float, ...], expected: tuple[Verdict, ...]) -> None:
+    found = components(*precisions)
+    names = ("every component adds precision", "characters outdo length", "rotation")
+    assert tuple(verdict(found, name) for name in names) == expected
+
+
+def top_k(change: dict[str, float]) -> Results:
+    methods = [
+        "md5 128",
+        "murmur 128",
+        "city 128",
+        "simhash 128",
+        "ht 128",
+        "bf 128",
+        "lhbf 128",
+        *both_alphas("xash 128"),
+    ]
+    start = {"xash 128": 0.6, f"xash 128 ({ALPHA})": 0.6}
+    rows = [
+        search(
+            "webtables", "WT (100)", q, m, k=k, precision=start.get(m, 0.4) + (k == 20) * change.get(m.split()[0], 0)
+        )
+        for k in (2, 20)
+        for m in methods
+        for q in range(6)
+    ]
+    return results({"top-k": rows})
+
+
+def test_top_k() -> None:
+    others = dict.fromkeys(("md5", "murmur", "city", "simhash", "ht", "lhbf"), -0.03)
+    assert verdict(top_k({"xash": 0.04, **others}), "precision as k grows") is HOLDS
+    assert verdict(top_k({"xash": 0.04}), "precision as k grows") is IN_PART
+    assert verdict(top_k({"xash": -0.1, "bf": 0.1, "md5": 0.1}), "precision as k grows") is FAILS
+    assert verdict(top_k({}), "XASH is best for all k") is HOLDS
+    assert verdict(top_k({"xash": -0.3}), "XASH is best for all k") is IN_PART
+
+
+def key_sizes(seconds: list[float], precisions: list[float]) -> Results:
+    methods = {"scr": (9.0, -0.5), "bf 128": (2.0, -0.2), "ht 128": (3.0, -0.3)}
+    rows = []
+    for size, (took, share) in enumerate(zip(seconds, precisions, strict=True), start=2):
+        for method in (*both_alphas("xash 128"), *methods):
+            slower, gap = methods.get(method, (1.0, 0.0))
+            values: dict[str, Any] = {"seconds": took * slower, "precision": max(0, share + gap), "key_columns": size}
+            columns = ",".join(map(str, range(size)))
+            wrong = round(1000 * took)
+            row = search("opendata", "OD key size", size, method, false_positives=wrong, **values)
+            rows.append(row | {"query": f"1:{columns}"})
+    return results({"figure6": rows})
+
+
+def test_key_sizes() -> None:
+    paper = key_sizes([45, 15, 10, 8, 7, 6.5, 6, 5.8, 5.7], [0.6, 0.5, 0.5, 0.6, 0.65, 0.7, 0.7, 0.72, 0.75])
+    other = key_sizes([1, 2, 3, 4, 5, 6, 7, 8, 9], [0.9, 0.9, 0.9, 0.8, 0.7, 0.7, 0.6, 0.5, 0.5])
+    for name in ("runtime falls", "false positives fall"):
+        assert verdict(paper, f"{name} with the key size", "opendata") is HOLDS
+        assert verdict(other, f"{name} with the key size", "opendata") is FAILS
+    assert verdict(paper, "precision rises from four key columns on", "opendata") is HOLDS
+    assert verdict(other, "precision rises from four key columns on", "opendata") is FAILS
+    assert verdict(paper, "XASH is best at all key sizes", "opendata") is HOLDS
+
+
+def initial(**postings: int) -> Results:
+    names = {
+        "mate": "minimum cardinality (MATE)",
+        "order": "column order",
+        "longest": "longest string (TLS)",
+        "worst": "worst case",
+        "best": "best case (ground truth)",
+    }
+    rows = [
+        search("opendata", "OD (10000)", q, f"xash 128 ({names[key]})", variant=names[key], postings=number)
+        for key, number in postings.items()
+        for q in range(6)
+    ]
+    return results({"initial-column": rows})
+
+
+@pytest.mark.parametrize(
+    ("postings", "expected"),
+    [
+        ((179, 202, 248, 728, 83), (HOLDS, HOLDS)),
+        ((179, 202, 100, 300, 100), (IN_PART, IN_PART)),
+        ((200, 100, 100, 210, 200), (FAILS, FAILS)),
+    ],
+)
+def test_initial_column(postings: tuple[int, ...], expected: tuple[Verdict, ...]) -> None:
+    found = initial(**dict(zip(("mate", "order", "longest", "worst", "best"), postings, strict=True)))
+    names = ("least cardinality is the best heuristic", "the initial column matters")
+    assert tuple(verdict(found, name, "opendata") for name in names) == expected
+
+
+def builds(plain: int, cell: int, row: int, josie: int, josie_seconds: float = 100.0) -> Results:
+    kinds = {"inverted index": plain, "super keys per cell": plain + cell, "super keys per row": plain + row}
+    kinds["super keys per cell + JOSIE"] = plain + cell + josie
+    rows = [
+        {"lake": "opendata", "build": name, "bytes": size, "seconds": 10.0, "super_key_bytes_computed": 100}
+        for name, size in kinds.items()
+    ]
+    frame = pd.DataFrame(rows)
+    frame["phase_josie_index"] = [None, None, None, josie_seconds]
+    return results({"index-generation": frame})
+
+
+def test_index_generation() -> None:
+    paper, other = builds(120, 119, 9, 200), builds(100, 300, 299, 10, 1.0)
+    names = (
+        "space of super keys",
+        "super keys per row are smaller",
+        "JOSIE needs more space",
+        "JOSIE takes longer to index",
+    )
+    assert [verdict(paper, name, "opendata") for name in names] == [HOLDS] * 4
+    assert [verdict(other, name, "opendata") for name in names] == [FAILS] * 4
+    assert verdict(builds(100, 150, 100, 80, 20.0), "space of super keys", "opendata") is IN_PART
+    assert verdict(builds(100, 150, 100, 80, 20.0), "JOSIE needs more space", "opendata") is IN_PART
+    assert verdict(builds(100, 150, 0, 80), "super keys per row are smaller", "opendata") is UNTESTED
+
+
+def collisions(xash: float, lhbf: float, ones: float) -> Results:
+    rows = [
+        {"lake": "webtables", "kind": "measured", "hash": name, "bits": bits, "variant": variant, "probability": share}
+        for bits in (128, 256, 512)
+        for name, variant, share in (("xash", "", xash), ("xash", ALPHA, xash), ("lhbf", "", lhbf), ("bf", "", 0.0))
+    ]
+    rows += [
+        {"lake": "webtables", "kind": "measured", "hash": name, "bits": 128, "variant": "", "probability": 0.0}
+        for name in ("md5", "murmur", "city", "simhash")
+    ]
+    return results({"collisions": pd.DataFrame(rows).assign(mean_ones=128 * ones)})
+
+
+def test_collisions() -> None:
+    few, many = collisions(1e-6, 1e-4, 0.5), collisions(1e-2, 1e-4, 0.2)
+    assert verdict(few, "fewer collisions than LHBF, counted") is HOLDS
+    assert verdict(many, "fewer collisions than LHBF, counted") is FAILS
+    assert verdict(many, "fewer collisions than BF") is FAILS
+    assert verdict(few, "standard hash functions set half of the bits") is HOLDS
+    assert verdict(many, "standard hash functions set half of the bits") is FAILS
+
+
+def test_the_formulas_need_no_lake() -> None:
+    from experiments.regenerate.collisions import formulas
+
+    rows = formulas(None)  # type: ignore[arg-type]
+    found = results({"collisions": pd.DataFrame(rows).assign(lake="")}, {"webtables": ""})
+    assert verdict(found, "fewer collisions than LHBF, by formula", "") is HOLDS
+
+
+def test_every_claim_says_something_of_every_lake(as_published: Results) -> None:
+    found: dict[Claim, set[str]] = {}
+    for judgement in verdicts(as_published):
+        found.setdefault(judgement.claim, set()).add(judgement.lake)
+        assert judgement.finding.measured
+        assert "nan" not in judgement.finding.measured
+    assert set(found) == set(CLAIMS)
