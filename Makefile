@@ -6,12 +6,13 @@ BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
 JAVA    := $(VENV)/.java
 
-.PHONY: help reproduce test lint types unit format clean
+.PHONY: help reproduce notebooks test lint types unit format clean
 
 help:
 	@echo "make reproduce   run every experiment of the paper on embedded lakes; report and verdicts in results/report"
 	@echo "                 (WEBTABLES=dir OPENDATA=dir SCHOOL=dir KAGGLE=dir for real corpora, LAKE=dir for your own"
 	@echo "                 tables, SCALE=smoke|small|full, RESULTS=dir)"
+	@echo "make notebooks   execute the notebooks on the results"
 	@echo "make test        lint, type-check and test everything"
 	@echo "make format      rewrite the code in the house style"
 	@echo "make clean       remove .venv, results and caches"
@@ -23,7 +24,7 @@ $(READY): setup.cfg pyproject.toml
 	  { echo "Python's venv module is missing (Debian, Ubuntu: apt-get install python3-venv)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[baselines,benchmarks,vertica,dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[baselines,benchmarks,vertica,notebooks,dev]'
 	@touch $@
 
 # Spark needs Java; where this user can install it, that is done, elsewhere it is said.
@@ -53,6 +54,10 @@ reproduce: $(READY) $(JAVA) $(VENV)/.lake
 	$(BIN)/python -m experiments run --all --scale $(SCALE) --results '$(RESULTS)' $(CORPORA) \
 	  $(if $(KAGGLE),--kaggle '$(KAGGLE)')
 	$(BIN)/python -m experiments report --results '$(RESULTS)'
+
+# Draw the notebooks' figures anew from the results.
+notebooks: $(READY)
+	MATE_RESULTS='$(abspath $(RESULTS))' $(BIN)/python notebooks/execute.py
 
 test: lint types unit
 

@@ -67,8 +67,7 @@ def counts(judgements: Iterable[Judgement]) -> Table:
     """Return how many claims got which verdict, lake by lake."""
     by_lake: dict[str, Counter[Verdict]] = {}
     for judgement in judgements:
-        if judgement.title:
-            by_lake.setdefault(judgement.title, Counter())[judgement.verdict] += 1
+        by_lake.setdefault(judgement.title or "not measured", Counter())[judgement.verdict] += 1
     rows = tuple((lake, *(str(found[verdict]) for verdict in Verdict)) for lake, found in by_lake.items())
     header = ("", *(str(verdict) for verdict in Verdict))
     numbers = pd.DataFrame(rows, columns=["lake", *(str(verdict) for verdict in Verdict)])

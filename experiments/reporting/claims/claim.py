@@ -10,7 +10,8 @@ from experiments.reporting.results import Results
 from experiments.reporting.verdicts import Finding, Untestable, Verdict, together
 
 NO_LAKE = ""
-"""The lake of what is computed, not measured."""
+"""The lake of what is not measured on a single one."""
+COMPUTED, EVERYWHERE = "no lake: computed", "all lakes together"
 
 Test = Callable[[Lake, str], Finding]
 """Given a lake and a reading of XASH's alpha; raises `Untestable` for want of records."""
@@ -34,6 +35,8 @@ class Claim:
     """Whether it is tested with both alphas of XASH."""
     lakes: tuple[str, ...] = ()
     """The only lakes that it speaks of, if any."""
+    place: str = COMPUTED
+    """What stands for the lake where it is tested on none."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +79,12 @@ def judged(claim: Claim, results: Results) -> list[Judgement]:
 
 
 def _judgement(claim: Claim, lake: Lake) -> Judgement:
-    title = lake.results.title(lake.name) if lake.name else "no lake: computed"
-    commands = (lake.results.commands.get((name, lake.name), "") for name in claim.experiments)
-    command = next(filter(None, commands), "")
-    made_up = bool(lake.results.lakes.get(lake.name))
-    return Judgement(claim, lake.name, title, _found(claim, lake), command, made_up)
+    results = lake.results
+    title = results.title(lake.name) if lake.name else claim.place
+    named = [lake.name] if lake.name else list(results.lakes)
+    commands = (results.commands.get((name, place), "") for name in claim.experiments for place in named)
+    synthetic = title != COMPUTED and all(results.lakes.get(place) for place in named)
+    return Judgement(claim, lake.name, title, _found(claim, lake), next(filter(None, commands), ""), synthetic)
 
 
 def _found(claim: Claim, lake: Lake) -> Finding:

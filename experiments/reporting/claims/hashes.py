@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import geometric_mean
 
 import pandas as pd
 
@@ -11,7 +12,6 @@ from experiments.reporting.claims.claim import Claim
 from experiments.reporting.comparisons import (
     Lake,
     fewest,
-    mean_seconds,
     ratio_table,
     sets_in,
     time_ratios,
@@ -120,14 +120,29 @@ def _published_over_bloom() -> str:
     return f"up to {times(found[most])} ({most}); {counted(found)}"
 
 
-def _ranking(seconds: pd.DataFrame, xash_name: str) -> list[tuple[str, float]]:
-    """Return hash functions by the geometric mean of their runtime relative to XASH of the same size."""
-    found = []
-    for family in ("md5", "murmur", "city", *SIZED):
-        sizes = [bits for bits in SIZES if f"{family} {bits}" in seconds]
-        ratios = pd.concat([seconds[f"{family} {bits}"] / seconds[xash_name.format(bits)] for bits in sizes])
-        found.append((family, float(ratios.dropna().product() ** (1 / max(1, ratios.notna().sum())))))
-    return sorted(found, key=lambda pair: pair[1])
+_FAMILIES = ("md5", "murmur", "city", *SIZED)
+
+
+def _ranking(ratios: Mapping[str, Sequence[float]]) -> list[tuple[str, float]]:
+    """Return hash functions by the geometric mean of their runtimes relative to XASH of the same size."""
+    return sorted(
+        ((family, geometric_mean(found)) for family, found in ratios.items() if found), key=lambda pair: pair[1]
+    )
+
+
+def _published_ranking() -> list[tuple[str, float]]:
+    wide = paper.hash_seconds()
+    return _ranking(
+        {
+            family: [
+                ratio
+                for bits in SIZES
+                if f"{family} {bits}" in wide
+                for ratio in paper.ratios(wide, f"{family} {bits}", f"xash {bits}")
+            ]
+            for family in _FAMILIES
+        }
+    )
 
 
 def _told(ranking: Iterable[tuple[str, float]]) -> str:
@@ -136,7 +151,9 @@ def _told(ranking: Iterable[tuple[str, float]]) -> str:
 
 def _bloom_second(lake: Lake, reading: str) -> Finding:
     queries = lake.queries("table2", *(m for bits in SIZES for m in (*others(bits), xash(bits, reading))))
-    ranking = _ranking(mean_seconds(queries), _xash(reading))
+    ranking = _ranking({f: [c.value for c in pairs(queries, f + " {}", _xash(reading))] for f in _FAMILIES})
+    if len(ranking) < len(_FAMILIES):
+        raise Untestable("a hash function finished no query together with XASH")
     place = [family for family, _ in ranking].index("bf")
     first = ranking[0][1]
     verdict = Verdict.HOLDS if place == 0 and first > 1 else Verdict.IN_PART if place <= 1 else Verdict.FAILS
@@ -218,7 +235,7 @@ CLAIMS = (
         "BF is second",
         "7.3",
         '"BF, which is the second most efficient baseline on average" (after XASH)',
-        lambda: f"relative to XASH: {_told(_ranking(paper.hash_seconds(), 'xash {}'))}",
+        lambda: f"relative to XASH: {_told(_published_ranking())}",
         "Geometric mean over query sets and sizes of the mean seconds relative to XASH. holds: BF is the fastest hash "
         "function besides XASH, and slower than XASH; in part: fastest but not slower than XASH, or next to fastest",
         _bloom_second,

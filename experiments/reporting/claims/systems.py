@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from experiments.reporting import paper
-from experiments.reporting.claims.claim import Claim, Test
+from experiments.reporting.claims.claim import EVERYWHERE, NO_LAKE, Claim, Test
 from experiments.reporting.comparisons import Lake, fewest, mean_seconds, rank_correlation, time_ratios, xash
 from experiments.reporting.numbers import span, times
 from experiments.reporting.verdicts import (
@@ -81,15 +81,22 @@ def _published_wins() -> str:
 
 
 def _no_constant_order(lake: Lake, reading: str) -> Finding:
-    queries = lake.queries("figure4", *BASELINES)
-    means = mean_seconds(queries)
-    if len(means) < 2:
-        raise Untestable("it needs two query sets")
-    fastest = means.idxmin(axis=1)
-    cases = tuple(Case(str(name), float(means.loc[name].min()), str(system), 0) for name, system in fastest.items())
-    verdict = Verdict.HOLDS if fastest.nunique() > 1 else Verdict.FAILS
+    """Look at all lakes together, as the paper does; at made-up ones only if there are no others."""
+    lakes = [name for name in lake.results.lakes if not lake.results.lakes[name]] or list(lake.results.lakes)
+    cases, fewest_queries = [], []
+    for name in lakes:
+        try:
+            queries = Lake(lake.results, name).queries("figure4", *BASELINES)
+        except Untestable:
+            continue
+        means = mean_seconds(queries)
+        fewest_queries.append(fewest(queries))
+        cases += [Case(str(s), float(row.min()), str(row.idxmin()), 0) for s, row in means.dropna(how="all").iterrows()]
+    if len(cases) < 2:
+        raise Untestable("it needs two query sets that all systems were asked")
+    verdict = Verdict.HOLDS if len({case.text for case in cases}) > 1 else Verdict.FAILS
     told = "; ".join(f"{case.name}: {case.text}" for case in cases)
-    return Finding(verdict, f"fastest besides MATE: {told}", fewest(queries), cases)
+    return Finding(verdict, f"fastest besides MATE: {told}", min(fewest_queries), tuple(cases))
 
 
 def _published_fastest() -> str:
@@ -191,9 +198,11 @@ CLAIMS = (
         "7.2",
         '"no other baseline constantly performs better than the other approaches"',
         _published_fastest,
-        "holds: the fastest system besides MATE is not the same in all query sets of the lake; else it does not hold",
+        "holds: the fastest system besides MATE is not the same in all query sets of all lakes; else it does not hold",
         _no_constant_order,
         ("figure4",),
+        lakes=(NO_LAKE,),
+        place=EVERYWHERE,
     ),
     Claim(
         "MCR against SCR",

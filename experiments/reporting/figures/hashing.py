@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from experiments.reporting import paper
-from experiments.reporting.comparisons import mean_seconds, sets_in
+from experiments.reporting.comparisons import ratio_table, sets_in
 from experiments.reporting.figures.drawing import Drawn, grid, log_axis, panels, size_legend, sized_dots, styled
+from experiments.reporting.numbers import count
 from experiments.reporting.results import Results
 from experiments.reporting.style import Look, look_of_hash
 from experiments.reporting.tables.statistics import precision_summary
@@ -24,6 +25,14 @@ def _methods(frame: pd.DataFrame, values: pd.Series) -> list[tuple[Look, dict[in
         if row["method"] in values.index and values[row["method"]] == values[row["method"]]:
             found.setdefault(look.label, (look, {}))[1][bits] = float(values[row["method"]])
     return list(found.values())
+
+
+def _relative(queries: pd.DataFrame) -> pd.Series:
+    """Return runtimes relative to XASH at 128 bits, the geometric mean over query sets, by method."""
+    found: dict[str, list[float]] = {}
+    for (_, method), case in ratio_table(queries, ((m, BASE) for m in dict.fromkeys(queries["method"]))).items():
+        found.setdefault(method, []).append(case.value)
+    return pd.Series({method: float(np.exp(np.log(values).mean())) for method, values in found.items()}, dtype=float)
 
 
 def _paper_sets(lake: str, queries: pd.DataFrame) -> list[str]:
@@ -45,25 +54,26 @@ def _printed(values: pd.Series) -> dict[str, dict[int, float]]:
 def table2(results: Results) -> list[Drawn]:
     """Draw runtimes relative to XASH at 128 bits."""
     queries = results.queries("table2")
-    lakes = [
-        lake for lake in results.lakes_of("table2") if ((queries["lake"] == lake) & (queries["method"] == BASE)).any()
-    ]
-    if not lakes:
+    panels_of = {}
+    for lake in results.lakes_of("table2"):
+        own = queries[queries["lake"] == lake]
+        ratios = _relative(own)
+        if len(ratios) > 1:
+            panels_of[lake] = own, ratios
+    if not panels_of:
         return []
     title = "Table 2: runtime by hash function and size"
-    figure, axes = panels(len(lakes), 9, 2.9, title=title)
-    for axis, lake in zip(axes, lakes, strict=True):
-        own = queries[queries["lake"] == lake]
-        seconds = mean_seconds(own)
-        relative = np.exp(np.log(seconds.div(seconds[BASE], axis=0)).mean())
+    figure, axes = panels(len(panels_of), 9, 2.9, title=title)
+    for axis, (lake, (own, ratios)) in zip(axes, panels_of.items(), strict=True):
         printed = paper.hash_seconds().loc[_paper_sets(lake, own)]
         there = np.exp(np.log(printed.div(printed[BASE], axis=0)).mean()) if len(printed) else pd.Series(dtype=float)
         grid(axis)
-        sized_dots(axis, _methods(own, relative), _printed(there))
+        sized_dots(axis, _methods(own, ratios), _printed(there))
         log_axis(axis)
         axis.axhline(1, color="black", linewidth=0.8, zorder=1)
         axis.set_ylabel("time relative to XASH 128")
-        axis.set_title(f"{results.title(lake)}: {len(seconds)} query sets", fontsize=9, loc="left")
+        axis.set_title(f"{results.title(lake)}: {count(len(sets_in(own)), 'query set')}", fontsize=9, loc="left")
+    lakes = list(panels_of)
     size_legend(figure, paper=any(paper.sets_of(lake) for lake in lakes))
     caption = (
         "Mean seconds relative to XASH at 128 bits, geometric mean over the query sets of a lake; below 1 is faster."
@@ -76,7 +86,8 @@ def table3(results: Results) -> list[Drawn]:
     """Draw precisions."""
     queries = results.queries("table3")
     queries = queries[queries["hash"].fillna("") != ""]
-    lakes = [lake for lake in results.lakes_of("table3") if (queries["lake"] == lake).any()]
+    known = queries[queries["precision"].notna()]
+    lakes = [lake for lake in results.lakes_of("table3") if (known["lake"] == lake).any()]
     if not lakes:
         return []
     title = "Table 3: precision by hash function and size"
@@ -89,7 +100,7 @@ def table3(results: Results) -> list[Drawn]:
         sized_dots(axis, _methods(own, summary.groupby("method")["mean"].mean()), _printed(printed))
         axis.set_ylim(0, 1.04)
         axis.set_ylabel("precision")
-        axis.set_title(f"{results.title(lake)}: {summary['query_set'].nunique()} query sets", fontsize=9, loc="left")
+        axis.set_title(f"{results.title(lake)}: {count(len(sets_in(own)), 'query set')}", fontsize=9, loc="left")
     size_legend(figure, paper=any(paper.sets_of(lake) for lake in lakes))
     caption = "Mean precision of the row filter, averaged over the query sets of a lake. BF (fair) sets as many bits a "
     caption += "value as XASH."

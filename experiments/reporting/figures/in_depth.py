@@ -55,10 +55,10 @@ def _lines(axis: Any, frame: pd.DataFrame, x: str, y: str, scale: float = 1.0) -
     return looks
 
 
-def _places(frame: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
-    """Return the panels of a figure: lake, query set and their rows."""
+def _places(frame: pd.DataFrame, value: str) -> list[tuple[str, str, pd.DataFrame]]:
+    """Return the panels of a figure: lake, query set and their rows; none for a set without any value."""
     groups = frame.groupby(["lake", "query_set"], sort=False)
-    return [(str(lake), str(name), rows) for (lake, name), rows in groups]
+    return [(str(lake), str(name), rows) for (lake, name), rows in groups if rows[value].notna().any()]
 
 
 def _heading(results: Results, lake: str, name: str, queries: int) -> str:
@@ -69,7 +69,9 @@ def _heading(results: Results, lake: str, name: str, queries: int) -> str:
 def top_k(results: Results) -> list[Drawn]:
     """Draw precision by k."""
     summary = precision_summary(results.queries("top-k"))
-    places = _places(summary)
+    places = _places(summary, "mean")
+    if not places:
+        return []
     title = "Top-k: precision for growing k (128 bits)"
     figure, axes = panels(len(places), 4.6 if len(places) > 1 else 6.5, 3.2, columns=2, title=title)
     looks: dict[str, Look] = {}
@@ -89,7 +91,9 @@ def top_k(results: Results) -> list[Drawn]:
 def figure5(results: Results) -> list[Drawn]:
     """Draw precision by component of XASH, the paper's as diamonds."""
     found = components(results)
-    places = _places(found)
+    places = _places(found, "precision") if len(found) else []
+    if not places:
+        return []
     title = "Figure 5: precision by component of XASH"
     figure, axes = panels(len(places), 9, 2.9, title=title)
     for axis, (lake, name, own) in zip(axes, places, strict=True):
@@ -141,7 +145,9 @@ def _component_bars(axis: Any, own: pd.DataFrame) -> None:
 def figure6(results: Results) -> list[Drawn]:
     """Draw runtime and precision by key size, the paper's below."""
     found = key_sizes(results)
-    places = _places(found)
+    places = _places(found, "median")
+    if not places:
+        return []
     unit, scale = unit_of(found["median"])
     title = "Figure 6: runtime (a) and precision (b) by number of key columns"
     figure, axes = panels(2 * len(places) + 2, 4.6, 2.6, columns=2, title=title)
