@@ -17,7 +17,7 @@ help:
 	@echo "make format      rewrite the code in the house style"
 	@echo "make clean       remove .venv, results and caches"
 
-$(READY): setup.cfg pyproject.toml
+$(READY): setup.cfg pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "MATE needs Python 3.11 or newer; call make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \

@@ -21,16 +21,17 @@ def xash(bits: int, reading: str = "") -> str:
 
 @dataclass(frozen=True)
 class Lake:
-    """The results of one lake."""
+    """The results of one lake, or of several taken together."""
 
     results: Results
     name: str
+    among: tuple[str, ...] = ()
+    """The lakes that are taken together; none for the one that is named."""
 
     def queries(self, experiment: str, *methods: str) -> pd.DataFrame:
         """Return one row a query and method, of some methods only if named; all of these must be there."""
         self.records(experiment)
-        frame = self.results.queries(experiment)
-        frame = frame[frame["lake"] == self.name]
+        frame = self._own(self.results.queries(experiment))
         absent = [method for method in methods if not (frame["method"] == method).any()]
         if absent:
             raise Untestable(f"{experiment} has no records of {', '.join(absent)} here")
@@ -39,9 +40,12 @@ class Lake:
     def records(self, experiment: str) -> pd.DataFrame:
         """Return the raw records of an experiment of another kind."""
         frame = self.results.frames.get(experiment)
-        if frame is None or not (frame["lake"] == self.name).any():
+        if frame is None or self._own(frame).empty:
             raise Untestable(f"{experiment} was not measured here")
-        return frame[frame["lake"] == self.name]
+        return self._own(frame)
+
+    def _own(self, frame: pd.DataFrame) -> pd.DataFrame:
+        return frame[frame["lake"].isin(self.among or (self.name,))]
 
 
 def sets_in(queries: pd.DataFrame) -> list[str]:

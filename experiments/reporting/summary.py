@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pandas as pd
 
 from experiments.reporting.claims import Claim, Judgement
+from experiments.reporting.claims.claim import TOGETHER
 from experiments.reporting.numbers import NOTHING, whole
 from experiments.reporting.results import Results
 from experiments.reporting.tables.table import Table
@@ -75,14 +76,15 @@ def counts(judgements: Iterable[Judgement]) -> Table:
 
 
 def by_claim(judgements: Sequence[Judgement]) -> list[tuple[Claim, list[Judgement], Verdict]]:
-    """Return claims with what was found on each lake, and one verdict for all: of real lakes, if there are any."""
+    """Return claims with what was found on each lake, and one verdict: of all together, else what real lakes agree on."""
     groups: dict[str, list[Judgement]] = {}
     for judgement in judgements:
         groups.setdefault(judgement.claim.name, []).append(judgement)
     found = []
     for group in groups.values():
-        real = [j for j in group if not j.synthetic]
-        found.append((group[0].claim, group, overall(j.verdict for j in real or group)))
+        real = [j for j in group if not j.synthetic] or group
+        decides = [j for j in group if j.title == TOGETHER] or real
+        found.append((group[0].claim, group, overall(j.verdict for j in decides)))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from experiments.reporting import paper
-from experiments.reporting.claims.claim import Claim
+from experiments.reporting.claims.claim import Claim, Scope
 from experiments.reporting.claims.hashes import SIMILAR, SIZES, named
 from experiments.reporting.comparisons import (
     Lake,
@@ -144,6 +144,7 @@ CLAIMS = (
         _more_precise_than_bloom,
         ("table3",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "BF is seldom more precise",
@@ -155,6 +156,7 @@ CLAIMS = (
         _bloom_seldom_better,
         ("table3",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "XASH's encoding beats BF's",
@@ -166,6 +168,7 @@ CLAIMS = (
         _fair_bloom,
         ("table3",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "faster at equal precision",
@@ -179,6 +182,7 @@ CLAIMS = (
         _faster_at_equal_precision,
         ("table3",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "precision of LHBF against BF",

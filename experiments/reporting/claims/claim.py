@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import Enum
 
 from experiments.reporting.comparisons import READINGS, Lake
 from experiments.reporting.results import Results
 from experiments.reporting.verdicts import Finding, Untestable, Verdict, together
 
 NO_LAKE = ""
-"""The lake of what is not measured on a single one."""
-COMPUTED, EVERYWHERE = "no lake: computed", "all lakes together"
+"""The lake of what is computed, not measured."""
+TOGETHER = "all lakes together"
 
 Test = Callable[[Lake, str], Finding]
 """Given a lake and a reading of XASH's alpha; raises `Untestable` for want of records."""
+
+
+class Scope(Enum):
+    """What a claim is tested on."""
+
+    EACH = "each lake"
+    """It is about a corpus."""
+    BOTH = "each lake, and all together"
+    """It is about all query sets of the paper, of whatever corpus: what they come to together decides."""
+    ALL = "all lakes together"
 
 
 @dataclass(frozen=True)
@@ -35,8 +46,7 @@ class Claim:
     """Whether it is tested with both alphas of XASH."""
     lakes: tuple[str, ...] = ()
     """The only lakes that it speaks of, if any."""
-    place: str = COMPUTED
-    """What stands for the lake where it is tested on none."""
+    scope: Scope = Scope.EACH
 
 
 @dataclass(frozen=True)
@@ -65,25 +75,37 @@ class Judgement:
 
 
 def judged(claim: Claim, results: Results) -> list[Judgement]:
-    """Test a claim on every lake that it speaks of."""
-    lakes = [lake for lake in claim.lakes if lake in results.lakes or lake == NO_LAKE] or (
-        [] if claim.lakes else list(results.lakes)
-    )
+    """Test a claim on every lake that it speaks of, and on all together if it speaks of all."""
     if not any(results.has(name) for name in claim.experiments):
         command = f"python -m experiments run {' '.join(claim.experiments)} --results {results.root}"
         return [Judgement(claim, NO_LAKE, "", Finding(Verdict.UNTESTED, "not measured yet"), command)]
-    if not lakes:
-        wanted = " or ".join(claim.lakes)
-        return [Judgement(claim, NO_LAKE, "", Finding(Verdict.UNTESTED, f"it speaks of {wanted}: no such lake"), "")]
-    return [_judgement(claim, Lake(results, lake)) for lake in lakes]
+    places = _places(claim, results)
+    if not places:
+        told = f"it speaks of {' or '.join(claim.lakes)}: no such lake"
+        return [Judgement(claim, NO_LAKE, "", Finding(Verdict.UNTESTED, told), "")]
+    return [_judgement(claim, place) for place in places]
+
+
+def _places(claim: Claim, results: Results) -> list[Lake]:
+    """Return the lakes that a claim is tested on; made-up ones are taken together only if there are no others."""
+    if claim.lakes:
+        return [Lake(results, lake) for lake in claim.lakes if lake in results.lakes or lake == NO_LAKE]
+    each = [Lake(results, lake) for lake in results.lakes]
+    measured = [lake for lake in results.lakes if any(lake in results.lakes_of(e) for e in claim.experiments)]
+    pool = tuple(lake for lake in measured if not results.lakes[lake]) or tuple(measured)
+    together = [Lake(results, TOGETHER, pool)]
+    if claim.scope is Scope.ALL:
+        return together
+    return each + (together if claim.scope is Scope.BOTH and len(pool) > 1 else [])
 
 
 def _judgement(claim: Claim, lake: Lake) -> Judgement:
-    results = lake.results
-    title = results.title(lake.name) if lake.name else claim.place
-    named = [lake.name] if lake.name else list(results.lakes)
-    commands = (results.commands.get((name, place), "") for name in claim.experiments for place in named)
-    synthetic = title != COMPUTED and all(results.lakes.get(place) for place in named)
+    results, named = lake.results, lake.among or (lake.name,)
+    title = TOGETHER if lake.among else results.title(lake.name) if lake.name else "no lake: computed"
+    commands = (
+        results.commands.get((name, place), "") for name in claim.experiments for place in (*named, *results.lakes)
+    )
+    synthetic = all(results.lakes.get(place) for place in named)
     return Judgement(claim, lake.name, title, _found(claim, lake), next(filter(None, commands), ""), synthetic)
 
 

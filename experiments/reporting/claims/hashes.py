@@ -8,7 +8,7 @@ from statistics import geometric_mean
 import pandas as pd
 
 from experiments.reporting import paper
-from experiments.reporting.claims.claim import Claim
+from experiments.reporting.claims.claim import Claim, Scope
 from experiments.reporting.comparisons import (
     Lake,
     fewest,
@@ -220,6 +220,7 @@ CLAIMS = (
         _fastest,
         ("table2",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "up to 10 times faster than BF",
@@ -230,6 +231,7 @@ CLAIMS = (
         _over_bloom,
         ("table2",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "BF is second",
@@ -241,6 +243,7 @@ CLAIMS = (
         _bloom_second,
         ("table2",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "BF is faster than HT",
@@ -250,6 +253,7 @@ CLAIMS = (
         f"Cases: query sets × sizes. {MOST}",
         _bloom_over_table,
         ("table2",),
+        scope=Scope.BOTH,
     ),
     Claim(
         "XASH is faster than LHBF",
@@ -260,6 +264,7 @@ CLAIMS = (
         _over_lhbf,
         ("table2",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "LHBF against BF",
@@ -282,5 +287,6 @@ CLAIMS = (
         _standard_between,
         ("table2",),
         True,
+        scope=Scope.BOTH,
     ),
 )

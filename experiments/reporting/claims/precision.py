@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from experiments.reporting import paper
-from experiments.reporting.claims.claim import Claim
+from experiments.reporting.claims.claim import Claim, Scope
 from experiments.reporting.claims.hashes import SIZED, SIZES, named, others
 from experiments.reporting.comparisons import (
     Lake,
@@ -198,6 +198,7 @@ CLAIMS = (
         _thousand_times,
         ("table2",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "XASH has the highest precision on average",
@@ -210,6 +211,7 @@ CLAIMS = (
         _highest_on_average,
         ("table3",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "larger hashes are more precise",
@@ -220,6 +222,7 @@ CLAIMS = (
         _larger_is_more_precise,
         ("table3",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "XASH has the smallest deviation",
@@ -231,6 +234,7 @@ CLAIMS = (
         _smallest_deviation,
         ("table3",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "precision goes with runtime",
@@ -241,5 +245,6 @@ CLAIMS = (
         _precision_and_runtime,
         ("table3",),
         True,
+        scope=Scope.BOTH,
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.reporting import paper
-from experiments.reporting.claims.claim import Claim
+from experiments.reporting.claims.claim import Claim, Scope
 from experiments.reporting.claims.hashes import SIMILAR, SIZED, named
 from experiments.reporting.comparisons import (
     Lake,
@@ -120,6 +120,7 @@ CLAIMS = (
         _larger_is_faster,
         ("table2",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "larger hashes cost more",
@@ -132,6 +133,7 @@ CLAIMS = (
         _larger_costs_more,
         ("table2",),
         True,
+        scope=Scope.BOTH,
     ),
     Claim(
         "what 512 bits save",
