@@ -76,7 +76,7 @@ def counts(judgements: Iterable[Judgement]) -> Table:
 
 
 def by_claim(judgements: Sequence[Judgement]) -> list[tuple[Claim, list[Judgement], Verdict]]:
-    """Return claims with what was found on each lake, and one verdict: of all together, else what real lakes agree on."""
+    """Return claims with what each lake says and one verdict: of all together, else what real lakes agree on."""
     groups: dict[str, list[Judgement]] = {}
     for judgement in judgements:
         groups.setdefault(judgement.claim.name, []).append(judgement)

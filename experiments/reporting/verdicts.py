@@ -122,7 +122,7 @@ def by_cases(cases: Sequence[Case], queries: int, against: float = 0.0) -> Findi
 
 UP_TO = (
     "holds: the largest ratio is at least half the paper's largest on the corpus that the lake stands for (on other "
-    "lakes: on any), and at least 1.1; in part: it is at least 1.1; else it does not hold"
+    "lakes, and on all together: on any corpus), and at least 1.1; in part: at least 1.1; else it does not hold"
 )
 
 

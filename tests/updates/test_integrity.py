@@ -161,8 +161,10 @@ def cases(kinds: Iterable[str]) -> list[tuple[tuple[str, bool], str]]:
 
 
 def places(what: str, store: Path) -> list[Path]:
-    """Return the files that a kind of damage is done to."""
-    return files(store)[1:] if WRONG[what][0] == CHANGED else files(store)
+    """Return the files that a kind of damage is done to: each that it can be done to, or one of them."""
+    if WRONG[what][0] == CHANGED:
+        return files(store)[1:]
+    return files(store) if THOROUGH else files(store)[list(WRONG).index(what) % 2 :][:1] or files(store)
 
 
 @pytest.mark.parametrize(("sound", "what"), cases(WRONG), indirect=["sound"], ids=str)
@@ -295,7 +297,7 @@ EXACT = [
 """Damage to what follows from the cells, which says nothing else than they do."""
 
 
-@pytest.mark.parametrize(("sound", "what"), cases(EXACT if THOROUGH else EXACT[::4]), indirect=["sound"], ids=str)
+@pytest.mark.parametrize(("sound", "what"), cases(EXACT if THOROUGH else EXACT[::5]), indirect=["sound"], ids=str)
 def test_what_follows_from_the_cells_is_repaired(index: tuple[Path, Model], what: str, tmp_path: Path) -> None:
     store, model = index
     spoiled = [spoil(path, WRONG[what][1], random.Random(7)) for path in places(what, store)]
