@@ -123,38 +123,42 @@ def _verdicts(judgements: Sequence[Judgement]) -> str:
 
 
 def _claim(claim: Claim, judgements: Sequence[Judgement], verdict: Verdict) -> str:
-    """Return the rows of a claim: what it says and the paper's numbers once, then lake by lake."""
+    """Return the rows of a claim: what it says and the paper's numbers once, then lake by lake, then the rule."""
     rows = []
     for place, judgement in enumerate(judgements):
         first = ""
         if place == 0:
             span = f" rowspan={len(judgements)}" if len(judgements) > 1 else ""
-            first = f"<td class=claim{span}>{_said(claim, judgements, verdict)}</td>"
+            first = f"<td class=claim{span}>{_said(claim, len(judgements) > 1, verdict)}</td>"
             first += f"<td class=paper data-label=paper{span}>{escape(claim.published())}</td>"
         rows.append(
             f"<tr{' class=first' if place == 0 else ''}>{first}<td data-label=measured>{_measured(judgement)}</td>"
             f"<td>{_verdict(judgement)}</td></tr>"
         )
-    return "".join(rows)
+    return "".join(rows) + f"<tr class=how><td colspan=4>{_how(claim, judgements)}</td></tr>"
 
 
-def _said(claim: Claim, judgements: Sequence[Judgement], verdict: Verdict) -> str:
-    commands = dict.fromkeys(j.command for j in judgements if j.command)
-    cases = "".join(_cases(j) for j in judgements if j.finding.cases)
-    how = f"<p class=note>{escape(claim.rule)}.</p>{cases}"
-    how += "".join(f"<pre>{escape(command)}</pre>" for command in commands)
-    together = f"<br><span class=note>in all: {_mark(verdict)}</span>" if len(judgements) > 1 else ""
+def _said(claim: Claim, several: bool, verdict: Verdict) -> str:
+    together = f"<br><span class=note>in all: {_mark(verdict)}</span>" if several else ""
     return (
         f"<b>{escape(claim.name)}</b> <span class=note>section {escape(claim.section)}</span><br>"
         f"<span class=said>{escape(claim.said)}</span>{together}"
-        f"<details><summary>rule, cases, command</summary>{how}</details>"
     )
+
+
+def _how(claim: Claim, judgements: Sequence[Judgement]) -> str:
+    """Return the rule, the cases and the commands of a claim, folded away."""
+    commands = dict.fromkeys(j.command for j in judgements if j.command)
+    cases = "".join(_cases(j) for j in judgements if j.finding.cases)
+    made = "".join(f"<pre>{escape(command)}</pre>" for command in commands)
+    rule = f"<p class=note>{escape(claim.rule)}.</p>"
+    return f"<details><summary>rule, cases, command</summary>{rule}{cases}{made}</details>"
 
 
 def _cases(judgement: Judgement) -> str:
     signs = {1: "+", 0: "=", -1: "−"}
     items = "".join(f"<li>{signs[c.lean]} {escape(c.name)}: {escape(c.text)}</li>" for c in judgement.finding.cases)
-    return f"<p class=note>{escape(judgement.title)}:</p><ul class=cases>{items}</ul>"
+    return f"<p class=lake>{escape(judgement.title)}</p><ul class=cases>{items}</ul>"
 
 
 def _measured(judgement: Judgement) -> str:

@@ -40,16 +40,19 @@ table.verdicts td, table.verdicts th { white-space: normal; text-align: left; ve
 table.verdicts td { padding: .45rem .5rem; }
 table.verdicts td.claim { width: 31%; } table.verdicts td.paper { width: 20%; }
 table.verdicts tr.first td { border-top: 1.5px solid #777; }
-table.verdicts tbody td { border-bottom: 1px solid #e4e4e4; overflow-wrap: anywhere; }
+table.verdicts tbody td { border-bottom: 1px solid #e4e4e4; overflow-wrap: break-word; }
 table.verdicts b { font-size: 14.5px; }
 table.verdicts q, .said { color: #444; quotes: none; }
-.lake { font-weight: 600; }
+table.verdicts .note { font-size: 12.5px; } table.verdicts .said { font-size: 13px; }
+table.verdicts tr.how td { padding-top: 0; border-bottom: 0; } tr.how details { margin: 0; }
+.lake { font-weight: 600; margin: .3rem 0; }
 .v { display: inline-block; padding: .05rem .45rem; border: 1.5px solid; border-radius: 3px; font-weight: 600;
   white-space: nowrap; }
 .holds { color: #00512e; background: #e6f4ec; } .part { color: #6b4a00; background: #fdf3dc; }
 .fails { color: #7d1416; background: #fbe9e7; } .none { color: #444; background: #f0f0f0; border-style: dashed; }
 ul { padding-left: 1.2rem; } li { margin: .15rem 0; }
-ul.cases { columns: 2; font: 12.5px/1.5 "Helvetica Neue", Arial, sans-serif; padding-left: 1.1rem; }
+ul.cases { columns: 3; margin: .2rem 0 .6rem; padding-left: 1.1rem;
+  font: 12.5px/1.5 "Helvetica Neue", Arial, sans-serif; }
 @media (max-width: 46rem) {
   body { padding: 1rem .8rem 3rem; font-size: 15.5px; }
   ul.cases { columns: 1; }

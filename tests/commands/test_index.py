@@ -130,7 +130,7 @@ def test_a_process_of_its_own_is_quiet_and_leaves_nothing(lake: Path, tmp_path: 
     assert (done.returncode, done.stderr) == (0, "")
     assert shown(done.stdout)["cells indexed"] == "8"
     assert "WARN" not in done.stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.duckdb", "lake", "tmp", "work"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.duckdb", "a.duckdb.flat", "lake", "tmp", "work"]
     assert not any(path for name in ("tmp", "work") for path in (tmp_path / name).iterdir())
 
 
