@@ -1,7 +1,8 @@
-"""Tables and columns of an index by what people call them."""
+"""Tables, rows and columns of an index by what people call them, and errors for what is not there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from mate.errors import UpdateError
@@ -39,3 +40,29 @@ def find_column(table: TableInfo, given: str) -> int:
         return int(given) - 1
     names = ", ".join(name or f"column {place + 1}" for place, name in enumerate(table.columns))
     raise UpdateError(f'{table.name} has no column "{given}"; it has: {names}')
+
+
+def tables_of(store: IndexStore, table_ids: Iterable[int]) -> list[TableInfo]:
+    """Return tables by number."""
+    wanted = sorted(set(table_ids))
+    found = store.tables(as_ids(wanted))
+    missing = set(wanted) - {table.table_id for table in found}
+    if missing:
+        raise UpdateError(f"the index has no table {min(missing)}; see: mate stats --tables")
+    return found
+
+
+def row_ids_of(store: IndexStore, table: TableInfo, rows: Iterable[int]) -> dict[int, int]:
+    """Return the numbers in the index of a table's rows."""
+    numbers = store.row_ids(as_ids([table.table_id])).row_id
+    chosen = dict.fromkeys(rows)
+    for row in chosen:
+        if not 0 <= row < len(numbers):
+            raise UpdateError(f"{table.name} has no row {row + 1}; it has {len(numbers):,} rows")
+    return {row: int(numbers[row]) for row in chosen}
+
+
+def check_column(table: TableInfo, column: int) -> None:
+    """Raise UpdateError for a column that the table does not have."""
+    if not 0 <= column < len(table.columns):
+        raise UpdateError(f"{table.name} has no column {column + 1}; it has {len(table.columns):,}")

@@ -39,6 +39,7 @@ from mate.store.duckdb import DuckDBStore
 from mate.store.flat import flat_path
 from mate.store.layered import LayeredStore, open_embedded
 from mate.token_ids import NO_TOKEN
+from mate.updates import explained
 
 _ROWS = 20_000
 _UNIT_ROWS = 200_000
@@ -158,7 +159,7 @@ def repair(address: str, wait: float, told: Progress | None = None) -> Repaired:
     progress, repaired = told or Silent(), Repaired()
     if not Path(address).is_file():
         raise StoreError(f"there is no index at {address}")
-    with _Remade(address, wait=wait) as target, open_embedded(address, flat=False) as store:
+    with _Remade(address, wait=wait) as target, explained("repair"), open_embedded(address, flat=False) as store:
         tables = _stored(store, repaired)
         target.take_over(store, tables, repaired)
         full = [table for table in tables if len(table.row_ids)]

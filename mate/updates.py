@@ -26,8 +26,10 @@ import numpy as np
 
 from mate.arrow import string_array
 from mate.errors import StoreError, UpdateError
-from mate.pipeline.change import CHUNK_ROWS, Change, Draft, Writer
-from mate.pipeline.engine import NO_SPARK, Engine, LocalEngine, start_engine
+from mate.naming import check_column, row_ids_of, tables_of
+from mate.pipeline.change import Change, Writer
+from mate.pipeline.draft import CHUNK_ROWS, Draft
+from mate.pipeline.engine import NO_SPARK, Engine, LocalEngine, failure, start_engine
 from mate.pipeline.progress import Progress, Silent
 from mate.pipeline.sources import FileSource, Source, find_sources
 from mate.store.base import Ids, IndexStore, Manifest, TableInfo, as_ids, is_vertica
@@ -93,7 +95,7 @@ class Updates:
         """Remove tables."""
 
         def work(draft: Draft, report: Report) -> Report:
-            tables = _tables(draft.store, table_ids)
+            tables = tables_of(draft.store, table_ids)
             draft.remove_tables(tables)
             _forget_tables(draft, tables)
             return replace(report, removed=tables)
@@ -143,7 +145,7 @@ class Updates:
         """Add rows at the end of a table."""
 
         def work(draft: Draft, report: Report) -> Report:
-            [table] = _tables(draft.store, [table_id])
+            [table] = tables_of(draft.store, [table_id])
             for number, row in enumerate(rows):
                 if len(row) != len(table.columns):
                     raise UpdateError(
@@ -161,12 +163,12 @@ class Updates:
         """Set cells of a table, given as row, column and value, and hash their rows anew."""
 
         def work(draft: Draft, report: Report) -> Report:
-            [table] = _tables(draft.store, [table_id])
+            [table] = tables_of(draft.store, [table_id])
             values: dict[int, dict[int, str | None]] = {}
             for row, column, value in cells:
-                _check_column(table, column)
+                check_column(table, column)
                 values.setdefault(row, {})[column] = value
-            numbers = _row_ids(draft.store, table, values)
+            numbers = row_ids_of(draft.store, table, values)
             old = draft.store.cells(as_ids(list(numbers.values())))
             new = {
                 number: [values[row].get(column, cell) for column, cell in enumerate(old[number])]
@@ -176,7 +178,9 @@ class Updates:
             if not len(changed):
                 return report
             draft.remove_rows(changed, as_ids([table_id] * len(changed)))
-            draft.put_rows(table, [new[number] for number in changed.tolist()], changed)
+            draft.put_rows(table, [new[number] for number in changed.tolist()], changed, known=True)
+            given = [(row, value) for row, chosen in values.items() for value in chosen.values()]
+            draft.report_long(table, *zip(*given, strict=True))
             return self._put(draft, report, table, table)
 
         return self._change(work)
@@ -185,8 +189,8 @@ class Updates:
         """Remove rows of a table; those after them move up."""
 
         def work(draft: Draft, report: Report) -> Report:
-            [table] = _tables(draft.store, [table_id])
-            numbers = as_ids(sorted(_row_ids(draft.store, table, rows).values()))
+            [table] = tables_of(draft.store, [table_id])
+            numbers = as_ids(sorted(row_ids_of(draft.store, table, rows).values()))
             left = np.setdiff1d(draft.store.row_ids(as_ids([table_id])).row_id, numbers)
             if draft.contiguous:
                 return self._move(draft, report, table, left, [])
@@ -202,9 +206,10 @@ class Updates:
         """Add a column at the right of a table, one value a row; its hashes are ORed into the rows' super keys."""
 
         def work(draft: Draft, report: Report) -> Report:
-            [table] = _tables(draft.store, [table_id])
+            [table] = tables_of(draft.store, [table_id])
             if len(values) != table.rows:
                 raise UpdateError(f"the new column has {len(values):,} values; {table.name} has {table.rows:,} rows")
+            draft.report_long(table, range(len(values)), values)
             wider = replace(table, columns=(*table.columns, *string_array([name]).to_pylist()))
             return self._rewrite(draft, report, table, wider, lambda place, row: [*row, values[place]])
 
@@ -214,8 +219,8 @@ class Updates:
         """Remove a column of a table; its rows are hashed anew, and the columns after it move to the left."""
 
         def work(draft: Draft, report: Report) -> Report:
-            [table] = _tables(draft.store, [table_id])
-            _check_column(table, column)
+            [table] = tables_of(draft.store, [table_id])
+            check_column(table, column)
             if len(table.columns) == 1:
                 raise UpdateError(f"{table.name} has no other column: remove the table")
             narrower = replace(table, columns=table.columns[:column] + table.columns[column + 1 :])
@@ -238,7 +243,7 @@ class Updates:
             numbers = places.row_id[start : start + CHUNK_ROWS]
             cells = draft.store.cells(numbers)
             rows = [form(start + place, cells[number]) for place, number in enumerate(numbers.tolist())]
-            draft.put_rows(new, rows, numbers)
+            draft.put_rows(new, rows, numbers, known=True)
         return self._put(draft, report, old, new)
 
     def _move(self, draft: Draft, report: Report, table: TableInfo, kept: Ids, more: Sequence[Row]) -> Report:
@@ -248,7 +253,7 @@ class Updates:
         for start in range(0, len(kept), CHUNK_ROWS):
             numbers = kept[start : start + CHUNK_ROWS]
             cells = draft.store.cells(numbers)
-            put.append(draft.put_rows(table, [cells[number] for number in numbers.tolist()]))
+            put.append(draft.put_rows(table, [cells[number] for number in numbers.tolist()], known=True))
         if more:
             put.append(draft.put_rows(table, [list(row) for row in more]))
         first = int(put[0][0]) if put else table.first_row
@@ -262,7 +267,7 @@ class Updates:
         from mate.store.layered import LayeredStore
 
         start = time.perf_counter()
-        with embedded_writer(self.address, self.wait) as writer:
+        with embedded_writer(self.address, self.wait) as writer, explained("compact"):
             before = writer.store.manifest
             if not isinstance(writer.store, LayeredStore):
                 return Report(before=before, after=before)
@@ -282,7 +287,7 @@ class Updates:
     def _change(self, work: Callable[[Draft, Report], Report], size: int = 0) -> Report:
         """Do the work of one change and publish it."""
         start = time.perf_counter()
-        with writer_of(self.address, self.wait) as writer, self._engine(size) as engine:
+        with writer_of(self.address, self.wait) as writer, self._engine(size) as engine, explained("change"):
             draft = Draft(writer, engine, self.told)
             report = work(draft, Report(before=writer.store.manifest))
             change = draft.finish()
@@ -306,6 +311,15 @@ class Updates:
             yield engine
 
 
+@contextmanager
+def explained(work: str) -> Iterator[None]:
+    """Turn what the operating system refuses, such as more of the disk, into one line."""
+    try:
+        yield
+    except OSError as error:
+        raise failure(f"OSError: {error}", work) from error
+
+
 def writer_of(address: str, wait: float) -> Writer:
     """Return what changes the index at an address."""
     if is_vertica(address):
@@ -322,30 +336,6 @@ def embedded_writer(address: str, wait: float) -> DuckDBWriter:
     if is_vertica(address):
         raise StoreError("this is for an index in a file; a database looks after its own storage")
     return DuckDBWriter(address, wait)
-
-
-def _tables(store: IndexStore, table_ids: Iterable[int]) -> list[TableInfo]:
-    wanted = sorted(set(table_ids))
-    found = store.tables(as_ids(wanted))
-    missing = set(wanted) - {table.table_id for table in found}
-    if missing:
-        raise UpdateError(f"the index has no table {min(missing)}; see: mate stats --tables")
-    return found
-
-
-def _row_ids(store: IndexStore, table: TableInfo, rows: Iterable[int]) -> dict[int, int]:
-    """Return the numbers in the index of a table's rows."""
-    numbers = store.row_ids(as_ids([table.table_id])).row_id
-    chosen = dict.fromkeys(rows)
-    for row in chosen:
-        if not 0 <= row < len(numbers):
-            raise UpdateError(f"{table.name} has no row {row + 1}; it has {len(numbers):,} rows")
-    return {row: int(numbers[row]) for row in chosen}
-
-
-def _check_column(table: TableInfo, column: int) -> None:
-    if not 0 <= column < len(table.columns):
-        raise UpdateError(f"{table.name} has no column {column + 1}; it has {len(table.columns):,}")
 
 
 def _check_new(store: IndexStore, sources: list[Source]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,14 +47,19 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Add what was asked for and say what was done."""
     from mate.commands.changes import format_of, print_report, updates_of
+    from mate.commands.index import Bar
     from mate.errors import MateError
 
     updates = updates_of(options)
     more = options.rows or options.column
     if bool(options.paths) == bool(more) or bool(options.table) != bool(more):
         raise MateError("mate add takes files, or --table T with --rows FILE or with --column FILE")
-    files = format_of(options)
-    print_report(updates.add_tables(options.paths, files) if options.paths else _to_table(updates, options), options)
+    if options.paths:
+        with Bar("read") as bar:
+            report = replace(updates, told=bar).add_tables(options.paths, format_of(options))
+    else:
+        report = _to_table(updates, options)
+    print_report(report, options)
     return 0
 
 

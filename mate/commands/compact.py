@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compact and say what that did."""
     from mate.commands.changes import updates_of
+    from mate.commands.index import Bar
     from mate.commands.stats import megabytes
     from mate.store import open_store
     from mate.terminal import console
@@ -49,7 +51,8 @@ def run(options: argparse.Namespace) -> int:
     updates = updates_of(options)
     with open_store(options.store) as store:
         before = store.sizes()["file"]
-    report = updates.compact(options.josie)
+    with Bar("compact") as bar:
+        report = replace(updates, told=bar).compact(options.josie)
     with open_store(options.store) as store:
         after = store.sizes()["file"]
     if options.json:

@@ -82,6 +82,7 @@ def _tables(index: IndexStore, limit: int) -> list[dict[str, object]]:
 
 
 def _overview(index: IndexStore, *, as_json: bool) -> int:
+    from mate.store.changes import changes_path
     from mate.terminal import console, table
 
     manifest, sizes = index.manifest, index.sizes()
@@ -107,6 +108,9 @@ def _overview(index: IndexStore, *, as_json: bool) -> int:
     label = f" [{manifest.label}]" if manifest.label else ""
     console().print(f"{index.address}{label}", markup=False, soft_wrap=True)
     console().print(table(("", ""), rows))
+    if index.changes is None and changes_path(index.address).is_file():
+        stale = f"{changes_path(index.address)} belongs to another build of this index and is not used"
+        console().print(stale, markup=False, soft_wrap=True)
     for text, needed in outgrown(manifest).items():
         console().print(f"{text}: the corpus has outgrown its alpha, equation 5 asks for {needed}: rebuild it")
     if index.changes and index.changes.rows + index.changes.dead_rows > manifest.rows * COMPACT_FROM:

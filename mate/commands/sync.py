@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare, apply, and say what was done."""
     from mate.commands.changes import format_of, print_report, updates_of
+    from mate.commands.index import Bar
     from mate.terminal import console
 
     updates = updates_of(options)
@@ -48,7 +50,8 @@ def run(options: argparse.Namespace) -> int:
     if options.dry_run:
         _show(difference, as_json=options.json)
         return 0
-    report = updates.apply(difference)
+    with Bar("read") as bar:
+        report = replace(updates, told=bar).apply(difference)
     if not options.json:
         console().print(_counted(difference))
     print_report(report, options)

@@ -6,7 +6,6 @@ the changes, and leaves out of the base's answer what is dead (`mate.store.chang
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -37,8 +36,8 @@ from mate.store.josie import JosieIndex
 
 
 def build_of(manifest: Manifest) -> str:
-    """Return what tells one build of an index from any other."""
-    return manifest.build or hashlib.sha256(manifest.to_json().encode()).hexdigest()
+    """Return what tells one build of an index from any other; older ones have no name for it."""
+    return manifest.build or f"{manifest.built} {manifest.tables} {manifest.rows} {manifest.cells}"
 
 
 def open_embedded(address: str | Path, *, flat: bool = True) -> IndexStore:
@@ -91,7 +90,7 @@ class LayeredStore(IndexStore):
         ids[old.place], counts[old.place] = old.token_id, old.postings - self.added.dead_counts(old.token_id)
         ids[new.place] = new.token_id
         counts[new.place] += new.postings
-        place = np.flatnonzero(counts)
+        place = np.flatnonzero(counts > 0)
         return TokenEntries(place, ids[place], counts[place])
 
     def dictionary(self, token_ids: Ids) -> Dictionary:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +129,28 @@ def test_an_index_that_outgrows_its_alpha_says_so(
     record = json.loads(told(capsys))
     assert record["outgrown"] == {"xash:128:alpha=1": 2}
     assert record["changes"]["added_tables"] == 1
+
+
+LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})); from mate.cli import main; "
+
+
+@pytest.mark.parametrize("limit", [500, 30_000, 300_000, 1_000_000])
+def test_a_disk_that_is_full(store: Path, lake: Path, tmp_path: Path, limit: int) -> None:
+    rows = [[f"value {n}", f"other {n * n}"] for n in range(8_000)]
+    new = write_csv(tmp_path / "new.csv", ["a", "b"], rows)
+    run("remove", "--table", PEOPLE, "--store", store)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED.format(limit) + "sys.exit(main())", "add", str(new), "--store", str(store)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the disk is full" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+    assert not (tmp_path / ".lake.duckdb.build").exists()
 
 
 REFUSED: list[tuple[list[Any], str]] = [

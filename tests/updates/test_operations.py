@@ -150,9 +150,15 @@ def test_rejects_and_limits_are_those_of_the_index(lake: Path, tmp_path: Path) -
         assert opened.manifest.rejects == sum(reject["count"] for reject in opened.rejects())
         before = len(opened.rejects())
     updates.update_cells(CITIES, [(0, 0, "much too long")])
+    updates.update_cells(CITIES, [(0, 1, "x")])  # what was reported once is not reported again
+    updates.add_column(CITIES, "new", ["short", "much too long, again"])
+    updates.remove_column(CITIES, 1)
     with open_store(str(store)) as opened:
-        assert cells(opened, CITIES)[0][0] == "much too long"
-        assert len(opened.rejects()) == before + 1
+        assert cells(opened, CITIES)[0] == ["much too long", "short"]
+        reasons = [reject["reason"] for reject in opened.rejects() if Path(reject["source"]).name == "cities.csv"]
+        long = [reason for reason in reasons if "characters" in reason]
+        assert [reason.partition("(")[2] for reason in long] == ["first in data row 1)", "first in data row 2)"]
+        assert len(opened.rejects()) == before + 2
         assert opened.manifest.rejects == sum(reject["count"] for reject in opened.rejects())
 
 
@@ -294,3 +300,24 @@ def test_tables_and_columns_by_what_people_call_them(store: Path, lake: Path, tm
         find_column(table, "a")
     with pytest.raises(UpdateError, match='people has no column "x"; it has: a, a, 2'):
         find_column(table, "x")
+
+
+def test_an_index_from_before_builds_had_names_can_be_changed(store: Path) -> None:
+    import json
+
+    import duckdb
+
+    with duckdb.connect(str(store)) as database:
+        [(text,)] = database.execute("SELECT value FROM manifest").fetchall()
+        kept = {name: value for name, value in json.loads(text).items() if name not in ("build", "limits", "notes")}
+        database.execute("UPDATE manifest SET value = $1", [json.dumps(kept)])
+    updates = Updates(str(store))
+    updates.append_rows(CITIES, [["Mainz", "RP"]])
+    updates.update_cells(CITIES, [(3, 0, "Trier")])
+    with open_store(str(store)) as opened:
+        assert cells(opened, CITIES)[3] == ["Trier", "RP"]
+        assert names(opened, ("trier", "rp")) == [("cities", 1)]
+    updates.compact()
+    with open_store(str(store)) as opened:
+        assert cells(opened, CITIES)[3] == ["Trier", "RP"]
+        assert opened.manifest.build
