@@ -39,7 +39,9 @@ FLAGS = 4_000_000
 """Up to this many pairs of mapping and key tuple are told apart by flags, more by hashing."""
 
 SLOTS = 1_000_000
-"""Mappings of two columns have a slot each where a table has no more of them than this; others are hashed."""
+MASKS = 4_000_000
+"""Keys of two columns are counted by bits in tables that need no more than so many slots for pairs of columns, and
+words for pairs of column and key tuple; in others as wider keys are."""
 
 BLOCK_PAIRS = 1_000_000
 """Pairs that are looked at in one go; more of them are cut into blocks of tables, and these into parts."""
@@ -191,6 +193,8 @@ def _bench(groups: Groups, widest: int, mappings: int) -> Bench:
         slots=np.full(min(SLOTS, widest**2) if width == 2 else 0, -1, np.int32),
         pairs=np.full(buckets, -1),
         used=np.empty(mappings, np.int64),
+        masks=np.zeros(MASKS if width == 2 else 0, np.uint64),
+        touched=np.empty(MASKS if width == 2 else 0, np.int64),
     )
 
 

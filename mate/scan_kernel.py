@@ -52,10 +52,12 @@ class Groups(NamedTuple):
 class Bench(NamedTuple):
     """Where the candidates of one table are held and counted.
 
-    Mappings are numbered as they come: `numbers` finds a number by open addressing, or `slots` where the key has two
-    columns and the table not too many; `columns` and `counts` have what it stands for and how many key tuples it joins.
-    A key tuple counts once a mapping: `flags` tell which were counted, for the first mappings, and the hash set `pairs`
-    for the others, with `used` to empty it again.
+    Mappings are numbered as they come: `numbers` finds a number by open addressing, `columns` and `counts` have what it
+    stands for and how many key tuples it joins. A key tuple counts once a mapping: `flags` tell which were counted, for
+    the first mappings, and the hash set `pairs` for the others, with `used` to empty it again.
+
+    Keys of two columns are counted by bits: `masks` has, for every initial column and key tuple, which columns held the
+    other value, and `touched` the masks that are not empty. `slots` then has the number of every pair of columns.
     """
 
     posting: Array
@@ -71,6 +73,8 @@ class Bench(NamedTuple):
     slots: Array
     pairs: Array
     used: Array
+    masks: Array
+    touched: Array
 
 
 def compile_all() -> None:
@@ -78,8 +82,8 @@ def compile_all() -> None:
     from numba import njit
 
     with _lock:
-        for function in (find_runs, by_table, bounds, _is_new, _verify, scan, matches):
-            if not hasattr(function, "py_func"):
+        for function in COMPILED:
+            if globals()[function.__name__] is function:
                 globals()[function.__name__] = njit(cache=True, nogil=True)(function)
 
 
@@ -213,7 +217,6 @@ def _verify(count, index, tuples, initial, bench, known, tally):
         if ways > most:
             return TOO_MANY_MAPPINGS
         holds = False
-        slotted = width == 2 and (last - first) ** 2 <= len(bench.slots)
         for _ in range(ways):
             apart = True
             for key in range(width):
@@ -224,30 +227,23 @@ def _verify(count, index, tuples, initial, bench, known, tally):
             if apart:
                 holds = True
                 slot = 0
-                if slotted:  # the usual key
-                    slot = mapping[0] * (last - first) + mapping[1]
-                    number = bench.slots[slot]
-                else:
+                for key in range(width):
+                    slot = (slot * 1000003 + mapping[key]) & (len(bench.numbers) - 1)
+                number = bench.numbers[slot]
+                while number >= 0:
+                    same = True
                     for key in range(width):
-                        slot = (slot * 1000003 + mapping[key]) & (len(bench.numbers) - 1)
-                    number = bench.numbers[slot]
-                    while number >= 0:
-                        same = True
-                        for key in range(width):
-                            if bench.columns[number, key] != mapping[key]:
-                                same = False
-                                break
-                        if same:
+                        if bench.columns[number, key] != mapping[key]:
+                            same = False
                             break
-                        slot = (slot + 1) & (len(bench.numbers) - 1)
-                        number = bench.numbers[slot]
+                    if same:
+                        break
+                    slot = (slot + 1) & (len(bench.numbers) - 1)
+                    number = bench.numbers[slot]
                 if number < 0:
                     number = known[0]
                     known[0] += 1
-                    if slotted:
-                        bench.slots[slot] = number
-                    else:
-                        bench.numbers[slot] = number
+                    bench.numbers[slot] = number
                     bench.counts[number] = 0
                     for key in range(width):
                         bench.columns[number, key] = mapping[key]
@@ -269,6 +265,75 @@ def _verify(count, index, tuples, initial, bench, known, tally):
             tally[TRUE] += 1
         else:
             tally[FALSE] += 1
+    return DONE
+
+
+def _verify_pairs(count, index, tuples, initial, bench, touched, tally):
+    """Do the same for keys of two columns, by noting which columns hold the other value; return how many masks are set.
+
+    What is repeated, a key tuple that many rows hold or a value that many columns of a row do, costs little here.
+    """
+    cells, masks = index.cell_token, bench.masks
+    before = np.int64(-1)
+    own = words = np.int64(0)
+    row_cells = cells[:0]
+    for i in range(count):
+        p, t = bench.posting[i], bench.key_tuple[i]
+        if p != before:
+            tally[ROWS] += 1
+            before = p
+            row, own = index.posting_row[p], np.int64(index.posting_column[p])
+            row_cells = cells[index.row_first[row] : index.row_first[row + 1]]
+            words = np.int64((len(row_cells) + 63) >> 6)
+        token = tuples[t, 1 - initial]
+        hits = -np.int32(row_cells[own] == token)
+        for place in range(len(row_cells)):  # without a branch: most candidates end here
+            hits += np.int32(row_cells[place] == token)
+        if hits == 0:
+            tally[FALSE] += 1
+            continue
+        tally[TRUE] += 1
+        base = (own * len(tuples) + t) * words
+        column = np.int64(0)
+        while hits:
+            if row_cells[column] == token and column != own:
+                hits -= 1
+                place = base + (column >> 6)
+                if not masks[place]:
+                    bench.touched[touched] = place
+                    touched += 1
+                masks[place] |= np.uint64(1) << np.uint64(column & 63)
+            column += 1
+    return touched
+
+
+def _count_pairs(wide, touched, tuples, initial, bench, known, counting):
+    """Empty the masks, and count the key tuples of each mapping if asked to; return how that ended."""
+    words = (wide + 63) >> 6
+    for i in range(touched):
+        place = bench.touched[i]
+        held = bench.masks[place]
+        bench.masks[place] = 0
+        if not counting:
+            continue
+        if known[0] + 64 > len(bench.counts):
+            return NO_ROOM
+        own = place // (words * tuples)
+        column = (place % words) << 6
+        while held:
+            if held & np.uint64(1):
+                slot = own * wide + column
+                number = np.int64(bench.slots[slot])
+                if number < 0:
+                    number = known[0]
+                    known[0] += 1
+                    bench.slots[slot] = number
+                    bench.counts[number] = 0
+                    bench.columns[number, initial] = own
+                    bench.columns[number, 1 - initial] = column
+                bench.counts[number] += 1
+            held >>= np.uint64(1)
+            column += 1
     return DONE
 
 
@@ -301,6 +366,11 @@ def scan(at, order, limit, postings, groups, keys, index, initial, filtering, ti
             tally[CUT_1] += len(order) - i
             return len(order), DONE
         own[:] = 0
+        touched = np.int64(0)
+        row = index.posting_row[groups.run_start[groups.first[group]]]
+        wide = index.row_first[row + 1] - index.row_first[row]
+        masked = tuples.shape[1] == 2 and wide**2 <= len(bench.slots)
+        masked = masked and wide * len(tuples) * ((wide + 63) >> 6) <= len(bench.masks)
         matched = 0  # postings, or with the tight bound key tuples, that have a candidate
         left = postings[group]
         run, end = groups.first[group], groups.first[group + 1]
@@ -355,7 +425,12 @@ def scan(at, order, limit, postings, groups, keys, index, initial, filtering, ti
                     cut = True
             own[CANDIDATES] += count
             if not cut:
-                state = _verify(count, index, tuples, initial, bench, known, own)
+                if masked:
+                    touched = _verify_pairs(count, index, tuples, initial, bench, touched, own)
+                else:
+                    state = _verify(count, index, tuples, initial, bench, known, own)
+        if masked:
+            state = _count_pairs(wide, touched, len(tuples), initial, bench, known, not cut)
         best = -1
         if state == DONE and not cut:
             for number in range(known[0]):
@@ -373,14 +448,12 @@ def scan(at, order, limit, postings, groups, keys, index, initial, filtering, ti
                 held[worst, 0], held[worst, 1] = score, table
                 held_mapping[worst, :] = bench.columns[best, :]
         # Leave the bench as it was found.
-        row = index.posting_row[groups.run_start[groups.first[group]]]
-        wide = index.row_first[row + 1] - index.row_first[row]
-        if tuples.shape[1] == 2 and wide**2 <= len(bench.slots):
+        if masked:
             for number in range(known[0]):
-                bench.slots[bench.columns[number, 0] * wide + bench.columns[number, 1]] = -1
+                bench.slots[bench.columns[number, initial] * wide + bench.columns[number, 1 - initial]] = -1
         else:
             bench.numbers[:] = -1
-        bench.flags[: known[0] * len(tuples)] = 0
+            bench.flags[: known[0] * len(tuples)] = 0
         for member in range(known[1]):
             bench.pairs[bench.used[member]] = -1
         known[:] = 0
@@ -416,3 +489,7 @@ def matches(group, groups, index, initial, mapping, tuple_id, row_id):
                         tuple_id[count], row_id[count] = t, row
                     count += 1
     return count
+
+
+COMPILED = (find_runs, by_table, bounds, _is_new, _verify, _verify_pairs, _count_pairs, scan, matches)
+"""Those that are called before those that call them."""

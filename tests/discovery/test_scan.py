@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -28,8 +29,10 @@ LIMITS = {
     "few mappings listed": [(mate.joinability, "MOST_OPTIONS", 2)],
     "hardly any mapping listed": [(mate.joinability, "MOST_OPTIONS", 1), (mate.scan, "MAPPINGS", 1)],
     "mappings without slots": [(mate.scan, "SLOTS", 0)],
+    "keys of two without masks": [(mate.scan, "MASKS", 0)],
+    "masks for the smallest tables": [(mate.scan, "MASKS", 8)],
     "pairs without flags": [(mate.scan, "FLAGS", 0)],
-    "neither slots nor flags": [(mate.scan, "SLOTS", 0), (mate.scan, "FLAGS", 0)],
+    "neither masks nor flags": [(mate.scan, "MASKS", 0), (mate.scan, "FLAGS", 0)],
     "a bench that grows": [(mate.scan, "MAPPINGS", 1), (mate.joinability, "MOST_OPTIONS", 4), (mate.scan, "FLAGS", 5)],
 }
 
@@ -66,6 +69,21 @@ def test_every_way_to_scan(case: Case, tight: bool, compiled: bool, way: str) ->
     with limited(LIMITS[way], compiled=compiled):
         assert_right(search(store, case, tight_bound=tight), case)
         assert_right(search(store, case, "scr", tight_bound=tight), case)
+
+
+@pytest.mark.parametrize("width", [63, 64, 65, 127, 128, 130])
+@settings(max_examples=10)
+@given(seed=st.integers(0, 1000), compiled=st.booleans())
+def test_columns_beyond_a_word(width: int, seed: int, compiled: bool) -> None:
+    """A table has a word of bits for every 64 columns; the last column of one and the first of the next count."""
+    dice = random.Random(seed)
+    rows: list[list[str | None]] = [[dice.choice("abcdefgh") for _ in range(width)] for _ in range(3)]
+    for column in (0, 63, 64, width - 1):
+        rows[dice.randrange(3)][min(column, width - 1)] = "x"
+    query: list[list[str | None]] = [[dice.choice("abcx"), dice.choice("efgx")] for _ in range(6)]
+    case = Case([rows, [row[-3:] for row in rows]], query, [0, 1], 2)
+    with limited([], compiled=compiled):
+        assert_right(search(FlatStore(case.tables), case), case)
 
 
 @settings(max_examples=60)
