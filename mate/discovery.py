@@ -187,7 +187,8 @@ def search(
         scores = _by_block(store, prepared, probes, number, chosen, statistics)
     else:
         known = replace(chosen, exclude=chosen.exclude | set(store.flat_lacks.tolist()))
-        scores = Scan(store.flat, prepared, probes, number, known, statistics).top_k()
+        keys = None if number is None else store.flat.keys[number]
+        scores = Scan(store.flat, prepared, probes, keys, known, statistics).top_k()
         if len(store.flat_lacks):
             scores = _by_block(store, prepared, probes, number, chosen, statistics, store.flat_lacks, scores)
     return answer(store, prepared, scores, statistics)
@@ -514,7 +515,8 @@ def match_table(store: IndexStore, query: AnyQuery, key: Sequence[str], table_id
     if store.flat is None or table_id in store.flat_lacks:
         scores = _by_block(store, prepared, probes, number, settings, statistics, wanted)
     else:
-        scores = Scan(store.flat, prepared, probes, number, settings, statistics).top_k(wanted)
+        keys = None if number is None else store.flat.keys[number]
+        scores = Scan(store.flat, prepared, probes, keys, settings, statistics).top_k(wanted)
     return answer(store, prepared, scores, statistics)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from mate import joinability
 from mate import scan_kernel as kernel
 from mate.compiled import is_worth
+from mate.hashing import Keys
 from mate.joinability import Matches, TableScore, check, dense, score
 from mate.scan_kernel import Bench, Groups, Index
 from mate.store.base import Ids, Probes
@@ -77,7 +78,8 @@ class Scan:
     flat: FlatIndex
     prepared: Prepared
     probes: Probes
-    hash_number: int | None
+    row_keys: Keys | None
+    """What the row filter asks for the bits of the probes, by row; None: no row is filtered."""
     settings: SearchSettings
     statistics: Statistics
 
@@ -128,7 +130,7 @@ class Scan:
         best = Best(best.held.copy(), best.mapping.copy())
         tally = np.zeros(len(_COUNTED), np.int64)
         keys = np.ascontiguousarray(self.probes.keys[groups.tuple_id])
-        index, initial = _index(self.flat, self.hash_number), self.prepared.initial
+        index, initial = _index(self.flat, self.row_keys), self.prepared.initial
         filters = self.settings.table_filters, self.settings.tight_bound
         bench = _bench(groups, self.flat.widest, MAPPINGS)
         at = 0
@@ -145,7 +147,7 @@ class Scan:
 
     def _search(self, table: int, best: Best) -> Ids:
         """Score one table whose rows fit too many mappings to list them; return what was counted."""
-        candidates = self.flat.candidates(self.probes, self.hash_number, np.array([table]))
+        candidates = self.flat.covered(self.probes, self.row_keys, np.array([table]))
         cells = dense(self.flat.rows(candidates.row_id))
         tuples, initial = self.prepared.tuples, self.prepared.initial
         checked = check(candidates, cells, tuples, initial)
@@ -170,8 +172,8 @@ _COUNTED = (
 """What the kernel counts, in its order."""
 
 
-def _index(flat: FlatIndex, hash_number: int | None) -> Index:
-    keys = NO_KEYS if hash_number is None else flat.keys[hash_number]
+def _index(flat: FlatIndex, row_keys: Keys | None) -> Index:
+    keys = NO_KEYS if row_keys is None else row_keys
     return Index(flat.posting_row, flat.posting_column, flat.row_first, flat.cell_token, keys)
 
 

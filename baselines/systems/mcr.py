@@ -1,7 +1,8 @@
 """MCR, multi-column retrieval: fetch the postings of every key column and intersect them by row.
 
 What remains are rows that hold a value of each key column; whether these values belong to one key tuple is then
-checked from the postings themselves, without reading the rows.
+checked. Over flat arrays rows are marked, and the marks stand where MATE has super keys: table filters and exact check
+are the same loop. Elsewhere postings are sorted, and the check is made on these alone, without reading rows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from mate.compiled import is_worth
 from mate.discovery import (
     MOST_PAIRS,
     Prepared,
@@ -25,13 +27,22 @@ from mate.discovery import (
     prepare,
     settings_with,
 )
+from mate.hashing import Keys
 from mate.joinability import Checked, RowCells, TableScore, joined
 from mate.joinability import check as check_candidates
 from mate.joinability import score as score_tables
-from mate.store.base import Candidates, Ids, IndexStore, Postings
+from mate.scan import Scan
+from mate.store.base import Candidates, Ids, IndexStore, Postings, Probes
+from mate.store.flat import FlatIndex
 
 if TYPE_CHECKING:
     from mate.discovery import AnyQuery
+
+_MOST_MARKS = 64
+"""Key columns that a row has bits for."""
+
+_SMALL = 50_000
+"""Up to this many postings are marked before the compiled loop is loaded."""
 
 
 def search(
@@ -43,6 +54,50 @@ def search(
     statistics = Statistics(system="mcr", hash="none")
     with statistics.phase("prepare"):
         prepared = prepare(store, as_query(query), key, chosen, statistics)
+    if store.flat is not None and not len(store.flat_lacks) and prepared.tuples.shape[1] <= _MOST_MARKS:
+        best = _in_place(store.flat, prepared, chosen, statistics)
+    else:
+        best = _by_postings(store, prepared, chosen, statistics)
+    return answer(store, prepared, best, statistics)
+
+
+def _in_place(
+    flat: FlatIndex, prepared: Prepared, settings: SearchSettings, statistics: Statistics
+) -> list[TableScore]:
+    """Mark the rows that have a value of a key column, a bit for each but the initial one, and scan for all marks."""
+    with statistics.phase("fetch and filter"):
+        marks = np.zeros((len(flat.row_table), 1), np.uint64)
+        statistics.postings = 0
+        for number, column in enumerate(prepared.tuples.T):
+            place = flat.places(np.unique(column))
+            place = place[place >= 0]
+            start, stop = flat.token_first[place], flat.token_first[place + 1]
+            statistics.postings += int((stop - start).sum())
+            if number != prepared.initial:
+                _mark(flat, start, stop, number, marks)
+        marks.setflags(write=False)
+        wanted = np.uint64(sum(1 << number for number in range(prepared.tuples.shape[1]) if number != prepared.initial))
+        count = len(prepared.known)
+        probes = Probes(prepared.tuples[:, prepared.initial], np.arange(count), np.full((count, 1), wanted))
+    return Scan(flat, prepared, probes, marks, settings, statistics).top_k()
+
+
+def _mark(flat: FlatIndex, start: Ids, stop: Ids, number: int, marks: Keys) -> None:
+    """Mark every row of these posting lists."""
+    bit = np.uint64(1 << number)
+    if is_worth(int((stop - start).sum()), _SMALL):
+        from baselines.systems.mcr_kernel import mark
+
+        mark(start, stop, flat.posting_row, bit, marks)
+    else:
+        for first, last in zip(start.tolist(), stop.tolist(), strict=True):
+            marks[flat.posting_row[first:last], 0] |= bit
+
+
+def _by_postings(
+    store: IndexStore, prepared: Prepared, chosen: SearchSettings, statistics: Statistics
+) -> list[TableScore]:
+    """Sort the postings of all key columns by row and keep the rows that all have."""
     with statistics.phase("fetch and filter"):
         columns = [store.postings(np.unique(column)) for column in prepared.tuples.T]
         statistics.postings = sum(len(postings.row_id) for postings in columns)
@@ -51,8 +106,7 @@ def search(
         if chosen.exclude:
             columns = [_select(p, ~np.isin(p.table_id, list(chosen.exclude))) for p in columns]
     scores = _scores(columns, prepared, statistics)
-    best = sorted(scores, key=lambda score: (-score.joinability, score.table_id))[:k]
-    return answer(store, prepared, best, statistics)
+    return sorted(scores, key=lambda score: (-score.joinability, score.table_id))[: chosen.k]
 
 
 def _select(postings: Postings, kept: npt.NDArray[np.bool_]) -> Postings:

@@ -164,6 +164,10 @@ class FlatIndex:
 
     def candidates(self, probes: Probes, hash_number: int | None, tables: Ids | None = None) -> Candidates:
         """Pair the probes with the postings of their tokens and keep what the super keys cover."""
+        return self.covered(probes, None if hash_number is None else self.keys[hash_number], tables)
+
+    def covered(self, probes: Probes, row_keys: Keys | None, tables: Ids | None = None) -> Candidates:
+        """Do so with any keys of the rows, or none."""
         wanted = None
         if tables is not None:
             wanted = np.zeros(len(self.table_first) - 1, np.bool_)
@@ -171,21 +175,20 @@ class FlatIndex:
         place = self.places(probes.token_id)
         probe = np.flatnonzero(place >= 0)
         start, stop = self.token_first[place[probe]], self.token_first[place[probe] + 1]
-        pieces = [self._covered(probes, hash_number, wanted, at, probe[owner]) for at, owner in _in_pieces(start, stop)]
+        pieces = [self._covered(probes, row_keys, wanted, at, probe[owner]) for at, owner in _in_pieces(start, stop)]
         return Candidates(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))
 
     def _covered(
-        self, probes: Probes, hash_number: int | None, wanted: npt.NDArray[np.bool_] | None, at: Ids, probe: Ids
+        self, probes: Probes, row_keys: Keys | None, wanted: npt.NDArray[np.bool_] | None, at: Ids, probe: Ids
     ) -> Candidates:
         row = self.posting_row[at]
         if wanted is not None:
             kept = wanted[self.row_table[row]]
             at, probe, row = at[kept], probe[kept], row[kept]
-        if hash_number is not None:
-            keys, asked = self.keys[hash_number], probes.keys
+        if row_keys is not None:
             missing = np.zeros(len(row), np.uint64)
-            for word in range(keys.shape[1]):
-                missing |= asked[probe, word] & ~keys[row, word]
+            for word in range(row_keys.shape[1]):
+                missing |= probes.keys[probe, word] & ~row_keys[row, word]
             kept = missing == 0
             at, probe, row = at[kept], probe[kept], row[kept]
         return Candidates(

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import baselines.systems.mcr
 import mate.discovery
 import mate.joinability
 import mate.scan
 import mate.scan_kernel
 from mate.discovery import Statistics, match_table
 from mate.store.base import as_ids
-from tests.discovery.memory_store import FlatStore
+from tests.discovery.memory_store import FlatStore, MemoryStore
 from tests.discovery.test_exactness import Case, assert_right, cases, ladders, search
 
 LIMITS = {
@@ -69,6 +70,7 @@ def test_every_way_to_scan(case: Case, tight: bool, compiled: bool, way: str) ->
     with limited(LIMITS[way], compiled=compiled):
         assert_right(search(store, case, tight_bound=tight), case)
         assert_right(search(store, case, "scr", tight_bound=tight), case)
+        assert_right(search(store, case, "mcr", tight_bound=tight), case)
 
 
 @pytest.mark.parametrize("width", [63, 64, 65, 127, 128, 130])
@@ -133,6 +135,21 @@ def test_one_table_alone(case: Case) -> None:
     for score, table, mapping in case.ranking:
         (found,) = match_table(FlatStore(case.tables), query, [names[i] for i in case.key], table)  # type: ignore[arg-type]
         assert (found.joinability, found.table_id, found.column_ids) == (score, table, mapping)
+
+
+@settings(max_examples=60)
+@given(case=cases(), marks=st.sampled_from([0, 64]), small=st.sampled_from([0, 10**6]))
+def test_marked_rows_are_those_of_sorted_postings(case: Case, marks: int, small: int) -> None:
+    """Both ways to intersect come to the same candidates; with all tables looked at, they count the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(baselines.systems.mcr, "_MOST_MARKS", marks)
+        patch.setattr(baselines.systems.mcr, "is_worth", lambda *_: small == 0)
+        one = search(FlatStore(case.tables), case, "mcr", table_filters=False)
+    other = search(MemoryStore(case.tables), case, "mcr", table_filters=False)
+    assert_right(one, case)
+    if one is not None and other is not None:
+        for name in ("postings", "candidates", "true_positives", "false_positives"):
+            assert getattr(one.statistics, name) == getattr(other.statistics, name), name
 
 
 def test_counts_are_those_of_the_funnel() -> None:
