@@ -8,7 +8,7 @@ at: per table column, by the sum over the initial column's values of min(posting
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +19,8 @@ from mate import joinability
 from mate import scan_kernel as kernel
 from mate.compiled import is_worth
 from mate.hashing import Keys
-from mate.joinability import Matches, TableScore, check, dense, score
+from mate.joinability import Matches, TableScore, check, dense
+from mate.joinability import score as score_tables
 from mate.scan_kernel import Bench, Groups, Index
 from mate.store.base import Ids, Probes
 from mate.store.flat import FlatIndex
@@ -83,8 +84,8 @@ class Scan:
     settings: SearchSettings
     statistics: Statistics
 
-    def top_k(self, only: Ids | None = None) -> list[TableScore]:
-        """Return the k best tables, best first; of certain ones, if given."""
+    def top_k(self, only: Ids | None = None, held: Sequence[TableScore] = ()) -> list[TableScore]:
+        """Return the k best tables, best first: of certain ones, if given, and of those held already."""
         if is_worth(self.statistics.pairs, INTERPRETED_PAIRS):
             kernel.compile_all()
         with self.statistics.phase("fetch postings"):
@@ -93,9 +94,11 @@ class Scan:
             postings, pairs, bound = _bounds(self.flat, groups)
             limit = bound if self.settings.tight_bound else postings
             order = np.lexsort((groups.table, -limit))
-            self.statistics.tables = len(order)
+            self.statistics.tables += len(order)
         k, width = self.settings.k, self.prepared.tuples.shape[1]
         best = Best(np.zeros((k, 2), np.int64), np.zeros((k, width), np.int64))
+        for place, score in enumerate(held):
+            best.held[place], best.mapping[place] = (score.joinability, score.table_id), score.mapping
         with self.statistics.phase("filter rows and score"):
             for first, stop in _blocks(pairs[order]):
                 if self.settings.table_filters and limit[order[first]] <= best.kth:
@@ -105,7 +108,8 @@ class Scan:
                     order[first:stop], int(pairs[order[first:stop]].sum()), limit, postings, groups, best
                 )
         ranking = np.lexsort((best.held[:, 1], -best.held[:, 0]))[: np.count_nonzero(best.held[:, 0])]
-        return [self._score(groups, best, place) for place in ranking.tolist()]
+        before = {score.table_id: score for score in held}
+        return [before.get(int(best.held[p, 1])) or self._score(groups, best, p) for p in ranking.tolist()]
 
     def _score(self, groups: Groups, best: Best, place: int) -> TableScore:
         joined, table = best.held[place].tolist()
@@ -151,7 +155,7 @@ class Scan:
         cells = dense(self.flat.rows(candidates.row_id))
         tuples, initial = self.prepared.tuples, self.prepared.initial
         checked = check(candidates, cells, tuples, initial)
-        for found in score(checked, lambda _: cells, tuples, initial):
+        for found in score_tables(checked, lambda _: cells, tuples, initial):
             worst = np.lexsort((-best.held[:, 1], best.held[:, 0]))[0]
             if (found.joinability, -found.table_id) > (best.held[worst, 0], -best.held[worst, 1]):
                 best.held[worst] = found.joinability, found.table_id
@@ -183,6 +187,7 @@ def _bench(groups: Groups, widest: int, mappings: int) -> Bench:
     room = ROOM + int(np.diff(groups.value_first).max())
     mappings = max(mappings, 2 * joinability.MOST_OPTIONS)
     buckets = 1 << (2 * mappings - 1).bit_length()
+    masks = min(MASKS, tuples * widest * -(-widest // 64)) if width == 2 else 0
     return Bench(
         posting=np.empty(room, np.int64),
         key_tuple=np.empty(room, np.int64),
@@ -191,12 +196,12 @@ def _bench(groups: Groups, widest: int, mappings: int) -> Bench:
         numbers=np.full(buckets, -1),
         columns=np.empty((mappings, width), np.int64),
         counts=np.empty(mappings, np.int64),
-        flags=np.zeros(FLAGS, np.uint8),
+        flags=np.zeros(min(FLAGS, mappings * tuples), np.uint8),
         slots=np.full(min(SLOTS, widest**2) if width == 2 else 0, -1, np.int32),
         pairs=np.full(buckets, -1),
         used=np.empty(mappings, np.int64),
-        masks=np.zeros(MASKS if width == 2 else 0, np.uint64),
-        touched=np.empty(MASKS if width == 2 else 0, np.int64),
+        masks=np.zeros(masks, np.uint64),
+        touched=np.empty(masks, np.int64),
     )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from baselines.systems.josie import Found
 from mate import discovery
-from mate.discovery import Prepared, Ranked, Statistics
+from mate.discovery import Prepared, Ranked, SearchSettings, Statistics, top_k
+from mate.joinability import TableScore, dense
+from mate.scan import Scan
 from mate.store.base import Candidates, Ids, IndexStore, Probes
 from mate.store.josie import JosieIndex
 
@@ -30,6 +32,26 @@ def tables_of(index: JosieIndex, found: Found) -> Tables:
     best = np.zeros(len(tables), np.int64)
     np.maximum.at(best, place, overlap)
     return Tables(tables, best)
+
+
+def best_of(
+    store: IndexStore,
+    prepared: Prepared,
+    tables: Tables,
+    settings: SearchSettings,
+    statistics: Statistics,
+    held: Sequence[TableScore] = (),
+) -> list[TableScore]:
+    """Return the k best of the tables and of those held already, every pair compared as SCR does.
+
+    The overlap bounds what a table may join. Over flat arrays the same loop does the work as for SCR.
+    """
+    if store.flat is not None and not len(store.flat_lacks):
+        values = prepared.tuples[:, prepared.initial]
+        probes = Probes(values, np.arange(len(values)), np.zeros((len(values), 0), np.uint64))
+        return Scan(store.flat, prepared, probes, None, settings, statistics).top_k(tables.table_id, held)
+    source = TablesSource(store, prepared, tables.table_id, tables.overlap, statistics)
+    return top_k(source, prepared, settings, statistics, lambda row_ids: dense(store.rows(row_ids)), held)
 
 
 class TablesSource:

@@ -14,7 +14,7 @@ import numpy as np
 
 from baselines.systems.josie import top_k as josie_top_k
 from baselines.systems.josie_costs import costs_of
-from baselines.systems.josie_tables import Tables, TablesSource, tables_of
+from baselines.systems.josie_tables import Tables, best_of, tables_of
 from mate.discovery import (
     SearchResult,
     SearchSettings,
@@ -24,9 +24,7 @@ from mate.discovery import (
     check,
     prepare,
     settings_with,
-    top_k,
 )
-from mate.joinability import dense
 from mate.store.base import Ids, IndexStore, as_ids
 from mate.store.josie import JosieIndex
 
@@ -61,9 +59,7 @@ def search(
         asked = [initial_columns if c == prepared.initial else other_columns for c in range(len(key))]
         found = [_bounded(index, prepared.tuples[:, c], asked[c], excluded) for c in range(len(key))]
         tables = reduce(_in_both, found)
-    source = TablesSource(store, prepared, tables.table_id, tables.overlap, statistics)
-    scores = top_k(source, prepared, chosen, statistics, lambda row_ids: dense(store.rows(row_ids)))
-    return answer(store, prepared, scores, statistics)
+    return answer(store, prepared, best_of(store, prepared, tables, chosen, statistics), statistics)
 
 
 def _bounded(index: JosieIndex, values: Ids, columns: int, excluded: Ids) -> Tables:

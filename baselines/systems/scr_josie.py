@@ -20,7 +20,7 @@ import numpy as np
 
 from baselines.systems.josie import top_k as josie_top_k
 from baselines.systems.josie_costs import costs_of
-from baselines.systems.josie_tables import TablesSource, tables_of
+from baselines.systems.josie_tables import best_of, tables_of
 from mate.discovery import (
     Prepared,
     SearchResult,
@@ -31,9 +31,8 @@ from mate.discovery import (
     check,
     prepare,
     settings_with,
-    top_k,
 )
-from mate.joinability import TableScore, dense
+from mate.joinability import TableScore
 from mate.store.base import IndexStore, as_ids
 
 if TYPE_CHECKING:
@@ -73,8 +72,7 @@ def _scores(
             found = josie_top_k(index, values, columns, weights=tuples, floor=kth, exclude=done)
             tables = tables_of(index, found)
             done = np.append(done, index.sets_of(tables.table_id))
-        source = TablesSource(store, prepared, tables.table_id, tables.overlap, statistics)
-        scores = top_k(source, prepared, settings, statistics, lambda row_ids: dense(store.rows(row_ids)), scores)
+        scores = best_of(store, prepared, tables, settings, statistics, scores)
         kth = scores[-1].joinability if len(scores) == settings.k and settings.table_filters else 0
         left = len(found.set_id) == columns and int(found.overlap[-1]) > kth
         columns *= GROWTH
