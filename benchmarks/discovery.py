@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -150,18 +151,17 @@ def _measured(
         if time.monotonic() - start > options.budget:
             console(stderr=True).print(f"stopped after {options.budget:g} s, with some queries left over")
             break
-        found += measure(group, query, _turned(systems, number), options.rounds)
+        found += measure(group, query, _shuffled(systems, options.seed + number), options.rounds)
     agree(found)
     record: dict[str, Any] = {"store": store.address, "label": store.manifest.label, "cells": store.manifest.cells}
     record |= {"seed": options.seed, "k": options.k, "machine": machine.describe(), "found": found}
     return {**record, "measurements": [asdict(result) for result in found]}
 
 
-def _turned(systems: dict[str, Run], by: int) -> dict[str, Run]:
-    """Let another one begin: who comes after a like one finds its data in the caches."""
+def _shuffled(systems: dict[str, Run], seed: int) -> dict[str, Run]:
+    """Give each query an order of its own: who comes after a like one finds its data in the caches."""
     names = list(systems)
-    first = by % len(names)
-    return {name: systems[name] for name in (*names[first:], *names[:first])}
+    return {name: systems[name] for name in random.Random(seed).sample(names, len(names))}
 
 
 def _system(name: str, store: DuckDBStore, options: argparse.Namespace) -> Run:

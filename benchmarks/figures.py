@@ -162,8 +162,14 @@ def draw_discovery(records: list[dict[str, Any]], path: Path) -> None:
         plt.close(figure)
 
 
+def _systems(found: list[dict[str, Any]]) -> list[str]:
+    """Return the systems that were measured, those of the paper in their order, then others."""
+    present = {m["system"] for m in found}
+    return [*(name for name in SYSTEMS if name in present), *sorted(present - SYSTEMS.keys())]
+
+
 def _scatter_times(axis: Any, found: list[dict[str, Any]]) -> None:
-    for system in dict.fromkeys(m["system"] for m in found):
+    for system in _systems(found):
         colour, marker, _ = SYSTEMS.get(system, ("#333333", ".", "-"))
         done = [m for m in found if m["system"] == system and m["seconds"]]
         axis.scatter([m["cardinality"] for m in done], [m["seconds"] * 1e3 for m in done],
@@ -178,7 +184,7 @@ def _scatter_times(axis: Any, found: list[dict[str, Any]]) -> None:
 
 def _growth_lines(axis: Any, records: list[dict[str, Any]]) -> None:
     cells = [record["cells"] / 1e6 for record in records]
-    for system in dict.fromkeys(m["system"] for m in records[0]["measurements"]):
+    for system in _systems(records[0]["measurements"]):
         colour, marker, line = SYSTEMS.get(system, ("#333333", ".", "-"))
         times = [
             [m["seconds"] * 1e3 for m in r["measurements"] if m["system"] == system and m["seconds"]] for r in records
