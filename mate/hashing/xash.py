@@ -165,7 +165,7 @@ class Xash(SuperKeyHash):
     def _hash_kernel(self, tokens: pa.StringArray) -> Keys:
         from mate.hashing.xash_kernel import hash_strings
 
-        return hash_strings(tokens, Layout.of(self.bits), self.alpha, self.features, fold_table())
+        return hash_strings(tokens, Layout.of(self.bits), self.alpha, self.features)
 
 
 @cache

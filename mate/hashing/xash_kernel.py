@@ -6,13 +6,15 @@ The sets of characters seen once and more than once are kept as 37-bit masks in 
 
 from __future__ import annotations
 
+from functools import cache
+
 import numba
 import numpy as np
 import pyarrow as pa
 
 from mate.arrow import string_buffers
 from mate.hashing.superkey import Keys
-from mate.hashing.xash import SEGMENTS, Features, FoldTable, Layout
+from mate.hashing.xash import SEGMENTS, Features, FoldTable, Layout, fold_table
 from mate.parallel import in_parts
 
 _ONE = np.uint64(1)
@@ -22,12 +24,11 @@ for _bit in range(64):
     _BIT_INDEX[int((int(_DE_BRUIJN) << _bit) & (2**64 - 1)) >> 58] = _bit
 
 
-def hash_strings(values: pa.StringArray, layout: Layout, alpha: int, features: Features, fold_table: FoldTable) -> Keys:
+def hash_strings(values: pa.StringArray, layout: Layout, alpha: int, features: Features) -> Keys:
     """Return the XASH of every string; nulls and empty strings set no bit."""
     data, offsets = string_buffers(values)
     keys = np.zeros((len(values), layout.bits // 64), np.uint64)
-    # Segment order is 0-9, a-z, space; lexicographical order has the space first.
-    ranks = (fold_table + np.uint8(1)) % np.uint8(len(SEGMENTS))
+    ranks = _ranks()
 
     def hash_part(start: int, stop: int) -> None:
         _hash_strings(
@@ -45,6 +46,12 @@ def hash_strings(values: pa.StringArray, layout: Layout, alpha: int, features: F
 
     in_parts(hash_part, len(values))
     return keys
+
+
+@cache
+def _ranks() -> FoldTable:
+    """Return the rank of every code point: segments are in the order 0-9, a-z, space; ranks have the space first."""
+    return (fold_table() + np.uint8(1)) % np.uint8(len(SEGMENTS))
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
