@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,16 +140,34 @@ def run(options: argparse.Namespace) -> int:
             table(("experiment", "lake", "query set", "queries", "methods", "done"), _shown(planned, settings))
         )
         return 0
-    if options.redo:
-        _forget(planned, settings)
     command = shlex.join(["python", "-m", "experiments", *sys.argv[1:]])
-    with Told() as told:
+    with _alone(settings.results), Told() as told:
+        if options.redo:
+            _forget(planned, settings)
         try:
             carry_out(planned, Run(settings, command, told, options.jobs))
         except KeyboardInterrupt:
             told.say(f"interrupted; go on with: {command}")
             return 130
     return 0
+
+
+@contextmanager
+def _alone(results: Path) -> Iterator[None]:
+    """See to it that no other run works on the same results: each would spoil the other's timings and journals."""
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        lock = (results / ".lock").open("w")
+    except OSError as error:
+        raise ExperimentError(f"cannot write results to {results}: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ExperimentError(
+                f"another run is at work on {results}; wait until it is done, or give this one another --results"
+            ) from None
+        yield
 
 
 def _shown(planned: list[Plan], settings: Settings) -> list[tuple[Any, ...]]:

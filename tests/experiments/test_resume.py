@@ -1,5 +1,6 @@
 """A run that was stopped goes on where it was."""
 
+import fcntl
 import json
 import os
 import signal
@@ -7,6 +8,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from experiments import records
 from tests.experiments.conftest import records_of, run
@@ -66,6 +69,22 @@ def test_a_killed_run_goes_on_and_comes_to_the_same(results: Path, files: Path, 
     assert whole[same].equals(resumed[same])
     assert set(records_of(results)) == set(before)
     assert not any(records_of(results)[name] == written for name, written in before.items())
+
+
+def test_two_runs_do_not_share_results(results: Path, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results.mkdir(exist_ok=True)
+    with (results / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert run(results, files, "table1") == 2
+    assert "another run is at work" in capsys.readouterr().err
+    assert not records_of(results)
+    assert run(results, files, "table1") == 0
+
+
+def test_a_file_in_the_place_of_results(tmp_path: Path, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "taken").write_text("")
+    assert run(tmp_path / "taken", files, "table1") == 2
+    assert "cannot write results to" in capsys.readouterr().err
 
 
 def test_more_methods_later_leave_the_others_alone(results: Path, files: Path) -> None:
