@@ -176,12 +176,7 @@ def search(
     store: IndexStore, query: AnyQuery, key: Sequence[str], k: int = 10, settings: SearchSettings | None = None
 ) -> SearchResult:
     """Return the k tables of the index with the highest joinability with the query on its key columns."""
-    chosen = settings_with(settings, k)
-    check(chosen)
-    table = as_query(query)
-    statistics = Statistics(hash="none")
-    with statistics.phase("prepare"):
-        prepared = prepare(store, table, key, chosen, statistics)
+    prepared, chosen, statistics = begin(store, query, key, k, settings, "mate")
     probes, number = query_keys(store, prepared, chosen, statistics)
     if store.flat is None:
         scores = _by_block(store, prepared, probes, number, chosen, statistics)
@@ -192,6 +187,27 @@ def search(
         if len(store.flat_lacks):
             scores = _by_block(store, prepared, probes, number, chosen, statistics, store.flat_lacks, scores)
     return answer(store, prepared, scores, statistics)
+
+
+class Begun(NamedTuple):
+    """What every system has before it searches."""
+
+    prepared: Prepared
+    settings: SearchSettings
+    statistics: Statistics
+
+
+def begin(
+    store: IndexStore, query: AnyQuery, key: Sequence[str], k: int, settings: SearchSettings | None, system: str
+) -> Begun:
+    """Check what is asked for and prepare the query, for a system of that name."""
+    chosen = replace(settings or SearchSettings(), k=k)
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise QueryError(f"k must be a whole number of at least 1, not {k!r}")
+    table = as_query(query)
+    statistics = Statistics(system=system, hash="none")
+    with statistics.phase("prepare"):
+        return Begun(prepare(store, table, key, chosen, statistics), chosen, statistics)
 
 
 def _by_block(
@@ -207,17 +223,6 @@ def _by_block(
     """Ask the store for candidates, of certain tables if given, and keep the best, with those held already."""
     source = candidate_source(store, prepared, probes, number, settings, statistics, tables)
     return top_k(source, prepared, settings, statistics, lambda row_ids: dense(store.rows(row_ids)), held)
-
-
-def settings_with(settings: SearchSettings | None, k: int) -> SearchSettings:
-    """Return the settings, or the default ones, for that many tables."""
-    return replace(settings or SearchSettings(), k=k)
-
-
-def check(settings: SearchSettings) -> None:
-    """Raise QueryError for settings that make no sense."""
-    if isinstance(settings.k, bool) or not isinstance(settings.k, int) or settings.k < 1:
-        raise QueryError(f"k must be a whole number of at least 1, not {settings.k!r}")
 
 
 def as_query(query: AnyQuery) -> QueryTable:

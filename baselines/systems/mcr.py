@@ -22,10 +22,7 @@ from mate.discovery import (
     SearchSettings,
     Statistics,
     answer,
-    as_query,
-    check,
-    prepare,
-    settings_with,
+    begin,
 )
 from mate.hashing import Keys
 from mate.joinability import Checked, RowCells, TableScore, joined
@@ -49,11 +46,7 @@ def search(
     store: IndexStore, query: AnyQuery, key: Sequence[str], k: int = 10, settings: SearchSettings | None = None
 ) -> SearchResult:
     """Return the k tables with the highest joinability, by intersecting posting lists."""
-    chosen = settings_with(settings, k)
-    check(chosen)
-    statistics = Statistics(system="mcr", hash="none")
-    with statistics.phase("prepare"):
-        prepared = prepare(store, as_query(query), key, chosen, statistics)
+    prepared, chosen, statistics = begin(store, query, key, k, settings, "mcr")
     if store.flat is not None and not len(store.flat_lacks) and prepared.tuples.shape[1] <= _MOST_MARKS:
         best = _in_place(store.flat, prepared, chosen, statistics)
     else:

@@ -15,16 +15,7 @@ import numpy as np
 from baselines.systems.josie import top_k as josie_top_k
 from baselines.systems.josie_costs import costs_of
 from baselines.systems.josie_tables import Tables, best_of, tables_of
-from mate.discovery import (
-    SearchResult,
-    SearchSettings,
-    Statistics,
-    answer,
-    as_query,
-    check,
-    prepare,
-    settings_with,
-)
+from mate.discovery import SearchResult, SearchSettings, answer, begin
 from mate.store.base import Ids, IndexStore, as_ids
 from mate.store.josie import JosieIndex
 
@@ -46,14 +37,10 @@ def search(
     other_columns: int = OTHER_COLUMNS,
 ) -> SearchResult:
     """Return up to k tables with a high joinability, of those that JOSIE finds for every key column."""
-    chosen = settings_with(settings, k)
-    check(chosen)
-    statistics = Statistics(system="mcr-josie", hash="none")
+    prepared, chosen, statistics = begin(store, query, key, k, settings, "mcr-josie")
     index = store.josie()
     with statistics.phase("calibrate"):
         costs_of(index)
-    with statistics.phase("prepare"):
-        prepared = prepare(store, as_query(query), key, chosen, statistics)
     with statistics.phase("josie"):
         excluded = index.sets_of(as_ids(list(chosen.exclude)))
         asked = [initial_columns if c == prepared.initial else other_columns for c in range(len(key))]

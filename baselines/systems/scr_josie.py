@@ -21,17 +21,7 @@ import numpy as np
 from baselines.systems.josie import top_k as josie_top_k
 from baselines.systems.josie_costs import costs_of
 from baselines.systems.josie_tables import best_of, tables_of
-from mate.discovery import (
-    Prepared,
-    SearchResult,
-    SearchSettings,
-    Statistics,
-    answer,
-    as_query,
-    check,
-    prepare,
-    settings_with,
-)
+from mate.discovery import Prepared, SearchResult, SearchSettings, Statistics, answer, begin
 from mate.joinability import TableScore
 from mate.store.base import IndexStore, as_ids
 
@@ -47,13 +37,9 @@ def search(
     store: IndexStore, query: AnyQuery, key: Sequence[str], k: int = 10, settings: SearchSettings | None = None
 ) -> SearchResult:
     """Return the k tables with the highest joinability, those to look at given by JOSIE."""
-    chosen = settings_with(settings, k)
-    check(chosen)
-    statistics = Statistics(system="scr-josie", hash="none")
+    prepared, chosen, statistics = begin(store, query, key, k, settings, "scr-josie")
     with statistics.phase("calibrate"):
         costs_of(store.josie())
-    with statistics.phase("prepare"):
-        prepared = prepare(store, as_query(query), key, chosen, statistics)
     return answer(store, prepared, _scores(store, prepared, chosen, statistics), statistics)
 
 
