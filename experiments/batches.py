@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -82,11 +83,13 @@ def measure(batch: Batch, results: Path, finished: Sequence[Recorded], worker: W
 def _measured(
     batch: Batch, todo: Sequence[Definition], number: int, query: Query, worker: Worker, advance: Advance
 ) -> dict[str, list[dict[str, Any]]]:
-    """Let every method answer a query in turn, once uncounted and then repeated; each query begins with another."""
-    turned = [*todo[number % len(todo) :], *todo[: number % len(todo)]]
+    """Let every method answer a query, once uncounted and then repeated, each time in another order.
+
+    Who comes after a method like it finds its data in the caches, so that no one may always have the same neighbours.
+    """
     found: dict[str, list[dict[str, Any]]] = {definition.fingerprint: [] for definition in todo}
     for repetition in range(1 + max(definition.repetitions for definition in todo)):
-        for definition in turned:
+        for definition in random.Random(f"{number} {repetition}").sample(todo, len(todo)):
             rows = found[definition.fingerprint]
             if repetition > definition.repetitions or not _worth_repeating(rows):
                 continue
