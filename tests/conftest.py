@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from mate.pipeline.build import Summary
+
+# A shell starts what runs in the background with Ctrl-C ignored, and so would be the programs that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test asserts a time: the first call of a compiled kernel may take seconds.
 settings.register_profile("default", deadline=None)
