@@ -27,6 +27,11 @@ def by_query(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
     return first.reset_index()
 
 
+def index_bytes(frame: pd.DataFrame) -> pd.Series:
+    """Return what the parts of each build take together: unlike its files, without blocks that happen to be free."""
+    return frame.filter(regex="^bytes_").sum(axis=1)
+
+
 def runtimes(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
     """Return the runtime of each method: mean, deviation, median and 95th percentile over queries, in seconds.
 

@@ -282,7 +282,7 @@ def builds(plain: int, cell: int, row: int, josie: int, josie_seconds: float = 1
     kinds = {"inverted index": plain, "super keys per cell": plain + cell, "super keys per row": plain + row}
     kinds["super keys per cell + JOSIE"] = plain + cell + josie
     rows = [
-        {"lake": "opendata", "build": name, "bytes": size, "seconds": 10.0, "super_key_bytes_computed": 100}
+        {"lake": "opendata", "build": name, "bytes_postings": size, "seconds": 10.0, "super_key_bytes_computed": 100}
         for name, size in kinds.items()
     ]
     frame = pd.DataFrame(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from experiments.metrics import index_bytes
 from experiments.reporting import paper
 from experiments.reporting.claims.claim import NO_LAKE, Claim
 from experiments.reporting.claims.hashes import SIZES, STANDARD
@@ -25,12 +26,13 @@ def _builds(lake: Lake, *builds: str) -> pd.DataFrame:
 
 def _extra(frame: pd.DataFrame, build: str, base: str = PLAIN) -> float:
     """Return the bytes that a build has more than another."""
-    return float(frame.loc[build, "bytes"] - frame.loc[base, "bytes"])
+    used = index_bytes(frame)
+    return float(used[build] - used[base])
 
 
 def _per_cell_space(lake: Lake, reading: str) -> Finding:
     frame = _builds(lake, PLAIN, PER_CELL)
-    ratio = _extra(frame, PER_CELL) / float(frame.loc[PLAIN, "bytes"])
+    ratio = _extra(frame, PER_CELL) / float(index_bytes(frame)[PLAIN])
     most = max(_published_space("super_keys_per_cell_gb"))
     verdict = Verdict.HOLDS if ratio <= most else Verdict.IN_PART if ratio <= 2 * most else Verdict.FAILS
     return Finding(verdict, f"{percent(ratio)} of the inverted index")
@@ -46,7 +48,7 @@ def _per_row_space(lake: Lake, reading: str) -> Finding:
     cell, row = _extra(frame, PER_CELL), _extra(frame, PER_ROW)
     computed = float(frame.loc[PER_CELL, "super_key_bytes_computed"] / frame.loc[PER_ROW, "super_key_bytes_computed"])
     if row <= 0:
-        raise Untestable("the file with super keys per row is not larger than without: the lake is too small")
+        raise Untestable("the index with super keys per row is not larger than without: the lake is too small")
     return Finding(
         reached(cell / row, min(_published_saving()), 1.1), f"{times(cell / row)} (by their number: {times(computed)})"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from experiments.metrics import index_bytes
 from experiments.reporting import paper
 from experiments.reporting.numbers import NOTHING, count, gigabytes, number, percent, seconds, whole
 from experiments.reporting.results import Results
@@ -16,19 +17,18 @@ _GB = 1e9
 
 
 def sizes(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return, by lake, what the inverted index needs and what super keys and JOSIE add: bytes and seconds."""
+    """Return, by lake, the bytes that the inverted index needs and those that super keys and JOSIE add."""
     rows = []
     for lake, group in frame.groupby("lake", sort=False):
-        builds = group.set_index("build")
+        used = index_bytes(group.set_index("build"))
         for part, build, base in (
             ("inverted index", PLAIN, None),
             ("super keys per cell", PER_CELL, PLAIN),
             ("super keys per row", PER_ROW, PLAIN),
             ("JOSIE", JOSIE, PER_CELL),
         ):
-            if build in builds.index and (base is None or base in builds.index):
-                more = builds.loc[build, "bytes"] - (builds.loc[base, "bytes"] if base else 0)
-                rows.append({"lake": lake, "part": part, "bytes": float(more), "seconds": builds.loc[build, "seconds"]})
+            if build in used and (base is None or base in used):
+                rows.append({"lake": lake, "part": part, "bytes": float(used[build] - (used[base] if base else 0))})
     return pd.DataFrame(rows)
 
 
