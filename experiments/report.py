@@ -23,6 +23,7 @@ EPILOG = """\
 examples:
   python -m experiments report                         everything in results/, to results/report/
   python -m experiments report figure4 --results r     one experiment
+  python -m experiments report --details               also print the paper's numbers and ours
 """
 
 
@@ -40,6 +41,7 @@ def add(commands: Commands) -> None:
     )
     add_results(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: report in the results)")
+    parser.add_argument("--details", action="store_true", help="print what each verdict rests on, as the page has it")
     parser.set_defaults(run=run)
 
 
@@ -52,23 +54,20 @@ def run(options: argparse.Namespace) -> int:
     results = read_results(options.results, options.names)
     judgements = verdicts(results, results.frames if options.names else ())
     page = write(results, judgements, options.out or options.results / "report")
-    _print(results, judgements)
+    _print(results, judgements, details=options.details)
     console().print(f"report: {page}", soft_wrap=True)
     return 0
 
 
-def _print(results: Results, judgements: list[Judgement]) -> None:
+def _print(results: Results, judgements: list[Judgement], *, details: bool) -> None:
     """Print the verdicts, what is missing, and the count."""
-    from experiments.reporting.summary import counts
+    from experiments.reporting.summary import counts, overview
 
     screen = console()
-    rows = []
-    for place, j in enumerate(judgements):
-        new = place == 0 or judgements[place - 1].claim is not j.claim
-        found = j.finding.readings
-        lines = "\n".join(f"{name}: {told}" for name, told, _ in found) if found else j.finding.measured
-        rows.append((*((j.claim.name, j.claim.published()) if new else ("", "")), j.title, lines, j.verdict_text))
-    screen.print(table(("claim", "paper", "lake", "measured here", "verdict"), rows))
+    if details:
+        screen.print(table(("claim", "paper", "lake", "measured here", "verdict"), map(_detailed, judgements)))
+    else:
+        screen.print(table(*overview(judgements)))
     tally = counts(judgements)
     screen.print(table([name for _, name in tally.header], tally.rows))
     for gap in results.gaps:
@@ -76,3 +75,10 @@ def _print(results: Results, judgements: list[Judgement]) -> None:
         screen.print(f"missing: {gap.experiment}: {gap.what}{made}", soft_wrap=True)
     for note in results.notes:
         screen.print(note, soft_wrap=True)
+
+
+def _detailed(judgement: Judgement) -> tuple[str, ...]:
+    """Return a row with the numbers that a verdict rests on."""
+    found = judgement.finding.readings
+    told = "\n".join(f"{name}: {text}" for name, text, _ in found) if found else judgement.finding.measured
+    return judgement.claim.name, judgement.claim.published(), judgement.title, told, judgement.verdict_text

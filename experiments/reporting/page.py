@@ -14,15 +14,10 @@ from experiments.reporting.numbers import count
 from experiments.reporting.page_style import CSS
 from experiments.reporting.results import Results
 from experiments.reporting.tables import Table
-from experiments.reporting.verdicts import FEW, Verdict
+from experiments.reporting.verdicts import FEW, SIGNS, Verdict
 
-MARKS = {
-    Verdict.HOLDS: ("✓", "holds"),
-    Verdict.IN_PART: ("◐", "part"),
-    Verdict.FAILS: ("✗", "fails"),
-    Verdict.UNTESTED: ("–", "none"),
-}
-"""A sign that needs no colour, and the class of its style."""
+STYLES = {Verdict.HOLDS: "holds", Verdict.IN_PART: "part", Verdict.FAILS: "fails", Verdict.UNTESTED: "none"}
+"""Classes of the page's style."""
 
 PLURALS = {
     Verdict.HOLDS: "hold",
@@ -175,8 +170,7 @@ def _measured(judgement: Judgement) -> str:
 
 
 def _mark(verdict: Verdict) -> str:
-    sign, style = MARKS[verdict]
-    return f'<span class="v {style}">{sign} {escape(verdict)}</span>'
+    return f'<span class="v {STYLES[verdict]}">{SIGNS[verdict]} {escape(verdict)}</span>'
 
 
 def _verdict(judgement: Judgement) -> str:

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 import pandas as pd
 
 from experiments.reporting.claims import Claim, Judgement
-from experiments.reporting.claims.claim import TOGETHER
+from experiments.reporting.claims.claim import NO_LAKE, TOGETHER
 from experiments.reporting.numbers import NOTHING, whole
 from experiments.reporting.results import Results
 from experiments.reporting.tables.table import Table
-from experiments.reporting.verdicts import Verdict, overall
+from experiments.reporting.verdicts import SIGNS, Verdict, overall
 
 COUNTS = {"tables": "tables", "columns": "columns", "rows": "rows", "cells": "cells"}
 
@@ -86,6 +86,17 @@ def by_claim(judgements: Sequence[Judgement]) -> list[tuple[Claim, list[Judgemen
         decides = [j for j in group if j.title == TOGETHER] or real
         found.append((group[0].claim, group, overall(j.verdict for j in decides)))
     return found
+
+
+def overview(judgements: Sequence[Judgement]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Return header and rows of the shortest table of all verdicts: a line a claim, a column a lake."""
+    lakes = {j.lake: j.title for j in judgements if j.lake not in (TOGETHER, NO_LAKE)}
+    rows = []
+    for claim, group, verdict in by_claim(judgements):
+        signs = {j.lake: SIGNS[j.verdict] for j in group}
+        found = (signs.get(lake, SIGNS[Verdict.UNTESTED]) for lake in lakes)
+        rows.append((claim.name, claim.section, f"{SIGNS[verdict]} {verdict}", *found))
+    return ["claim", "section", "in all", *lakes.values()], rows
 
 
 def machine(results: Results) -> list[tuple[str, str]]:

@@ -33,6 +33,10 @@ class Verdict(StrEnum):
     UNTESTED = "cannot be tested here"
 
 
+SIGNS = {Verdict.HOLDS: "✓", Verdict.IN_PART: "◐", Verdict.FAILS: "✗", Verdict.UNTESTED: "–"}
+"""Verdicts where there is little room, told apart without colour."""
+
+
 class Untestable(Exception):  # noqa: N818
     """Raised by a test that lacks what it needs; says what."""
 

@@ -19,6 +19,7 @@ from experiments.reporting.figures.searching import figure4 as draw_figure4
 from experiments.reporting.page import render
 from experiments.reporting.results import read_results
 from experiments.reporting.tables import TABLES, tables
+from experiments.reporting.verdicts import SIGNS
 from experiments.reporting.writing import write
 from tests.experiments.made_up import both_alphas, results, search, systems
 
@@ -136,10 +137,21 @@ def test_the_terminal_shows_verdicts_and_where_the_page_is(
 ) -> None:
     assert main(["report", "figure5", "--results", str(measured), "--out", str(tmp_path / "out")]) == 0
     out = capsys.readouterr().out
-    assert "every component adds precision" in out
+    (line,) = [line for line in out.splitlines() if "every component adds precision" in line]
+    assert any(sign in line for sign in SIGNS.values())
     assert "faster than SCR" not in out
+    assert "alpha of this lake" not in out
     assert f"report: {tmp_path / 'out' / 'index.html'}" in out
     assert {path.name for path in (tmp_path / "out" / "figures").iterdir()} == {"figure5.png", "figure5.pdf"}
+
+
+def test_the_terminal_shows_what_verdicts_rest_on_if_asked(
+    measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", "figure4", "--details", "--results", str(measured), "--out", str(tmp_path / "out")]) == 0
+    out = capsys.readouterr().out
+    assert "measured here" in out
+    assert "alpha of this lake" in out
 
 
 def test_the_report_lies_in_the_results_unless_said(copy: Path) -> None:
