@@ -14,6 +14,7 @@ METHOD = ("lake", "query_set", "method")
 def by_query(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
     """Return one row a query and method: its counts, with the median and the spread of its counted runtimes.
 
+    Phases share the median as they share the time of all counted runs, so that they never add up to more than it.
     ``spread`` is the difference between the slowest and the fastest counted run, relative to the median; it is missing
     where a search was not repeated.
     """
@@ -21,6 +22,9 @@ def by_query(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
     keys = [*by, "query"]
     first = counted.drop_duplicates(keys).set_index(keys)
     times = counted.groupby(keys, sort=False)["seconds"].agg(["median", "min", "max", "count"])
+    phases = [name for name in counted if str(name).startswith("phase_")]
+    means = counted.groupby(keys, sort=False)[["seconds", *phases]].mean()
+    first[phases] = means[phases].mul(times["median"] / means["seconds"], axis=0)
     first["seconds"] = times["median"]
     first["repetitions"] = times["count"]
     first["spread"] = ((times["max"] - times["min"]) / times["median"]).where(times["count"] > 1)

@@ -31,7 +31,7 @@ SCALES = {
     scale.name: scale
     for scale in (
         Scale("smoke", 60, 3, 1, 1, (2, 10, 20), 5_000, False, "does everything run: about a minute"),
-        Scale("small", 200, 12, 2, 3, (2, 5, 10, 15, 20), 50_000, True, "the embedded lakes: about 10 minutes"),
+        Scale("small", 200, 12, 2, 3, (2, 5, 10, 15, 20), 50_000, True, "the embedded lakes: about 5 minutes"),
         Scale("full", 500, 50, 3, 4, tuple(range(2, 21, 2)), 200_000, True, "real corpora: about an hour"),
     )
 }

@@ -32,6 +32,22 @@ def test_a_query_has_the_median_of_its_counted_runs() -> None:
     assert len(found) == 4
 
 
+def test_phases_add_up_to_the_median() -> None:
+    """Of three runs the middle one counts, but each phase may be longest in another."""
+    runs = [(2.0, 1.5, 0.5), (3.0, 0.5, 2.5), (7.0, 2.0, 5.0)]
+    found = by_query(
+        frame(
+            *(
+                {"method": "a", "query": "1", "seconds": total, "phase_one": one, "phase_two": two}
+                for total, one, two in runs
+            )
+        )
+    )
+    assert found["seconds"].tolist() == [3.0]
+    assert found["phase_one"].tolist() == [pytest.approx(1.0)]
+    assert found["phase_two"].tolist() == [pytest.approx(2.0)]
+
+
 def test_runtimes_are_means_over_finished_queries() -> None:
     found = runtimes(RUNS).set_index("method")
     assert found.loc["a", ["queries", "unfinished", "mean", "std"]].tolist() == [2, 0, 3.0, 1.0]
