@@ -16,6 +16,9 @@ import pyarrow as pa
 from mate.errors import QueryError, did_you_mean
 from mate.text import characters, tokens
 
+_MOST_CODES = 2**62
+"""Combinations of values are numbered without gaps when there may be more of them than this."""
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -130,10 +133,25 @@ def key_tuples(query: QueryTable, key: Sequence[str], nulls: Set[str]) -> KeyTup
     whole = (grid >= 0).all(axis=1)
     if not whole.any():
         raise QueryError(f"no row of {query.name} has a value in every key column ({', '.join(columns)})")
-    place, inverse = np.unique(grid[whole], axis=0, return_inverse=True)
+    place, inverse = _distinct(grid[whole], len(encoded.dictionary))
     row_tuple = np.full(len(grid), -1)
-    row_tuple[whole] = inverse.ravel()
+    row_tuple[whole] = inverse
     return KeyTuples(columns, encoded.dictionary, place, row_tuple, int((~whole).sum()))
+
+
+def _distinct(grid: npt.NDArray[np.int64], values: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the distinct rows of numbers below `values`, in order, and which of them each row is.
+
+    Rows are compared as single numbers: NumPy's own comparison of rows takes ten times as long.
+    """
+    code, codes = grid[:, 0], values
+    for column in grid.T[1:]:
+        if codes * values > _MOST_CODES:
+            found, code = np.unique(code, return_inverse=True)
+            codes = len(found)
+        code, codes = code * values + column, codes * values
+    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    return grid[first], inverse
 
 
 def key_columns(query: QueryTable, key: Sequence[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -83,11 +83,14 @@ class Scan:
     """What the row filter asks for the bits of the probes, by row; None: no row is filtered."""
     settings: SearchSettings
     statistics: Statistics
+    _idle: list[Bench] = field(default_factory=list, init=False)
+    """Benches of this search that no part of it is using: large arrays take long to come by."""
 
     def top_k(self, only: Ids | None = None, held: Sequence[TableScore] = ()) -> list[TableScore]:
         """Return the k best tables, best first: of certain ones, if given, and of those held already."""
         if is_worth(self.statistics.pairs, INTERPRETED_PAIRS):
             kernel.compile_all()
+        self._idle.clear()
         with self.statistics.phase("fetch postings"):
             groups = group(self.flat, self.prepared, self.settings.exclude, only)
         with self.statistics.phase("filter tables"):
@@ -136,7 +139,10 @@ class Scan:
         keys = np.ascontiguousarray(self.probes.keys[groups.tuple_id])
         index, initial = _index(self.flat, self.row_keys), self.prepared.initial
         filters = self.settings.table_filters, self.settings.tight_bound
-        bench = _bench(groups, self.flat.widest, MAPPINGS)
+        try:
+            bench = self._idle.pop()
+        except IndexError:
+            bench = _bench(groups, self.flat.widest, MAPPINGS)
         at = 0
         while at < len(order):
             at, ended = kernel.scan(
@@ -147,6 +153,7 @@ class Scan:
             elif ended == kernel.TOO_MANY_MAPPINGS:
                 tally += self._search(int(groups.table[order[at]]), best)
                 at += 1
+        self._idle.append(bench)
         return best, tally
 
     def _search(self, table: int, best: Best) -> Ids:

@@ -11,7 +11,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import mate.query
 from mate.errors import CorpusError, QueryError
 from mate.query import (
     STRATEGIES,
@@ -232,6 +235,21 @@ def test_distinct_tuples_and_the_tuple_of_each_row() -> None:
         ("1", "x"), ("1", "x"), ("2", "y"), -1, ("1", "y"), -1, ("1", "x"),
     ]  # fmt: skip
     assert (len(key), key.dropped_rows) == (3, 2)
+
+
+@pytest.mark.parametrize("most", [0, 20, 2**62])
+@given(
+    rows=st.integers(1, 6).flatmap(lambda n: st.lists(st.lists(st.integers(0, 4), min_size=n, max_size=n), min_size=1))
+)
+def test_distinct_tuples_are_those_of_numpy(rows: list[list[int]], most: int) -> None:
+    """However many codes there may be before they are numbered anew."""
+    grid = np.array(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mate.query, "_MOST_CODES", most)
+        found, inverse = mate.query._distinct(grid, 5)
+    expected, place = np.unique(grid, axis=0, return_inverse=True)
+    assert found.tolist() == expected.tolist()
+    assert inverse.tolist() == place.ravel().tolist()
 
 
 def test_the_same_value_in_two_key_columns_is_one_token() -> None:
