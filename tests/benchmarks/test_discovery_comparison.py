@@ -68,6 +68,16 @@ def test_josie_systems_join_in_where_the_index_has_them(
     assert line.split()[-1] == "1.000"
 
 
+def test_the_looser_bound_takes_part_by_name(
+    store: IndexStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.json"
+    options = ["--store", store.address, "--queries", "2", "--rounds", "1", "--json", str(out)]
+    assert main(["discovery", *options, "--systems", "mate,mate-loose"]) == 0
+    (record,) = json.loads(out.read_text())
+    assert {m["system"] for m in record["measurements"]} == {"mate", "mate-loose"}
+
+
 def test_unary_josie_agrees_with_sql(josie_store: IndexStore, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["josie", "--store", josie_store.address, "--queries", "4", "--rounds", "1"]) == 0
     assert "reading all lists" in capsys.readouterr().out
