@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.timing import best_of
+from mate.cli.terminal import console, table
 from mate.hashing import covers
-from mate.terminal import console, table
 
 if TYPE_CHECKING:
-    from mate.commands import Commands
+    from mate.cli import Commands
 
 
 def add(commands: Commands) -> None:

@@ -23,14 +23,14 @@ from rich.progress import track
 from benchmarks import machine
 from benchmarks.sql_join import SqlJoin, TimedOutError
 from experiments.queries import Query, sample_queries
-from mate.discovery import SearchSettings
+from mate.cli.terminal import console, table
 from mate.errors import MateError
+from mate.search.discovery import SearchSettings
+from mate.search.systems import find_system
 from mate.store.duckdb import DuckDBStore
-from mate.systems import find_system
-from mate.terminal import console, table
 
 if TYPE_CHECKING:
-    from mate.commands import Commands
+    from mate.cli import Commands
 
 GROUPS = (("10", 2, 10), ("100", 10, 100), ("1,000", 100, 1_000), ("10,000", 1_000, 10_000))
 SYSTEMS = ("mate", "scr", "mcr", "sql")

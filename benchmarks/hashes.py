@@ -23,11 +23,11 @@ from rich.progress import track
 from benchmarks import machine, sample
 from benchmarks.sample import Sample
 from benchmarks.timing import best_of
+from mate.cli.terminal import console, table
 from mate.hashing import SuperKeyHash, bits_set, covers, find, fit, get, or_aggregate
-from mate.terminal import console, table
 
 if TYPE_CHECKING:
-    from mate.commands import Commands
+    from mate.cli import Commands
 
 ORDER = ("xash", "bf", "lhbf", "ht", "simhash", "md5", "murmur", "city")
 WIDTHS = ((1, 3), (4, 6), (7, 10), (11, 20), (21, 10_000))

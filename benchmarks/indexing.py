@@ -25,7 +25,7 @@ from benchmarks.indexing_report import PAPER, fit, paper_rate, print_builds, pri
 from mate.errors import MateError
 
 if TYPE_CHECKING:
-    from mate.commands import Commands
+    from mate.cli import Commands
 
 SIZES = "1,10,40"
 FORMATS = (".png", ".pdf", ".svg")
@@ -61,7 +61,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Build, print, write."""
-    from mate.terminal import console
+    from mate.cli.terminal import console
 
     layouts = _layouts(options.layouts)
     _check(options)
@@ -118,7 +118,7 @@ def _layouts(text: str) -> list[str]:
 
 def _check(options: argparse.Namespace) -> None:
     """Refuse what would fail only after the first long build."""
-    from mate.pipeline.build import HashRequest
+    from mate.build.build import HashRequest
 
     HashRequest(bits=options.bits).check()
     if not re.fullmatch(r"none|local(\[(\*|[1-9]\d*)\])?", options.master):

@@ -161,8 +161,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _build(order: dict[str, Any]) -> dict[str, float]:
-    from mate.pipeline.build import BuildSettings, HashRequest, build
-    from mate.pipeline.duckdb_target import DuckDBTarget
+    from mate.build.build import BuildSettings, HashRequest, build
+    from mate.build.duckdb_target import DuckDBTarget
 
     hashes = (HashRequest(bits=order["bits"]),)
     settings = BuildSettings(hashes=hashes, layout=order["layout"], master=order["master"])

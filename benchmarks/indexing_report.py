@@ -71,7 +71,7 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 def print_builds(builds: Sequence[Build], screen: Any) -> None:
     """Print one table with a column for each build."""
-    from mate.terminal import table
+    from mate.cli.terminal import table
 
     screen.print(f"[bold]{_title(builds)}[/bold]")
     header = ("", *(f"{b.corpus}\n{b.layout}" for b in builds))
@@ -136,7 +136,7 @@ def _parts(builds: Sequence[Build]) -> list[str]:
 
 def print_fits(fits: Sequence[Fit], screen: Any) -> None:
     """Print what starting costs and what the margin yields, beside the paper's figure."""
-    from mate.terminal import table
+    from mate.cli.terminal import table
 
     header = ("seconds as a line over cells", "sizes", "fixed s", "cells/s/core at the margin", "times the paper's",
               "cells/processor s at the margin")  # fmt: skip

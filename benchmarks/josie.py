@@ -15,14 +15,14 @@ from rich.progress import track
 from baselines.systems import josie, josie_relatives
 from baselines.systems.josie_costs import costs_of
 from benchmarks.timing import best_of
+from mate.cli.terminal import console, table
 from mate.errors import MateError
-from mate.query import key_tuples
+from mate.search.query import key_tuples
 from mate.store.base import Ids
 from mate.store.duckdb import SETTINGS, DuckDBStore
-from mate.terminal import console, table
 
 if TYPE_CHECKING:
-    from mate.commands import Commands
+    from mate.cli import Commands
 
 
 def add(commands: Commands) -> None:

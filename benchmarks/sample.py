@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from mate.errors import CorpusError
 from mate.hashing import CorpusStatistics
-from mate.text import tokens
+from mate.values.text import tokens
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import duckdb
 import numpy as np
 
-from mate.discovery import SearchSettings, Statistics, as_query, prepare
 from mate.errors import MateError
+from mate.search.discovery import SearchSettings, Statistics, as_query, prepare
 from mate.store.duckdb import SETTINGS, DuckDBStore
 
 if TYPE_CHECKING:
-    from mate.discovery import AnyQuery
+    from mate.search.discovery import AnyQuery
 
 
 class TimedOutError(MateError):

@@ -25,9 +25,9 @@ from benchmarks import machine
 from mate.errors import MateError
 
 if TYPE_CHECKING:
-    from mate.commands import Commands
+    from mate.build.updates import Report, Updates
+    from mate.cli import Commands
     from mate.store.base import TableInfo
-    from mate.updates import Report, Updates
 
 SIZES = "1,10,40"
 PILES = "0,10,100,500"
@@ -84,7 +84,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure, print, write."""
-    from mate.terminal import console
+    from mate.cli.terminal import console
 
     sizes, piles = _numbers(options.sizes, "--sizes"), [int(n) for n in _numbers(options.piles, "--piles", least=0)]
     _check(options)
@@ -241,7 +241,7 @@ def _child(order: dict[str, Any]) -> tuple[dict[str, Any], float]:
 
 def main(arguments: Sequence[str]) -> int:
     """Carry out one order, in this process."""
-    import mate.pipeline.duckdb_changes  # noqa: F401  (what every change imports)
+    import mate.build.duckdb_changes  # noqa: F401  (what every change imports)
 
     order = json.loads(arguments[0])
     try:
@@ -253,8 +253,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _build(order: dict[str, Any]) -> dict[str, Any]:
-    from mate.pipeline.build import BuildSettings, build
-    from mate.pipeline.duckdb_target import DuckDBTarget
+    from mate.build.build import BuildSettings, build
+    from mate.build.duckdb_target import DuckDBTarget
 
     began = time.time()
     with DuckDBTarget(order["store"]) as target:
@@ -265,8 +265,8 @@ def _build(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def _operate(order: dict[str, Any]) -> dict[str, Any]:
+    from mate.build.updates import Updates
     from mate.store import open_store
-    from mate.updates import Updates
 
     updates = Updates(order["store"])
     with open_store(order["store"]) as index, tempfile.TemporaryDirectory() as folder:
@@ -296,7 +296,7 @@ def _operate(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(costs: list[Cost]) -> Any:
-    from mate.terminal import table
+    from mate.cli.terminal import table
 
     lakes = list(dict.fromkeys(cost.lake for cost in costs))
     found = {(cost.lake, cost.operation): cost for cost in costs}
@@ -318,7 +318,7 @@ def _table(costs: list[Cost]) -> Any:
 
 
 def _pile_table(piled: list[Cost], piles: list[int]) -> Any:
-    from mate.terminal import table
+    from mate.cli.terminal import table
 
     rows = [(pile, f"{cost.best:.3f}") for pile, cost in zip(piles, piled, strict=True)]
     return table(("changes before", "s to update a cell"), rows)

@@ -35,7 +35,7 @@ class Method:
     """
 
     system: str = "mate"
-    """As `mate.systems` knows it, or ``module:function``."""
+    """As `mate.search.systems` knows it, or ``module:function``."""
     hash: str = ""
     """As `mate.hashing` knows it; empty for systems without a row filter."""
     bits: int = 0

@@ -10,11 +10,11 @@ from experiments import pypi_lake
 from experiments.definitions import digest, slug
 from experiments.errors import ExperimentError
 from experiments.hashes import Spec, compared, components
+from mate.build.build import BuildSettings, HashRequest, Summary, build
+from mate.build.duckdb_target import DuckDBTarget
+from mate.build.progress import Progress
 from mate.corpus import Limits
 from mate.hashing import CorpusStatistics
-from mate.pipeline.build import BuildSettings, HashRequest, Summary, build
-from mate.pipeline.duckdb_target import DuckDBTarget
-from mate.pipeline.progress import Progress
 from mate.store import open_store
 from mate.store.base import FORMAT_VERSION, HashSpec
 

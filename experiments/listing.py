@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from experiments.records import missing, plan
 from experiments.registry import EXPERIMENTS
 from experiments.run import add_results
-from mate.terminal import console, table
+from mate.cli.terminal import console, table
 
 if TYPE_CHECKING:
-    from mate.commands import Commands
+    from mate.cli import Commands
 
 
 def add(commands: Commands) -> None:

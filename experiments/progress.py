@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from mate.terminal import console
+from mate.cli.terminal import console
 
 SAY_EVERY = 15.0
 """Seconds between two lines where there is no terminal."""
@@ -68,7 +68,7 @@ class Told:
                 left = (now - self._began) / self._done * (self._total - self._done)
                 self.say(f"  {self._done:,} of {self._total:,} runs, {what}; about {duration(left)} left")
 
-    # What a build tells (`mate.pipeline.progress`).
+    # What a build tells (`mate.build.progress`).
 
     def start(self, phase: str, total: int) -> None:
         """Begin a phase of a build."""

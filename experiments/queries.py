@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from mate.query import QueryTable
+from mate.search.query import QueryTable
 from mate.store.base import IndexStore, TableInfo
-from mate.text import tokens
+from mate.values.text import tokens
 
 _TABLES_AT_ONCE = 512
 TALLEST = 20

@@ -19,7 +19,7 @@ from experiments.definitions import digest, slug
 from experiments.errors import ExperimentError, RecordError
 from experiments.queries import Query, distinct, rows_of, sample_queries, shuffled, taken, varied
 from mate.errors import QueryError
-from mate.query import QueryTable, key_columns, read_query
+from mate.search.query import QueryTable, key_columns, read_query
 from mate.store.base import IndexStore
 
 SCHOOL_KEY = ("Program Type", "School Name")

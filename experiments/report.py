@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from experiments.registry import EXPERIMENTS
 from experiments.run import add_results
-from mate.terminal import console, table
+from mate.cli.terminal import console, table
 
 if TYPE_CHECKING:
     from experiments.reporting.claims import Judgement
     from experiments.reporting.results import Results
-    from mate.commands import Commands
+    from mate.cli import Commands
 
 DESCRIPTION = """\
 Compare what was measured with what the paper says. Writes index.html (one page that needs nothing else), tables as

@@ -20,10 +20,10 @@ from experiments.query_sets import read as read_queries
 from experiments.registry import EXPERIMENTS, find
 from experiments.scales import SCALES
 from experiments.settings import Settings
-from mate.terminal import console, table
+from mate.cli.terminal import console, table
 
 if TYPE_CHECKING:
-    from mate.commands import Commands
+    from mate.cli import Commands
 
 DESCRIPTION = """\
 Measure what the paper's tables and figures show, and keep raw records: one a search, in Parquet files below the

@@ -19,9 +19,9 @@ from experiments.definitions import Method
 
 if TYPE_CHECKING:
     from experiments.queries import Query
-    from mate.discovery import SearchSettings
+    from mate.search.discovery import SearchSettings
+    from mate.search.systems import System
     from mate.store.base import IndexStore
-    from mate.systems import System
 
 START_LIMIT = 120.0
 """Seconds that a process has for starting."""
@@ -129,7 +129,7 @@ COUNTS = (
 
 
 def _prepared(store: IndexStore, query: Query, task: Task) -> Outcome:
-    from mate.discovery import Statistics, prepare
+    from mate.search.discovery import Statistics, prepare
 
     told = Statistics()
     start = time.perf_counter()
@@ -141,7 +141,7 @@ def _prepared(store: IndexStore, query: Query, task: Task) -> Outcome:
 
 def settings_of(method: Method) -> SearchSettings:
     """Return how a method searches."""
-    from mate.discovery import SearchSettings
+    from mate.search.discovery import SearchSettings
 
     plain = SearchSettings(initial_column=method.initial_column, tight_bound=method.tight_bound)
     return replace(plain, hash_name=method.hash, bits=method.bits) if method.hash else plain
@@ -150,7 +150,7 @@ def settings_of(method: Method) -> SearchSettings:
 def system_of(name: str) -> System:
     """Return a system by its name, or by ``module:function``."""
     from mate.errors import QueryError
-    from mate.systems import find_system
+    from mate.search.systems import find_system
 
     module, colon, function = name.partition(":")
     if not colon:

@@ -13,7 +13,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from mate.pipeline.build import Summary
+    from mate.build.build import Summary
 
 # A shell starts what runs in the background with Ctrl-C ignored, and so would be the programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -36,7 +36,7 @@ SMALL_SESSION = {
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session that every build of this process uses; starting one costs more than most tests."""
-    from mate.pipeline.session import spark_session
+    from mate.build.session import spark_session
 
     with spark_session("local[2]", SMALL_SESSION) as session:
         yield session
@@ -45,8 +45,8 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def build_index(spark: SparkSession) -> BuildIndex:
     """``build_index(paths, store, layout=..., hashes=...)``: build and publish an index as `mate index` does."""
-    from mate.pipeline.build import BuildSettings, build
-    from mate.pipeline.duckdb_target import DuckDBTarget
+    from mate.build.build import BuildSettings, build
+    from mate.build.duckdb_target import DuckDBTarget
 
     def run(paths: Iterable[Path | str] | Path | str, store: Path, **changes: Any) -> Summary:
         given = [paths] if isinstance(paths, Path | str) else paths

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from mate.build.build import BuildSettings, HashRequest, build_sources
+from mate.build.duckdb_target import DuckDBTarget
 from mate.corpus import Chunk, Limits, Table
-from mate.pipeline.build import BuildSettings, HashRequest, build_sources
-from mate.pipeline.duckdb_target import DuckDBTarget
 from mate.store import IndexStore, open_store
 
 Rows = Sequence[Sequence[str | None]]

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mate.enrich import enrich, write
 from mate.errors import QueryError
+from mate.search.joins import enrich, write
 from mate.store import IndexStore
 from tests.lakes import lake
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import mate.joinability
-from mate.joinability import Checked, RowCells, TableScore, check, joined, score
+import mate.search.joinability
+from mate.search.joinability import Checked, RowCells, TableScore, check, joined, score
 from mate.store.base import Candidates, Ids, as_ids
 
 Rows = list[list[int]]
@@ -119,7 +119,7 @@ def test_score_equals_brute_force(lake: tuple[Rows, Ids, int], most_options: int
     """Whatever is enumerated and whatever is left to branch and bound."""
     rows, tuples, initial = lake
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mate.joinability, "MOST_OPTIONS", most_options)
+        patch.setattr(mate.search.joinability, "MOST_OPTIONS", most_options)
         found = scores(rows, [3] * len(rows), tuples, initial)
     height, mapping = brute_force(rows, tuples)
     assert [s[:3] for s in found] == ([(3, height, mapping)] if height else [])
@@ -145,7 +145,7 @@ def test_the_kernel_equals_the_numpy_version(lake: tuple[Rows, Ids, int]) -> Non
     candidates = pairs(rows, [0] * len(rows), tuples, initial)
     plain = check(candidates, row_cells(rows), tuples, initial)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mate.joinability, "_SMALL", 0)
+        patch.setattr(mate.search.joinability, "_SMALL", 0)
         assert same(check(candidates, row_cells(rows), tuples, initial), plain)
 
 

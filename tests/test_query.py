@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import mate.query
+import mate.search.query
 from mate.errors import CorpusError, QueryError
-from mate.query import (
+from mate.search.query import (
     STRATEGIES,
     KeyTuples,
     QueryTable,
@@ -28,7 +28,7 @@ from mate.query import (
     read_query,
     unique_names,
 )
-from mate.text import NULL_SPELLINGS
+from mate.values.text import NULL_SPELLINGS
 
 
 def table(**columns: list[str | None]) -> QueryTable:
@@ -245,8 +245,8 @@ def test_distinct_tuples_are_those_of_numpy(rows: list[list[int]], most: int) ->
     """However many codes there may be before they are numbered anew."""
     grid = np.array(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mate.query, "_MOST_CODES", most)
-        found, inverse = mate.query._distinct(grid, 5)
+        patch.setattr(mate.search.query, "_MOST_CODES", most)
+        found, inverse = mate.search.query._distinct(grid, 5)
     expected, place = np.unique(grid, axis=0, return_inverse=True)
     assert found.tolist() == expected.tolist()
     assert inverse.tolist() == place.ravel().tolist()

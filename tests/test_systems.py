@@ -8,16 +8,16 @@ import pytest
 
 import baselines.systems.mcr
 import baselines.systems.scr
-import mate.discovery
-import mate.systems
+import mate.search.discovery
+import mate.search.systems
 from mate.errors import QueryError
-from mate.systems import available, find_system
+from mate.search.systems import available, find_system
 
 
 def test_the_systems_that_are_declared() -> None:
     assert {"mate", "scr", "mcr"} <= set(available())
     assert available() == sorted(available())
-    assert find_system("mate") is mate.discovery.search
+    assert find_system("mate") is mate.search.discovery.search
     assert find_system("scr") is baselines.systems.scr.search
     assert find_system("mcr") is baselines.systems.mcr.search
 
@@ -38,6 +38,6 @@ def test_an_unknown_name(name: str, hint: str) -> None:
 
 def test_a_package_may_declare_one(monkeypatch: pytest.MonkeyPatch) -> None:
     declared = EntryPoints([EntryPoint("ours", "json:loads", "mate.systems")])
-    monkeypatch.setattr(mate.systems, "entry_points", declared.select)
+    monkeypatch.setattr(mate.search.systems, "entry_points", declared.select)
     assert available() == ["mate", "ours"]
     assert find_system("ours").__name__ == "loads"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate.errors import TextError
-from mate.text import NULL_SPELLINGS, _tokens_kernel, _tokens_scalar, characters, token, tokens
+from mate.values.text import NULL_SPELLINGS, _tokens_kernel, _tokens_scalar, characters, token, tokens
 
 anything = st.text(st.characters(exclude_categories=["Cs"]))
 ascii_like = st.text(st.characters(codec="ascii"))

@@ -5,9 +5,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.arrow import string_buffers
-from mate.token_ids import _BASIS, NO_TOKEN, token_id, token_ids
-from mate.token_ids_kernel import hash_bytes
+from mate.values.arrow import string_buffers
+from mate.values.token_ids import _BASIS, NO_TOKEN, token_id, token_ids
+from mate.values.token_ids_kernel import hash_bytes
 
 texts = st.lists(st.text(st.characters(exclude_categories=["Cs"])))
 

@@ -13,10 +13,10 @@ from typing import Any, Self
 import mmh3
 import pyarrow as pa
 
-from mate.compiled import is_worth
 from mate.errors import HashError
 from mate.hashing.base import CorpusStatistics, SuperKeyHash
 from mate.hashing.superkey import Keys, from_ints
+from mate.values.compiled import is_worth
 
 WEB_TABLE_COLUMNS = 5.0
 """V of the paper's web tables."""

@@ -15,10 +15,10 @@ from typing import Any
 import mmh3
 import pyarrow as pa
 
-from mate.compiled import is_worth
 from mate.errors import HashError
 from mate.hashing.base import SuperKeyHash
 from mate.hashing.superkey import Keys, from_ints
+from mate.values.compiled import is_worth
 
 _SMALL = 1_000
 """Below this many values the library is done before the compiled kernel is loaded."""

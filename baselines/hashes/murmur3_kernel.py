@@ -10,9 +10,9 @@ import numba
 import numpy as np
 import pyarrow as pa
 
-from mate.arrow import string_buffers
 from mate.hashing.superkey import Keys
-from mate.parallel import in_parts
+from mate.values.arrow import string_buffers
+from mate.values.parallel import in_parts
 
 # Numba widens the sum and product of two uint32 to uint64: hence the conversions after each step.
 _U32 = np.uint32

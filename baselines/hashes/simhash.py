@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from simhash import Simhash
 
-from mate.compiled import is_worth
 from mate.hashing.base import SuperKeyHash
 from mate.hashing.superkey import Keys, from_bytes, from_ints
+from mate.values.compiled import is_worth
 
 WIDTH = 3
 """Characters of a shingle."""

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mate.hashing.superkey import Keys
-from mate.parallel import in_parts
+from mate.values.parallel import in_parts
 
 Shingles = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.int64]

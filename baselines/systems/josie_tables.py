@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from baselines.systems.josie import Found
-from mate import discovery
-from mate.discovery import Prepared, Ranked, SearchSettings, Statistics, top_k
-from mate.joinability import TableScore, dense
-from mate.scan import Scan
+from mate.search import discovery
+from mate.search.discovery import Prepared, Ranked, SearchSettings, Statistics, top_k
+from mate.search.joinability import TableScore, dense
+from mate.search.scan import Scan
 from mate.store.base import Candidates, Ids, IndexStore, Probes
 from mate.store.josie import JosieIndex
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mate.compiled import is_worth
-from mate.discovery import (
+from mate.hashing import Keys
+from mate.search.discovery import (
     MOST_PAIRS,
     Prepared,
     SearchResult,
@@ -24,16 +24,16 @@ from mate.discovery import (
     answer,
     begin,
 )
-from mate.hashing import Keys
-from mate.joinability import Checked, RowCells, TableScore, joined
-from mate.joinability import check as check_candidates
-from mate.joinability import score as score_tables
-from mate.scan import Scan
+from mate.search.joinability import Checked, RowCells, TableScore, joined
+from mate.search.joinability import check as check_candidates
+from mate.search.joinability import score as score_tables
+from mate.search.scan import Scan
 from mate.store.base import Candidates, Ids, IndexStore, Postings, Probes
 from mate.store.flat import FlatIndex
+from mate.values.compiled import is_worth
 
 if TYPE_CHECKING:
-    from mate.discovery import AnyQuery
+    from mate.search.discovery import AnyQuery
 
 _MOST_MARKS = 64
 """Key columns that a row has bits for."""

@@ -15,12 +15,12 @@ import numpy as np
 from baselines.systems.josie import top_k as josie_top_k
 from baselines.systems.josie_costs import costs_of
 from baselines.systems.josie_tables import Tables, best_of, tables_of
-from mate.discovery import SearchResult, SearchSettings, answer, begin
+from mate.search.discovery import SearchResult, SearchSettings, answer, begin
 from mate.store.base import Ids, IndexStore, as_ids
 from mate.store.josie import JosieIndex
 
 if TYPE_CHECKING:
-    from mate.discovery import AnyQuery
+    from mate.search.discovery import AnyQuery
 
 INITIAL_COLUMNS = 500
 OTHER_COLUMNS = 10_000

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mate import discovery
-from mate.discovery import SearchResult, SearchSettings
+from mate.search import discovery
+from mate.search.discovery import SearchResult, SearchSettings
 from mate.store.base import IndexStore
 
 if TYPE_CHECKING:
-    from mate.discovery import AnyQuery
+    from mate.search.discovery import AnyQuery
 
 
 def search(

@@ -21,12 +21,12 @@ import numpy as np
 from baselines.systems.josie import top_k as josie_top_k
 from baselines.systems.josie_costs import costs_of
 from baselines.systems.josie_tables import best_of, tables_of
-from mate.discovery import Prepared, SearchResult, SearchSettings, Statistics, answer, begin
-from mate.joinability import TableScore
+from mate.search.discovery import Prepared, SearchResult, SearchSettings, Statistics, answer, begin
+from mate.search.joinability import TableScore
 from mate.store.base import IndexStore, as_ids
 
 if TYPE_CHECKING:
-    from mate.discovery import AnyQuery
+    from mate.search.discovery import AnyQuery
 
 FIRST_COLUMNS = 100
 GROWTH = 4

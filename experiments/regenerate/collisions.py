@@ -29,7 +29,7 @@ from experiments.lakes import HASHES, Lake
 from experiments.scales import Scale
 from mate.hashing.xash import SEGMENTS, Layout
 from mate.store import open_store
-from mate.text import tokens
+from mate.values.text import tokens
 
 SIZES = (128, 256, 512)
 CHARACTERS = range(1, 8)

@@ -96,8 +96,8 @@ def _build(connection: Any, lake: Lake, spec: IndexSpec, master: str, address: s
 
 
 def _facts(lake: Lake, spec: IndexSpec, master: str, address: str) -> dict[str, Any]:
-    from mate.pipeline.build import build
-    from mate.pipeline.duckdb_target import DuckDBTarget
+    from mate.build.build import build
+    from mate.build.duckdb_target import DuckDBTarget
     from mate.store import open_store
 
     start = time.perf_counter()

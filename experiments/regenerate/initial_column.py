@@ -18,7 +18,7 @@ STRATEGIES = {
     "postings": "best case (ground truth)",
     "pairs": "fewest pairs (library default)",
 }
-"""Names in `mate.query` to names in the paper."""
+"""Names in `mate.search.query` to names in the paper."""
 
 EXPERIMENT = SearchExperiment(
     name="initial-column",

@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mate.arrow import string_array
 from mate.errors import HashError, did_you_mean
 from mate.hashing.superkey import Keys
+from mate.values.arrow import string_array
 
 ENTRY_POINTS = "mate.hashes"
 

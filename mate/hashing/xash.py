@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mate.compiled import is_worth
 from mate.errors import HashError
 from mate.hashing.base import CorpusStatistics, SuperKeyHash, register
 from mate.hashing.superkey import Keys, from_ints
+from mate.values.compiled import is_worth
 
 SEGMENTS = "0123456789abcdefghijklmnopqrstuvwxyz "
 """The alphabet in the order of its segments, so that the bit numbers of the paper's figure come out."""

@@ -12,10 +12,10 @@ import numba
 import numpy as np
 import pyarrow as pa
 
-from mate.arrow import string_buffers
 from mate.hashing.superkey import Keys
 from mate.hashing.xash import SEGMENTS, Features, FoldTable, Layout, fold_table
-from mate.parallel import in_parts
+from mate.values.arrow import string_buffers
+from mate.values.parallel import in_parts
 
 _ONE = np.uint64(1)
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)

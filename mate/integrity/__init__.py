@@ -17,13 +17,13 @@ from typing import Any
 
 import duckdb
 
+from mate.build.flat import write_flat
+from mate.build.progress import Progress, Silent
+from mate.build.sources import SYNTHETIC
+from mate.build.workshop import quoted
 from mate.errors import StoreError
 from mate.integrity.layer import Layer, Problem
 from mate.integrity.parts import check_layer
-from mate.pipeline.flat import write_flat
-from mate.pipeline.progress import Progress, Silent
-from mate.pipeline.sources import SYNTHETIC
-from mate.pipeline.workshop import quoted
 from mate.store.base import Manifest
 from mate.store.blocks import damage
 from mate.store.changes import changes_path

@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from mate.arrow import string_array
+from mate.build.progress import Progress
 from mate.integrity.layer import Layer, Problem, Sums, fingerprint
 from mate.integrity.rows import SomeRows
-from mate.pipeline.progress import Progress
 from mate.store.base import Ids
-from mate.token_ids import token_ids
+from mate.values.arrow import string_array
+from mate.values.token_ids import token_ids
 
 CHUNK = 40_000
 """Rows that are checked at a time."""

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from mate.build.batches import make_batch
+from mate.build.keys import super_keys
 from mate.corpus import Chunk, Table
 from mate.hashing import Keys
 from mate.integrity.layer import Layer, Problem, Sums, fingerprint
-from mate.pipeline.batches import make_batch
-from mate.pipeline.keys import super_keys
 from mate.store.base import Ids
-from mate.token_ids import NO_TOKEN
+from mate.values.token_ids import NO_TOKEN
 
 _MOST_DETAILS = 100
 """Rows whose postings are looked at one by one, to say what is wrong."""

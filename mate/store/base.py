@@ -27,7 +27,7 @@ import pyarrow as pa
 from mate.errors import StoreError
 from mate.hashing import Keys, SuperKeyHash, get
 from mate.store.josie import JosieIndex
-from mate.text import NORMALISATION_VERSION
+from mate.values.text import NORMALISATION_VERSION
 
 if TYPE_CHECKING:
     from mate.store.flat import FlatIndex
@@ -165,7 +165,7 @@ class Candidates(NamedTuple):
 class Rows(NamedTuple):
     """Rows by number, ascending: ``token_id[offsets[i]:offsets[i + 1]]`` are the tokens of row i by column.
 
-    A cell without a token has `mate.token_ids.NO_TOKEN`.
+    A cell without a token has `mate.values.token_ids.NO_TOKEN`.
     """
 
     row_id: Ids
@@ -333,7 +333,7 @@ class IndexStore(ABC):
 def open_store(address: str) -> IndexStore:
     """Open a published index by its address: the path of a DuckDB file, or ``vertica://...``."""
     if is_vertica(address):
-        from mate.store.vertica import VerticaStore
+        from mate.sql.vertica import VerticaStore
 
         return VerticaStore(address)
     from mate.store.layered import open_embedded

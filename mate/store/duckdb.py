@@ -36,7 +36,7 @@ from mate.store.base import (
 from mate.store.duckdb_josie import DuckDBJosie
 from mate.store.flat import open_flat
 from mate.store.josie import JosieIndex
-from mate.token_ids import NO_TOKEN, token_ids
+from mate.values.token_ids import NO_TOKEN, token_ids
 
 ROW_GROUP_SIZE = 4_096
 """Small enough for sparse look-ups; measured against DuckDB's default of 122,880."""

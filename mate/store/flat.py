@@ -30,7 +30,7 @@ from mate.store.base import (
     TableInfo,
     TokenEntries,
 )
-from mate.token_ids import NO_TOKEN, token_ids
+from mate.values.token_ids import NO_TOKEN, token_ids
 
 Array: TypeAlias = npt.NDArray[Any]
 

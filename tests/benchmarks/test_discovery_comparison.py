@@ -9,7 +9,7 @@ from benchmarks.__main__ import main
 from benchmarks.discovery import Measurement, agree, recall, summary
 from experiments.queries import sample_queries
 from mate.errors import MateError
-from mate.query import key_tuples
+from mate.search.query import key_tuples
 from mate.store import IndexStore
 from tests.lakes import lake
 

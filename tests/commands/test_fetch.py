@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from mate.commands import fetch
+from mate.cli import fetch
 from mate.errors import MateError
 
 SHARD = gzip.compress(b'{"relation": [["a", "1"]]}\n' * 500)
@@ -74,7 +74,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 def test_help_needs_no_heavy_import() -> None:
     script = (
-        "import argparse, sys; from mate.commands import fetch;"
+        "import argparse, sys; from mate.cli import fetch;"
         "root = argparse.ArgumentParser(); fetch.add(root.add_subparsers()); root.format_help();"
         "sys.exit(sum(name in sys.modules for name in ('numpy', 'pyarrow', 'rich', 'urllib.request')))"
     )
@@ -244,7 +244,7 @@ def test_ctrl_c_leaves_at_once_and_the_next_run_goes_on(site: Site, tmp_path: Pa
     site.server.block_on_close = False
     arguments = ["fetch", "dwtc", "--shards", "0", "--to", str(tmp_path), "--base-url", site.url]
     script = (
-        "import argparse, sys; from mate.commands import fetch;"
+        "import argparse, sys; from mate.cli import fetch;"
         "root = argparse.ArgumentParser(); fetch.add(root.add_subparsers());"
         "options = root.parse_args(); sys.exit(options.run(options))"
     )

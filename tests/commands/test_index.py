@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mate.cli import main
+from mate.cli.program import main
 from mate.store import open_store
 
-MATE = [sys.executable, "-c", "import sys; from mate.cli import main; sys.exit(main())"]
+MATE = [sys.executable, "-c", "import sys; from mate.cli.program import main; sys.exit(main())"]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from mate.cli import main
+from mate.cli.program import main
 
 PEOPLE = """Vorname,Nachname,Salary,Note,Note
 Muhammad,LEE,60k,"  Dancer, ""the best""  ",1

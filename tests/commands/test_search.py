@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mate.cli import main
+from mate.cli.program import main
 
 PEOPLE = """Vorname,Nachname,Land,Beruf
 Muhammad,Lee,US,Dancer
@@ -228,7 +228,7 @@ def test_usage(run: Run, arguments: list[str]) -> None:
 def test_a_search_loads_nothing_that_it_does_not_need(folder: Path) -> None:
     """Spark and matplotlib have no part in it, and a small search needs no compiler; pandas is loaded by PyArrow."""
     script = (
-        "import sys; from mate.cli import main; code = main(sys.argv[1:]);"
+        "import sys; from mate.cli.program import main; code = main(sys.argv[1:]);"
         "heavy = [n for n in ('pyspark', 'matplotlib', 'numba') if n in sys.modules];"
         "print(code, heavy, file=sys.stderr)"
     )

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mate.cli import main
-from mate.pipeline.build import BuildSettings, HashRequest, build
-from mate.pipeline.duckdb_target import DuckDBTarget
+from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.duckdb_target import DuckDBTarget
+from mate.cli.program import main
 from mate.store.flat import flat_path
 
 

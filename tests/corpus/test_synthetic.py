@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate.commands import synthetic as command
+from mate.cli import synthetic as command
 from mate.corpus import Chunk, Limits, discover, read
 from mate.corpus.synthetic import SyntheticLake, SyntheticQuery
 from mate.corpus.synthetic.kinds import KINDS
 from mate.corpus.synthetic.vocabulary import pool_sizes, vocabulary_of
 from mate.errors import CorpusError, MateError
-from mate.text import token, tokens
+from mate.values.text import token, tokens
 
 SMALL = SyntheticLake(tables=60, rows=40, columns=6, vocabulary=2_000, joinable=0.6)
 Row = tuple[str | None, ...]

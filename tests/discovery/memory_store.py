@@ -28,7 +28,7 @@ from mate.store.base import (
     as_ids,
 )
 from mate.store.flat import TYPES, FlatIndex
-from mate.text import NULL_SPELLINGS, token
+from mate.values.text import NULL_SPELLINGS, token
 
 Lake = Sequence[Sequence[Sequence[str | None]]]
 

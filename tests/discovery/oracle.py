@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 
-from mate.text import token
+from mate.values.text import token
 
 Rows = Sequence[Sequence[str | None]]
 

@@ -18,15 +18,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import baselines.systems.mcr
-import mate.discovery
-import mate.joinability
-from mate.discovery import SearchResult, SearchSettings
+import mate.search.discovery
+import mate.search.joinability
+from mate.build.build import HashRequest
 from mate.errors import QueryError
 from mate.hashing import available, find
-from mate.pipeline.build import HashRequest
+from mate.search.discovery import SearchResult, SearchSettings
+from mate.search.systems import find_system
 from mate.store import IndexStore
 from mate.store.duckdb import DuckDBStore
-from mate.systems import find_system
 from tests.discovery import oracle
 from tests.discovery.memory_store import FlatStore, MemoryStore
 from tests.lakes import lake
@@ -97,7 +97,7 @@ def ladders(draw: st.DrawFn) -> Case:
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every block hold few candidates, so that the table filters are asked often."""
-    monkeypatch.setattr(mate.discovery, "FIRST_BLOCK", 2)
+    monkeypatch.setattr(mate.search.discovery, "FIRST_BLOCK", 2)
 
 
 def search(store: IndexStore | MemoryStore, case: Case, system: str = "mate", **options: object) -> SearchResult | None:
@@ -157,8 +157,8 @@ def test_too_many_pairs_to_hold_at_once_on_duckdb(case: Case, layout: str, hashe
 def few_pairs() -> Iterator[None]:
     """Let a look-up return three pairs at most."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mate.discovery, "MOST_PAIRS", 3)
-        patch.setattr(mate.discovery, "MOST_FILTERED_PAIRS", 3)
+        patch.setattr(mate.search.discovery, "MOST_PAIRS", 3)
+        patch.setattr(mate.search.discovery, "MOST_FILTERED_PAIRS", 3)
         patch.setattr(baselines.systems.mcr, "MOST_PAIRS", 3)
         yield
 
@@ -201,11 +201,11 @@ def test_too_many_pairs_to_hold_at_once(case: Case, tight: bool) -> None:
 
 
 SWITCHES = {
-    "compiled check": (mate.joinability, "_SMALL", 0),
-    "few mappings enumerated": (mate.joinability, "MOST_OPTIONS", 2),
-    "branch and bound": (mate.joinability, "MOST_OPTIONS", 0),
-    "column lists without gaps": (mate.joinability, "_MOST_CODES", 1),
-    "tuples counted by sorting": (mate.discovery, "_MOST_FLAGS", 0),
+    "compiled check": (mate.search.joinability, "_SMALL", 0),
+    "few mappings enumerated": (mate.search.joinability, "MOST_OPTIONS", 2),
+    "branch and bound": (mate.search.joinability, "MOST_OPTIONS", 0),
+    "column lists without gaps": (mate.search.joinability, "_MOST_CODES", 1),
+    "tuples counted by sorting": (mate.search.discovery, "_MOST_FLAGS", 0),
 }
 """Limits beyond which the same is computed in another way."""
 
@@ -256,5 +256,5 @@ def test_matching_rows_are_those_that_join(case: Case, kind: type[MemoryStore]) 
 def test_a_row_of_equal_values_does_not_explode(kind: type[MemoryStore]) -> None:
     """Forty equal cells and a key of six equal values have 2.7 billion mappings; the first one will do."""
     query = pa.table({f"q{i}": ["x"] for i in range(6)})
-    (result,) = mate.discovery.search(kind([[["x"] * 40] * 3]), query, query.column_names)
+    (result,) = mate.search.discovery.search(kind([[["x"] * 40] * 3]), query, query.column_names)
     assert (result.joinability, result.column_ids) == (1, (0, 1, 2, 3, 4, 5))

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import mate.discovery
-from mate.discovery import SearchSettings, search
+import mate.search.discovery
+from mate.build.build import HashRequest
 from mate.hashing import Keys, SuperKeyHash, base, covers, get, or_aggregate
 from mate.hashing.superkey import to_ints
-from mate.pipeline.build import HashRequest
+from mate.search.discovery import SearchSettings, search
+from mate.search.systems import find_system
 from mate.store import IndexStore
-from mate.systems import find_system
-from mate.text import tokens
+from mate.values.text import tokens
 from tests.lakes import lake
 
 KEY = ["F. Name", "L. Name", "Country"]
@@ -143,7 +143,7 @@ def test_a_table_with_four_posting_list_items_cannot_replace_t1(
     store: IndexStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Section 6.2, rule 1: T1 has joinability 5, so that the search ends at a table with 4 PL items."""
-    monkeypatch.setattr(mate.discovery, "FIRST_BLOCK", 1)
+    monkeypatch.setattr(mate.search.discovery, "FIRST_BLOCK", 1)
     settings = SearchSettings(initial_column="F. Name", row_filter=False, tight_bound=False)
     found = search(store, D, KEY, 1, settings)
     assert [result.joinability for result in found] == [5]

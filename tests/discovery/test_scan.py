@@ -14,33 +14,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import baselines.systems.mcr
-import mate.discovery
-import mate.joinability
-import mate.scan
-import mate.scan_kernel
-from mate.discovery import Statistics, match_table
+import mate.search.discovery
+import mate.search.joinability
+import mate.search.scan
+import mate.search.scan_kernel
+from mate.search.discovery import Statistics, match_table
 from mate.store.base import as_ids
 from tests.discovery.memory_store import FlatStore, MemoryStore
 from tests.discovery.test_exactness import Case, assert_right, cases, ladders, search
 
 LIMITS = {
-    "candidates held one at a time": [(mate.scan, "ROOM", 1)],
-    "a block a table, in parts": [(mate.scan, "BLOCK_PAIRS", 0), (mate.scan, "GROWTH", 0)],
-    "growing blocks, in parts": [(mate.scan, "BLOCK_PAIRS", 3)],
-    "few mappings listed": [(mate.joinability, "MOST_OPTIONS", 2)],
-    "hardly any mapping listed": [(mate.joinability, "MOST_OPTIONS", 1), (mate.scan, "MAPPINGS", 1)],
-    "mappings without slots": [(mate.scan, "SLOTS", 0)],
-    "keys of two without masks": [(mate.scan, "MASKS", 0)],
-    "masks for the smallest tables": [(mate.scan, "MASKS", 8)],
-    "pairs without flags": [(mate.scan, "FLAGS", 0)],
-    "neither masks nor flags": [(mate.scan, "MASKS", 0), (mate.scan, "FLAGS", 0)],
-    "a bench that grows": [(mate.scan, "MAPPINGS", 1), (mate.joinability, "MOST_OPTIONS", 4), (mate.scan, "FLAGS", 5)],
+    "candidates held one at a time": [(mate.search.scan, "ROOM", 1)],
+    "a block a table, in parts": [(mate.search.scan, "BLOCK_PAIRS", 0), (mate.search.scan, "GROWTH", 0)],
+    "growing blocks, in parts": [(mate.search.scan, "BLOCK_PAIRS", 3)],
+    "few mappings listed": [(mate.search.joinability, "MOST_OPTIONS", 2)],
+    "hardly any mapping listed": [(mate.search.joinability, "MOST_OPTIONS", 1), (mate.search.scan, "MAPPINGS", 1)],
+    "mappings without slots": [(mate.search.scan, "SLOTS", 0)],
+    "keys of two without masks": [(mate.search.scan, "MASKS", 0)],
+    "masks for the smallest tables": [(mate.search.scan, "MASKS", 8)],
+    "pairs without flags": [(mate.search.scan, "FLAGS", 0)],
+    "neither masks nor flags": [(mate.search.scan, "MASKS", 0), (mate.search.scan, "FLAGS", 0)],
+    "a bench that grows": [
+        (mate.search.scan, "MAPPINGS", 1),
+        (mate.search.joinability, "MOST_OPTIONS", 4),
+        (mate.search.scan, "FLAGS", 5),
+    ],
 }
 
 
 def plain_kernel() -> ModuleType:
     """Load the loops once more, never to be compiled."""
-    spec = importlib.util.spec_from_file_location("plain_kernel", mate.scan_kernel.__file__)
+    spec = importlib.util.spec_from_file_location("plain_kernel", mate.search.scan_kernel.__file__)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -53,10 +57,10 @@ def limited(limits: list[tuple[ModuleType, str, int]], *, compiled: bool) -> Ite
     """Let searches run with these limits, in compiled or in plain loops."""
     with pytest.MonkeyPatch.context() as patch:
         if compiled:
-            mate.scan_kernel.compile_all()
+            mate.search.scan_kernel.compile_all()
         else:
-            patch.setattr(mate.scan, "kernel", plain_kernel())
-            patch.setattr(mate.scan, "is_worth", lambda *_: False)
+            patch.setattr(mate.search.scan, "kernel", plain_kernel())
+            patch.setattr(mate.search.scan, "is_worth", lambda *_: False)
         for limit in limits:
             patch.setattr(*limit)
         yield
@@ -156,12 +160,12 @@ def test_counts_are_those_of_the_funnel() -> None:
     """Two of seven pairs join, the others share the initial value only; without a filter all are candidates."""
     lake = [[["a", "x"], ["a", "y"], ["b", "x"]], [["a", "z"], ["c", "c"]]]
     query = pa.table({"one": ["a", "a", "b"], "two": ["x", "y", "z"]})
-    found = mate.discovery.search(
+    found = mate.search.discovery.search(
         FlatStore(lake),
         query,
         ["one", "two"],
         10,
-        mate.discovery.SearchSettings(row_filter=False, initial_column="one"),
+        mate.search.discovery.SearchSettings(row_filter=False, initial_column="one"),
     )
     counts = found.statistics
     assert (counts.postings, counts.pairs, counts.candidates) == (4, 7, 7)

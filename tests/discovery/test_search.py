@@ -14,14 +14,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import mate.discovery
-from mate.discovery import SearchResult, SearchSettings, match_table, search
+import mate.search.discovery
+from mate.build.build import HashRequest
 from mate.errors import MateError, QueryError, StoreError
-from mate.pipeline.build import HashRequest
+from mate.search.discovery import SearchResult, SearchSettings, match_table, search
+from mate.search.systems import find_system
 from mate.store import IndexStore, open_store
 from mate.store.base import Candidates, as_ids
 from mate.store.duckdb import DuckDBStore
-from mate.systems import find_system
 from tests.lakes import lake
 
 SYSTEMS = ("mate", "scr", "mcr")
@@ -164,7 +164,7 @@ def crowded(folder: Path, request: pytest.FixtureRequest) -> Iterator[IndexStore
 def test_the_funnel_adds_up(
     crowded: IndexStore, monkeypatch: pytest.MonkeyPatch, k: int, row_filter: bool, tight: bool
 ) -> None:
-    monkeypatch.setattr(mate.discovery, "FIRST_BLOCK", 2)
+    monkeypatch.setattr(mate.search.discovery, "FIRST_BLOCK", 2)
     query = pa.table({"x": [f"x{i}" for i in range(12)], "y": [f"y{i}" for i in range(12)]})
     settings = SearchSettings(tight_bound=tight, row_filter=row_filter, initial_column="x")
     found = search(crowded, query, ["x", "y"], k, settings)
@@ -189,10 +189,10 @@ def test_the_funnel_adds_up(
 
 
 def test_the_row_filter_and_the_table_filters_save_work(crowded: IndexStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mate.discovery, "FIRST_BLOCK", 2)
+    monkeypatch.setattr(mate.search.discovery, "FIRST_BLOCK", 2)
     query = pa.table({"x": [f"x{i}" for i in range(12)], "y": [f"y{i}" for i in range(12)]})
 
-    def done(**changes: object) -> mate.discovery.Statistics:
+    def done(**changes: object) -> mate.search.discovery.Statistics:
         return search(crowded, query, ["x", "y"], 1, SearchSettings(initial_column="x", **changes)).statistics  # type: ignore[arg-type]
 
     assert done().candidates < done(row_filter=False).candidates
@@ -202,7 +202,7 @@ def test_the_row_filter_and_the_table_filters_save_work(crowded: IndexStore, mon
 
 @pytest.mark.parametrize("most_flags", [0, 50_000_000])
 def test_the_tight_bound_counts_a_tuple_once_a_column(monkeypatch: pytest.MonkeyPatch, most_flags: int) -> None:
-    monkeypatch.setattr(mate.discovery, "_MOST_FLAGS", most_flags)
+    monkeypatch.setattr(mate.search.discovery, "_MOST_FLAGS", most_flags)
     found = [  # tuple, table, column, row
         (0, 5, 1, 10), (0, 5, 1, 11), (1, 5, 1, 12), (2, 5, 0, 13), (0, 5, 0, 10),  # two tuples in either column
         (0, 6, 2, 20), (0, 6, 2, 21),
@@ -210,7 +210,7 @@ def test_the_tight_bound_counts_a_tuple_once_a_column(monkeypatch: pytest.Monkey
     ]  # fmt: skip
     candidates = Candidates(*(as_ids([entry[i] for entry in found]) for i in range(4)))
     place = as_ids([[5, 6, 9].index(entry[1]) for entry in found])
-    assert mate.discovery.tightest(candidates, place, 3).tolist() == [2, 1, 3]
+    assert mate.search.discovery.tightest(candidates, place, 3).tolist() == [2, 1, 3]
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

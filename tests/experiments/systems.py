@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mate import discovery
-from mate.discovery import SearchResult
+from mate.search import discovery
+from mate.search.discovery import SearchResult
 
 STALL = "MATE_TEST_STALL"
 

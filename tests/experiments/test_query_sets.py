@@ -9,7 +9,7 @@ from experiments.errors import ExperimentError, RecordError
 from experiments.lakes import MAIN, of_folder
 from experiments.queries import sample_queries
 from experiments.query_sets import KEY_SIZES, SetSpec, listed, obtain, read
-from mate.query import key_tuples
+from mate.search.query import key_tuples
 from mate.store import IndexStore, open_store
 from tests.lakes import lake
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mate.build import batches
+from mate.build.batches import ROWS_SCHEMA, TOKENS_SCHEMA, Batch, make_batch
 from mate.corpus import Chunk
 from mate.corpus.table import Table
-from mate.pipeline import batches
-from mate.pipeline.batches import ROWS_SCHEMA, TOKENS_SCHEMA, Batch, make_batch
-from mate.text import NULL_SPELLINGS, token
-from mate.token_ids import NO_TOKEN, token_id
+from mate.values.text import NULL_SPELLINGS, token
+from mate.values.token_ids import NO_TOKEN, token_id
 
 CELLS = st.one_of(st.none(), st.text(max_size=6), st.sampled_from(["a", "A ", " a", "ß", "SS", "NaN", "-", ""]))
 

@@ -16,17 +16,17 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from mate.build import batches, build, stage
+from mate.build.build import BuildSettings, HashRequest, known_hash
+from mate.build.duckdb_target import DuckDBTarget
+from mate.build.engine import Engine, LocalEngine, SparkEngine, failure
+from mate.build.progress import Silent
+from mate.build.sources import Source, Unit
 from mate.corpus import Limits
 from mate.errors import CorpusError, HashError, MateError, StoreError
-from mate.pipeline import batches, build, stage
-from mate.pipeline.build import BuildSettings, HashRequest, known_hash
-from mate.pipeline.duckdb_target import DuckDBTarget
-from mate.pipeline.engine import Engine, LocalEngine, SparkEngine, failure
-from mate.pipeline.progress import Silent
-from mate.pipeline.sources import Source, Unit
 from mate.store import open_store
-from mate.text import NULL_SPELLINGS
-from mate.token_ids import token_ids
+from mate.values.text import NULL_SPELLINGS
+from mate.values.token_ids import token_ids
 
 BuildIndex = Callable[..., build.Summary]
 DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
@@ -263,7 +263,7 @@ def test_merging_dictionaries_sums_postings_and_sees_shared_numbers(
     unique: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mate.pipeline.engine.MOST_HERE", 0)  # Spark merges even these with a shuffle
+    monkeypatch.setattr("mate.build.engine.MOST_HERE", 0)  # Spark merges even these with a shuffle
     paths = []
     for number, entries in enumerate(parts):
         records = [dict(zip(batches.TOKENS_SCHEMA.names, entry, strict=True)) for entry in entries]

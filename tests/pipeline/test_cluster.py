@@ -18,7 +18,7 @@ from typing import Any
 import pyspark
 import pytest
 
-from mate.pipeline.build import HashRequest, Summary
+from mate.build.build import HashRequest, Summary
 
 BuildIndex = Callable[..., Summary]
 DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
@@ -27,9 +27,9 @@ HASHES = (HashRequest("xash", 128), HashRequest("bf", 512), HashRequest("ht", 12
 
 DRIVER = """
 import json, sys
-from mate.pipeline.build import BuildSettings, HashRequest, build
-from mate.pipeline.duckdb_target import DuckDBTarget
-from mate.pipeline.session import spark_session
+from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.duckdb_target import DuckDBTarget
+from mate.build.session import spark_session
 
 def look(_):
     import os, sys, time

@@ -12,16 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mate.build import build, cut
+from mate.build import sources as pipeline_sources
+from mate.build.build import HashRequest
+from mate.build.engine import LocalEngine
+from mate.build.progress import Silent
+from mate.build.sources import FilePart, FileSource, Source, Unit, find_sources, plan
 from mate.corpus import Limits
 from mate.corpus.parts import delimited as parts_delimited
 from mate.corpus.parts.lines import ANY_END, line_start
 from mate.errors import CorpusError, MateError
-from mate.pipeline import build, cut
-from mate.pipeline import sources as pipeline_sources
-from mate.pipeline.build import HashRequest
-from mate.pipeline.engine import LocalEngine
-from mate.pipeline.progress import Silent
-from mate.pipeline.sources import FilePart, FileSource, Source, Unit, find_sources, plan
 from mate.store import open_store
 
 BuildIndex = Callable[..., build.Summary]

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mate.build import session
+from mate.build.build import Summary
 from mate.errors import MateError
-from mate.pipeline import session
-from mate.pipeline.build import Summary
 from mate.store import open_store
 
 BuildIndex = Callable[..., Summary]
@@ -34,7 +34,7 @@ DICE = random.SystemRandom()
 
 CHILD = """
 import os, sys, time
-from mate.cli import main
+from mate.cli.program import main
 
 def hold():
     open(sys.argv[1], "w").close()
@@ -220,7 +220,9 @@ def test_a_full_disk(
         (small_disk / "filler").unlink()
 
 
-LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})); from mate.cli import main; "
+LIMITED = (
+    "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})); from mate.cli.program import main; "
+)
 
 
 @pytest.mark.parametrize("limit", [1_000, 100_000, 700_000, 2_000_000])

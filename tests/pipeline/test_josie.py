@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from mate.build.build import BuildSettings, Summary, build
+from mate.build.duckdb_josie import create
+from mate.build.duckdb_target import DuckDBTarget
 from mate.corpus import Limits
 from mate.errors import StoreError
-from mate.pipeline.build import BuildSettings, Summary, build
-from mate.pipeline.duckdb_josie import create
-from mate.pipeline.duckdb_target import DuckDBTarget
 from mate.store import open_store
 from mate.store.base import as_ids
 from tests.conftest import BuildIndex, DumpIndex
@@ -129,7 +129,7 @@ def test_it_is_left_out_unless_asked_for(files: Path, tmp_path: Path) -> None:
 def test_batches_of_rows_do_not_show(files: Path, store: Path, tmp_path: Path, dump_index: DumpIndex) -> None:
     """A column's token that comes in several batches is one member."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mate.pipeline.stage.BATCH_CELLS", 10)
+        patch.setattr("mate.build.stage.BATCH_CELLS", 10)
         build_here(files, tmp_path / "small.duckdb", josie=True, limits=Limits(chunk_cells=10))
     assert dump_index(tmp_path / "small.duckdb") == dump_index(store)
 

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from mate.build import stage
+from mate.build.keys import KeySettings, Offsets, key_unit
+from mate.build.sources import Unit, find_sources
+from mate.build.stage import Staged, StageSettings, stage_unit
 from mate.hashing.superkey import to_ints
-from mate.pipeline import stage
-from mate.pipeline.keys import KeySettings, Offsets, key_unit
-from mate.pipeline.sources import Unit, find_sources
-from mate.pipeline.stage import Staged, StageSettings, stage_unit
 from mate.store import HashSpec
 from mate.store.base import LAYOUTS
-from mate.text import NULL_SPELLINGS, token
-from mate.token_ids import NO_TOKEN, token_id
+from mate.values.text import NULL_SPELLINGS, token
+from mate.values.token_ids import NO_TOKEN, token_id
 
 HASHES = (HashSpec("xash", 128, {"alpha": 3}), HashSpec("ht", 128), HashSpec("xash", 64, {"alpha": 2}))
 TABLES: dict[str, list[list[str]]] = {

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from mate.build import duckdb_target
+from mate.build.build import BuildSettings, Summary, build
+from mate.build.duckdb_target import DuckDBTarget
 from mate.errors import MateError, StoreError
-from mate.pipeline import duckdb_target
-from mate.pipeline.build import BuildSettings, Summary, build
-from mate.pipeline.duckdb_target import DuckDBTarget
 from mate.store import open_store
 from mate.store.flat import flat_path
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mate.pipeline import session
-from mate.pipeline.session import SparkError, require_java, spark_session
+from mate.build import session
+from mate.build.session import SparkError, require_java, spark_session
 
 
 def java(folder: Path, version: str) -> str:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mate.build.sources import FileSource, SyntheticSource, find_sources, plan
 from mate.corpus import Limits
 from mate.errors import MateError
-from mate.pipeline.sources import FileSource, SyntheticSource, find_sources, plan
 
 MEGABYTE = 1 << 20
 

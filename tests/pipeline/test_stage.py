@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mate.build import stage
+from mate.build.sources import Unit, find_sources
+from mate.build.stage import Staged, StageSettings, stage_unit
 from mate.corpus import Chunk, Limits, Reject
 from mate.corpus.table import Table
-from mate.pipeline import stage
-from mate.pipeline.sources import Unit, find_sources
-from mate.pipeline.stage import Staged, StageSettings, stage_unit
-from mate.text import NULL_SPELLINGS, token
-from mate.token_ids import token_id
+from mate.values.text import NULL_SPELLINGS, token
+from mate.values.token_ids import token_id
 
 
 @dataclass(frozen=True)

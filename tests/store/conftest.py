@@ -15,7 +15,7 @@ import pytest
 
 from mate.hashing.superkey import to_ints
 from mate.store import HashSpec
-from mate.text import token
+from mate.values.text import token
 
 LIMIT = 1_000
 """Characters of a cell that is still indexed."""

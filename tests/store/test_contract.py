@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from mate.build.build import HashRequest
 from mate.hashing.superkey import from_ints, to_ints
-from mate.pipeline.build import HashRequest
 from mate.store import IndexStore, open_store
 from mate.store.base import LAYOUTS, Ids, Postings, Probes, TableCounts, TableInfo, as_ids
 from mate.store.flat import flat_path
-from mate.token_ids import NO_TOKEN, token_id
+from mate.values.token_ids import NO_TOKEN, token_id
 from tests.vertica.places import vertica_store as built_in_vertica
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.discovery import search
+from mate.build import flat as writing
 from mate.errors import StoreError
-from mate.pipeline import flat as writing
+from mate.search.discovery import search
 from mate.store import flat as reading
 from mate.store import open_store
 from mate.store.duckdb import DuckDBStore

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from mate.pipeline.build import HashRequest
+from mate.build.build import HashRequest
 from mate.store import IndexStore, open_store
 from mate.store.base import LAYOUTS, Ids, as_ids
 from mate.store.josie import JosieIndex
-from mate.token_ids import NO_TOKEN, token_id
+from mate.values.token_ids import NO_TOKEN, token_id
 from tests.vertica.places import vertica_store as built_in_vertica
 
 if TYPE_CHECKING:

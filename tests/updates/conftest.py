@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mate.pipeline.build import BuildSettings, build
-from mate.pipeline.duckdb_target import DuckDBTarget
+from mate.build.build import BuildSettings, build
+from mate.build.duckdb_target import DuckDBTarget
 from tests.store.conftest import write_csv
 
 

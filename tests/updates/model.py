@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mate.discovery import SearchSettings
+from mate.build.build import BuildSettings, HashRequest, build_sources
+from mate.build.duckdb_target import DuckDBTarget
+from mate.build.updates import Updates
 from mate.hashing.superkey import from_ints, to_ints
-from mate.pipeline.build import BuildSettings, HashRequest, build_sources
-from mate.pipeline.duckdb_target import DuckDBTarget
-from mate.query import QueryTable
+from mate.search.discovery import SearchSettings
+from mate.search.query import QueryTable
+from mate.search.systems import find_system
 from mate.store import IndexStore, open_store
 from mate.store.base import Probes, as_ids
-from mate.systems import find_system
-from mate.text import token
-from mate.token_ids import NO_TOKEN
-from mate.updates import Updates
+from mate.values.text import token
+from mate.values.token_ids import NO_TOKEN
 from tests.lakes import ListSource
 
 HASHES = (

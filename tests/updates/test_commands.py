@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mate.cli import main
+from mate.cli.program import main
 from mate.store import open_store
 from mate.store.base import as_ids
 from mate.store.changes import changes_path
@@ -131,7 +131,9 @@ def test_an_index_that_outgrows_its_alpha_says_so(
     assert record["changes"]["added_tables"] == 1
 
 
-LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})); from mate.cli import main; "
+LIMITED = (
+    "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})); from mate.cli.program import main; "
+)
 
 
 @pytest.mark.parametrize("limit", [500, 30_000, 300_000, 1_000_000])

@@ -12,11 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from mate.build.duckdb_target import DuckDBTarget
+from mate.build.updates import Updates, writer_of
 from mate.errors import StoreError
-from mate.pipeline.duckdb_target import DuckDBTarget
 from mate.store import IndexStore, open_store
 from mate.store.base import as_ids
-from mate.updates import Updates, writer_of
 from tests.updates.model import HASHES, ModelTable, build
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +108,7 @@ def test_readers_see_one_state_as_a_whole(store: Path, tmp_path: Path) -> None:
 
 WRITER = """
 import sys
-from mate.updates import Updates
+from mate.build.updates import Updates
 for number in range(int(sys.argv[3])):
     Updates(sys.argv[1], wait=120).append_rows(0, [[sys.argv[2], f"{sys.argv[2]} {number}"]])
 """

@@ -21,10 +21,10 @@ from typing import Any
 
 import pytest
 
+from mate.build.updates import Updates
 from mate.integrity import FLAT, check
 from mate.store import IndexStore, open_store
 from mate.store.base import LAYOUTS, as_ids
-from mate.updates import Updates
 from tests.updates.model import HASHES, build, first_lake
 from tests.updates.victim import STEPS, save, step, step_name
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from mate.build.updates import Updates
 from mate.store import open_store
 from mate.store.base import LAYOUTS
-from mate.updates import Updates
 from tests.updates.model import OPERATIONS, build, compare, first_lake, operate
 
 EXAMPLES = int(os.environ.get("MATE_EXAMPLES", "5"))

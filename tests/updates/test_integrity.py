@@ -15,15 +15,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from mate.cli import main
+from mate.build.repair import repair, rewrite_flat
+from mate.build.updates import Updates
+from mate.cli.program import main
 from mate.integrity import check
-from mate.repair import repair, rewrite_flat
 from mate.store import open_store
 from mate.store.base import LAYOUTS, as_ids
 from mate.store.blocks import damage
 from mate.store.changes import changes_path
 from mate.store.flat import flat_path
-from mate.updates import Updates
 from tests.updates.model import HASHES, Model, build, compare, first_lake, operate
 
 SEEDS = range(int(os.environ.get("MATE_SEEDS", "1")))

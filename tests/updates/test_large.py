@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import mate.updates
-from mate.pipeline import cut
-from mate.pipeline import sources as pipeline_sources
-from mate.pipeline.engine import LocalEngine
+import mate.build.updates
+from mate.build import cut
+from mate.build import sources as pipeline_sources
+from mate.build.engine import LocalEngine
+from mate.build.updates import Updates
 from mate.store import open_store
-from mate.updates import Updates
 from tests.store.conftest import write_csv
 from tests.updates.conftest import index
 from tests.updates.test_sync import held, same_as_built
@@ -72,13 +72,13 @@ def test_spark_is_started_for_large_files_only(
         started.append(master)
         return real("none", {}, verbose=False)
 
-    real = mate.updates.start_engine
-    monkeypatch.setattr(mate.updates, "start_engine", start)
+    real = mate.build.updates.start_engine
+    monkeypatch.setattr(mate.build.updates, "start_engine", start)
     updates = Updates(str(store))
     updates.add_tables([str(large / "a0.csv")])
     updates.remove_tables([0])
     assert started == []
-    monkeypatch.setattr(mate.updates, "LARGE", 1_000)
+    monkeypatch.setattr(mate.build.updates, "LARGE", 1_000)
     updates.sync([str(lake), str(large)])
     assert started == ["local[*]"]
     assert Updates(str(store), master="none").sync([str(lake), str(large)]).after is None

@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.discovery import search
-from mate.enrich import enrich
+from mate.build.naming import find_column, find_table
+from mate.build.updates import Updates
 from mate.errors import MateError, QueryError, StoreError, UpdateError
 from mate.hashing import covers
-from mate.naming import find_column, find_table
-from mate.query import QueryTable
+from mate.search.discovery import search
+from mate.search.joins import enrich
+from mate.search.query import QueryTable
 from mate.store import IndexStore, open_store
 from mate.store.base import as_ids
 from mate.store.changes import changes_path
-from mate.updates import Updates
 from tests.store.conftest import write_csv
 from tests.updates.conftest import index
 
@@ -206,7 +206,7 @@ def test_a_new_build_makes_old_changes_void(store: Path, lake: Path) -> None:
 def test_a_token_whose_number_is_taken_is_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_store(str(store)) as opened:
         taken = int(opened.tokens(pa.array(["bonn"])).token_id[0])
-    import mate.pipeline.batches as batches
+    import mate.build.batches as batches
 
     real = batches.token_ids
     monkeypatch.setattr(

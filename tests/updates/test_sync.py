@@ -13,12 +13,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from mate.build.updates import Updates
 from mate.errors import CorpusError, UpdateError
 from mate.integrity import check
 from mate.store import IndexStore, open_store
 from mate.store.base import as_ids
 from mate.store.changes import changes_path
-from mate.updates import Updates
 from tests.store.conftest import write_csv
 from tests.updates.conftest import index
 

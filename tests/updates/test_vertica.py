@@ -15,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from mate.cli import main
+from mate.build.build import BuildSettings, build_sources
+from mate.build.updates import Updates
+from mate.cli.program import main
 from mate.errors import StoreError
-from mate.pipeline.build import BuildSettings, build_sources
-from mate.pipeline.vertica_target import VerticaTarget
+from mate.sql.vertica_target import VerticaTarget
 from mate.store import open_store
 from mate.store.base import LAYOUTS, as_ids
-from mate.updates import Updates
 from tests.store.conftest import write_csv
 from tests.updates.model import HASHES, OPERATIONS, Model, compare, first_lake, operate, source
 from tests.vertica.conftest import server  # noqa: F401  (a fixture)

@@ -13,9 +13,9 @@ import sys
 import time
 from pathlib import Path
 
-import mate.pipeline.duckdb_changes
-import mate.pipeline.duckdb_compact  # noqa: F401
-from mate.updates import Updates
+import mate.build.duckdb_changes
+import mate.build.duckdb_compact  # noqa: F401
+from mate.build.updates import Updates
 from tests.updates.model import Model, ModelTable, operate
 
 STEPS = ("add", "append", "update", "compact", "remove rows", "add column", "remove column", "remove", "compact")

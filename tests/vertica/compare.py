@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from mate.hashing.superkey import to_ints
+from mate.sql import vertica_josie_sql as josie_sql
+from mate.sql import vertica_sql as sql
+from mate.sql.vertica_address import VerticaAddress
+from mate.sql.vertica_session import Session
 from mate.store import IndexStore, Manifest
-from mate.store import vertica_josie_sql as josie_sql
-from mate.store import vertica_sql as sql
-from mate.store.vertica_address import VerticaAddress
-from mate.store.vertica_session import Session
-from mate.token_ids import NO_TOKEN
+from mate.values.token_ids import NO_TOKEN
 
 
 def plain(manifest: Manifest) -> Manifest:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mate.pipeline.build import BuildSettings, HashRequest, build
-from mate.pipeline.duckdb_target import DuckDBTarget
+from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.duckdb_target import DuckDBTarget
+from mate.sql.vertica_address import PASSWORD_VARIABLE
 from mate.store import IndexStore, open_store
-from mate.store.vertica_address import PASSWORD_VARIABLE
 from tests.store.conftest import HOSTILE, write_csv
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD

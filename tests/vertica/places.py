@@ -11,11 +11,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from mate.pipeline.build import BuildSettings, HashRequest, build
-from mate.pipeline.vertica_target import VerticaTarget
+from mate.build.build import BuildSettings, HashRequest, build
+from mate.sql.vertica_address import PASSWORD_VARIABLE, VerticaAddress
+from mate.sql.vertica_session import Session
+from mate.sql.vertica_target import VerticaTarget
 from mate.store import IndexStore, open_store
-from mate.store.vertica_address import PASSWORD_VARIABLE, VerticaAddress
-from mate.store.vertica_session import Session
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 

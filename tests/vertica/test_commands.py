@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mate.cli import main
+from mate.cli.program import main
 from mate.store import IndexStore, open_store
 from tests.store.conftest import write_csv
 from tests.vertica.compare import same

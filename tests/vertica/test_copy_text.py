@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate.hashing.superkey import from_ints
-from mate.pipeline.vertica_load import cut
-from mate.store.vertica_copy import Stream, hexadecimal, lines
-from mate.store.vertica_sql import copy
+from mate.sql.vertica_copy import Stream, hexadecimal, lines
+from mate.sql.vertica_load import cut
+from mate.sql.vertica_sql import copy
 from tests.vertica.standin.copying import parse_copy, records
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("|'\\\n\r\t\0 "))

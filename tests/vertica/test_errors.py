@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mate.cli import main
+from mate.cli.program import main
 from mate.errors import StoreError
-from mate.pipeline.vertica_target import VerticaTarget
-from mate.store import IndexStore, open_store, vertica_sql
+from mate.sql import vertica_sql
+from mate.sql.vertica_address import PASSWORD_VARIABLE
+from mate.sql.vertica_target import VerticaTarget
+from mate.store import IndexStore, open_store
 from mate.store.base import as_ids
-from mate.store.vertica_address import PASSWORD_VARIABLE
-from mate.token_ids import token_id
+from mate.values.token_ids import token_id
 from tests.vertica.compare import same
 from tests.vertica.conftest import HASHES
 from tests.vertica.places import index
@@ -284,7 +285,7 @@ def test_a_lock_that_was_lost_publishes_nothing(server: StandIn, small_lake: Pat
             self._lock.close()
             super().publish()
 
-    from mate.pipeline.build import BuildSettings, build
+    from mate.build.build import BuildSettings, build
 
     with pytest.raises(StoreError), Unlucky(server.address()) as target:
         build([str(small_lake)], target, BuildSettings(master="none"))

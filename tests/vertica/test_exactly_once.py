@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
+from mate.build.build import BuildSettings, build
+from mate.build.duckdb_target import DuckDBTarget
 from mate.errors import MateError, StoreError
-from mate.pipeline.build import BuildSettings, build
-from mate.pipeline.duckdb_target import DuckDBTarget
-from mate.pipeline.vertica_target import VerticaTarget
+from mate.sql.vertica_target import VerticaTarget
 from mate.store import IndexStore, open_store
 from tests.vertica.compare import same, same_josie
 from tests.vertica.conftest import HASHES
@@ -38,10 +38,10 @@ LOGGED = re.compile(r"INSERT INTO mate\.(load_log|josie_log)_")
 
 DRIVER = """
 import sys
-from mate.pipeline import sources
-from mate.pipeline.build import BuildSettings, HashRequest, build
-from mate.pipeline.session import spark_session
-from mate.pipeline.vertica_target import VerticaTarget
+from mate.build import sources
+from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.session import spark_session
+from mate.sql.vertica_target import VerticaTarget
 
 lake, address = sys.argv[1:]
 sources._LEAST_UNIT = 1  # a unit a file

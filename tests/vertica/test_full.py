@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from mate.cli import main
+from mate.build.build import BuildSettings, build
+from mate.build.duckdb_target import DuckDBTarget
+from mate.cli.program import main
 from mate.errors import MateError, StoreError
-from mate.pipeline.build import BuildSettings, build
-from mate.pipeline.duckdb_target import DuckDBTarget
-from mate.pipeline.vertica_target import VerticaTarget
+from mate.sql.vertica_target import VerticaTarget
 from mate.store import IndexStore, open_store
 from mate.store.base import as_ids
-from mate.token_ids import token_id
+from mate.values.token_ids import token_id
 from tests.vertica.compare import same, same_josie
 from tests.vertica.conftest import HASHES
 from tests.vertica.places import index
@@ -83,7 +83,7 @@ def test_a_database_that_runs_full(
     error: tuple[str, str, int],
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr("mate.pipeline.vertica_load._CHUNK", 4_096)
+    monkeypatch.setattr("mate.sql.vertica_load._CHUNK", 4_096)
     address = server.address()
     index(small_lake, address, hashes=HASHES, josie=True)
     before = tables(server)

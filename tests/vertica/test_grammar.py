@@ -12,7 +12,7 @@ import pytest
 from mate.hashing.superkey import from_ints
 from mate.store import open_store
 from mate.store.base import LAYOUTS, IndexStore, Probes, as_ids
-from mate.token_ids import token_id
+from mate.values.token_ids import token_id
 from tests.vertica.conftest import HASHES
 from tests.vertica.grammar import problems
 from tests.vertica.places import index

@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baselines.systems import josie_costs, mcr_josie, scr_josie
-from mate.cli import main
+from mate.build.build import BuildSettings, build
+from mate.build.duckdb_target import DuckDBTarget
+from mate.cli.program import main
 from mate.corpus import Limits
 from mate.errors import StoreError
-from mate.pipeline.build import BuildSettings, build
-from mate.pipeline.duckdb_target import DuckDBTarget
+from mate.sql import vertica_josie_sql as sql
+from mate.sql.vertica_sql import Generation
 from mate.store import open_store
-from mate.store import vertica_josie_sql as sql
-from mate.store.vertica_sql import Generation
 from tests.store.conftest import write_csv
 from tests.vertica.compare import josie_records, same, same_josie
 from tests.vertica.conftest import HASHES
@@ -128,7 +128,7 @@ def test_sums_are_those_of_64_bits_carries_included(
 
 
 def test_batches_of_rows_do_not_show(small_lake: Path, with_josie: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mate.pipeline.stage.BATCH_CELLS", 20)
+    monkeypatch.setattr("mate.build.stage.BATCH_CELLS", 20)
     with place() as address:
         index(small_lake, address, hashes=HASHES, josie=True, limits=Limits(chunk_cells=20))
         same_josie(address, with_josie)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mate.pipeline import cut
-from mate.pipeline import sources as pipeline_sources
-from mate.pipeline.build import BuildSettings, build
-from mate.pipeline.duckdb_target import DuckDBTarget
-from mate.pipeline.engine import LocalEngine
-from mate.pipeline.vertica_target import VerticaTarget
+from mate.build import cut
+from mate.build import sources as pipeline_sources
+from mate.build.build import BuildSettings, build
+from mate.build.duckdb_target import DuckDBTarget
+from mate.build.engine import LocalEngine
+from mate.sql.vertica_target import VerticaTarget
 from mate.store import open_store
 from tests.vertica.compare import same
 from tests.vertica.places import place

@@ -7,11 +7,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mate.arrow import strings_from_buffers
 from mate.corpus.synthetic.kinds import FORM, FORMS, SERIAL, SPACED, UPPER, WORDS
 from mate.corpus.synthetic.shapes import Columns
 from mate.corpus.synthetic.splitmix import Hashes, Numbers, Units
 from mate.corpus.synthetic.vocabulary import MISSING, vocabulary_of
+from mate.values.arrow import strings_from_buffers
 
 _IN_2048_MISSING, _IN_2048_UPPER, _IN_2048_SPACED = 40, 20, 20
 """Cells in 2,048 that hold no value, or text that only normalisation makes equal to its token."""

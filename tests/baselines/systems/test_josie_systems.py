@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import mate.discovery
+import mate.search.discovery
 from baselines.systems import josie_costs, mcr_josie, scr_josie
 from baselines.systems.josie_costs import Costs, Line
-from mate.cli import main
+from mate.build.build import BuildSettings, build_sources
+from mate.build.duckdb_target import DuckDBTarget
+from mate.cli.program import main
 from mate.errors import QueryError, StoreError
-from mate.pipeline.build import BuildSettings, build_sources
-from mate.pipeline.duckdb_target import DuckDBTarget
+from mate.search.systems import available, find_system
 from mate.store import IndexStore, open_store
-from mate.systems import available, find_system
 from tests.discovery import oracle
 from tests.discovery.test_exactness import Case, assert_right, cases, search
 from tests.lakes import ListSource, Rows
@@ -31,7 +31,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask for few columns and check few candidates at a time, so that every bound decides something."""
     monkeypatch.setattr(scr_josie, "FIRST_COLUMNS", 1)
     monkeypatch.setattr(scr_josie, "GROWTH", 2)
-    monkeypatch.setattr(mate.discovery, "FIRST_BLOCK", 2)
+    monkeypatch.setattr(mate.search.discovery, "FIRST_BLOCK", 2)
     # Measuring an index takes longer than to search one of a few rows.
     line = Line(1e-3, 1e-4, 1e-6)
     monkeypatch.setattr(josie_costs, "calibrate", lambda index: Costs(line, line))
@@ -67,7 +67,7 @@ def test_scr_josie_is_exact(case: Case) -> None:
 @given(case=cases())
 def test_scr_josie_with_too_many_pairs_to_hold_at_once(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mate.discovery, "MOST_PAIRS", 3)
+        patch.setattr(mate.search.discovery, "MOST_PAIRS", 3)
         for store in indexed(case.tables):
             assert_right(search(store, case, "scr-josie"), case)
 
@@ -132,7 +132,9 @@ def test_a_good_table_may_be_missed_by_mcr_josie(tmp_path: Path) -> None:
     query = pa.table({"x": ["a", "b", "c"], "y": ["1", "2", "9"]})
     with josie_lake(tmp_path / "x.duckdb", tables) as store:
         exact = scr_josie.search(store, query, ["x", "y"], 1)
-        found = mcr_josie.search(store, query, ["x", "y"], 1, mate.discovery.SearchSettings(initial_column="x"), 1, 9)
+        found = mcr_josie.search(
+            store, query, ["x", "y"], 1, mate.search.discovery.SearchSettings(initial_column="x"), 1, 9
+        )
         assert [(r.table_id, r.joinability) for r in exact] == [(0, 2)]
         assert mcr_josie.recall(exact, exact) == 1
         assert mcr_josie.recall(found, exact) == 0

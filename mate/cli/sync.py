@@ -1,0 +1,85 @@
+"""`mate sync`: let an index follow its files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mate.build.sync import Difference
+    from mate.cli import Commands
+
+EPILOG = """\
+examples:
+  mate sync lake/ --store lake.duckdb
+  mate sync lake/ --store lake.duckdb --dry-run
+
+Files are told apart by checksum. New ones are added, those that differ are read again (their tables keep their
+numbers), those that are gone are removed; files of the index outside the given paths are left alone. A table that was
+changed in the index by hand becomes what its file holds. All of it is one change.
+"""
+
+
+def add(commands: Commands) -> None:
+    """Declare the command."""
+    from mate.cli.changes import add_options, add_reading
+
+    parser = commands.add_parser(
+        "sync",
+        help="make an index follow the files that it was built from",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
+    add_options(parser)
+    add_reading(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare, apply, and say what was done."""
+    from mate.cli.changes import format_of, print_report, updates_of
+    from mate.cli.index import Bar
+    from mate.cli.terminal import console
+
+    updates = updates_of(options)
+    difference = updates.compare(options.paths, format_of(options))
+    if options.dry_run:
+        _show(difference, as_json=options.json)
+        return 0
+    with Bar("read") as bar:
+        report = replace(updates, told=bar).apply(difference)
+    if not options.json:
+        console().print(_counted(difference))
+    print_report(report, options)
+    return 0
+
+
+def _show(difference: Difference, *, as_json: bool) -> None:
+    new, changed = ([source.name for source in part] for part in (difference.new, difference.changed))
+    if as_json:
+        found = {"new": new, "changed": changed, "gone": difference.gone, "same": difference.same}
+        print(json.dumps(found, ensure_ascii=False, indent=1))  # noqa: T201
+        return
+    from mate.cli.terminal import console
+
+    screen = console()
+    for sign, names in (("+", new), ("~", changed), ("-", difference.gone)):
+        for name in sorted(names):
+            screen.print(f"{sign} {name}", markup=False, soft_wrap=True)
+    screen.print(_counted(difference))
+
+
+def _counted(difference: Difference) -> str:
+    from mate.cli.changes import counted
+
+    parts = (
+        f"{counted(len(difference.new), 'file')} new",
+        f"{len(difference.changed):,} changed",
+        f"{len(difference.gone):,} gone",
+        f"{difference.same:,} as before",
+    )
+    return ", ".join(parts)

@@ -1,0 +1,1 @@
+"""The index: immutable segments under a manifest."""

@@ -1,0 +1,1 @@
+"""The online phase: query, bounds, engine, ranking, joins."""

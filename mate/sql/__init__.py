@@ -1,0 +1,1 @@
+"""The same index as tables of a database."""
