@@ -6,7 +6,7 @@ BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
 JAVA    := $(VENV)/.java
 
-.PHONY: help reproduce notebooks test lint types unit format clean
+.PHONY: help reproduce notebooks test quick lint types unit format clean
 
 help:
 	@echo "make reproduce   run every experiment of the paper on embedded lakes; report and verdicts in results/report"
@@ -14,6 +14,7 @@ help:
 	@echo "                 tables, SCALE=smoke|small|full, RESULTS=dir)"
 	@echo "make notebooks   execute the notebooks on the results"
 	@echo "make test        lint, type-check and test everything"
+	@echo "make quick       lint and the fast tests, about a minute"
 	@echo "make format      rewrite the code in the house style"
 	@echo "make clean       remove .venv, results and caches"
 
@@ -55,9 +56,12 @@ reproduce: $(READY) $(JAVA) $(VENV)/.lake
 	  $(if $(KAGGLE),--kaggle '$(KAGGLE)')
 	$(BIN)/python -m experiments report --results '$(RESULTS)'
 
-# Draw the notebooks' figures anew from the results.
+# Draw the figures of the notebooks again, from the results.
 notebooks: $(READY)
 	MATE_RESULTS='$(abspath $(RESULTS))' $(BIN)/python notebooks/execute.py
+
+QUICK := tests/test_architecture.py tests/test_cli.py tests/test_docs.py tests/test_text.py tests/test_token_ids.py \
+         tests/hashing tests/index tests/baselines/hashes tests/search/test_running_example.py tests/updates/test_operations.py
 
 test: lint types unit
 
@@ -68,8 +72,12 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# Tests run on two cores, those of a file on one.
 unit: $(READY) $(JAVA)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+quick: lint
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK)
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

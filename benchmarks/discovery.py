@@ -1,8 +1,10 @@
-"""`python -m benchmarks discovery`: MATE beside SCR, MCR and a plain SQL self-join, on the same index.
+"""`python -m benchmarks discovery`: all search systems and a plain SQL self-join in DuckDB, on the same lake.
 
-Queries are sampled from the index's own tables, in groups by the number of distinct key tuples. Every system answers
-every query; the scores of all exact systems must agree, or the benchmark says which query differs and fails. Times are
-the best of some rounds, compared query by query as ratios to MATE's.
+Queries are sampled from the lake's own tables, in groups by the number of distinct key tuples and of key columns. Every
+system answers every query; the scores of all exact systems must agree, or the benchmark says which query differs and
+fails. Systems answer a query in an order drawn for it, before the next one comes. Times are the best of some rounds,
+compared query by query as ratios to column-first's. Several lakes show how cost grows: the exponent of a power of the
+number of cells, fitted to the medians.
 """
 
 from __future__ import annotations
@@ -10,69 +12,65 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.progress import track
 
-from benchmarks import machine
+from benchmarks import discovery_report as report
+from benchmarks.discovery_report import Group, Measurement
 from benchmarks.sql_join import SqlJoin, TimedOutError
-from experiments.queries import Query, sample_queries
+from experiments import machine
+from experiments.queries import Query, Shape, sample_queries
+from experiments.worker import make_sets
 from mate.cli.terminal import console, table
 from mate.errors import MateError
-from mate.search.discovery import SearchSettings
+from mate.index.lake import Lake, open_lake
+from mate.search.engine import SearchSettings
 from mate.search.systems import find_system
-from mate.store.duckdb import DuckDBStore
 
 if TYPE_CHECKING:
     from mate.cli import Commands
 
-GROUPS = (("10", 2, 10), ("100", 10, 100), ("1,000", 100, 1_000), ("10,000", 1_000, 10_000))
-SYSTEMS = ("mate", "scr", "mcr", "sql")
-JOSIE_SYSTEMS = ("scr-josie", "mcr-josie")
-"""Also measured where the index has what JOSIE needs."""
+SIZES = {"10": (2, 10), "100": (10, 100), "1,000": (100, 1_000), "10,000": (1_000, 10_000)}
+"""Groups of queries: distinct key tuples, at least and fewer than."""
+SYSTEMS = ("column-first", "mate", "scr", "mcr", "scr-josie", "mcr-josie", "sql")
 LOOSE = "mate-loose"
 """MATE with tables bounded by their postings, as in the paper: beside "mate", what the tighter bound saves."""
-INEXACT = ("mcr-josie",)
-"""May miss tables by design: not compared, its recall is shown instead."""
 LONG = 3.0
 """Seconds after which a query is not timed again."""
 
 EPILOG = """\
 examples:
-  python -m benchmarks discovery --store lake.duckdb
-  python -m benchmarks discovery --store lake.duckdb --queries 40 --systems mate,sql --key-columns 3
-  python -m benchmarks discovery --store lake.duckdb --systems mate,mate-loose    what the tighter bound on tables saves
-  python -m benchmarks discovery --store 1M.duckdb --store 10M.duckdb --store 40M.duckdb --figure growth.png
+  python -m benchmarks discovery --store lake.mate
+  python -m benchmarks discovery --store lake.mate --queries 40 --systems column-first,mate,sql --key-columns 2,3
+  python -m benchmarks discovery --store lake.mate --systems mate,mate-loose    what the tighter bound on tables saves
+  python -m benchmarks discovery --store 1M.mate --store 10M.mate --store 40M.mate --figure growth.png
 """
 
-Run = Callable[[Query], tuple[list[int], dict[str, float]]]
+Answer = Callable[[Query], tuple[list[int], dict[str, float]]]
+"""A system: from a query to scores and the seconds of phases."""
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """One system's answer to one query."""
+class Asked:
+    """A query and the group that it belongs to."""
 
-    group: str
-    query: str
-    cardinality: int
-    system: str
-    seconds: float | None
-    """None if it did not finish in time."""
-    scores: list[int]
-    phases: dict[str, float]
+    group: Group
+    query: Query
 
 
 def add(commands: Commands) -> None:
     """Declare the benchmark."""
     parser = commands.add_parser(
         "discovery",
-        help="MATE beside SCR, MCR and a plain SQL self-join",
+        help="all search systems and a plain SQL self-join",
         description=__doc__,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -81,20 +79,17 @@ def add(commands: Commands) -> None:
         "--store",
         action="append",
         required=True,
-        metavar="FILE",
-        help="the index; several of them, smallest first, show how the cost grows with the lake",
+        metavar="LAKE",
+        help="the lake; several of them, smallest first, show how the cost grows",
     )
     parser.add_argument("--queries", type=int, default=30, help="queries of each group (default: 30)")
-    parser.add_argument("--key-columns", type=int, default=2, help="columns of the key (default: 2)")
+    parser.add_argument("--key-columns", default="2", help="columns of the key, such as 2,3,4 (default: 2)")
     parser.add_argument("-k", type=int, default=10, help="tables asked for (default: 10)")
-    parser.add_argument(
-        "--systems",
-        help=f"(default: {','.join(SYSTEMS)}; with an index built with --josie, {','.join(JOSIE_SYSTEMS)} too)",
-    )
+    parser.add_argument("--systems", default=",".join(SYSTEMS), help=f"(default: {','.join(SYSTEMS)})")
     parser.add_argument("--initial-column", default="pairs", help="strategy for all systems (default: pairs)")
     parser.add_argument("--rounds", type=int, default=3, help="the best of so many (default: 3)")
     parser.add_argument("--timeout", type=float, default=20, help="seconds for the SQL join (default: 20)")
-    parser.add_argument("--budget", type=float, default=1e9, metavar="S", help="stop after S seconds an index")
+    parser.add_argument("--budget", type=float, default=1e9, metavar="S", help="stop after S seconds per lake")
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample (default: 1)")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every measurement as JSON")
     parser.add_argument("--figure", type=Path, metavar="OUT", help="draw the times (PNG, PDF or SVG)")
@@ -104,15 +99,26 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Sample, measure, compare, print, write."""
     screen = console()
-    queries = _queries(options)
-    names = _names(options)
-    records = []
+    names = [name for name in str(options.systems).split(",") if name]
+    asked = _asked(options)
+    records, results = [], []
     for path in options.store:
-        with DuckDBStore(path) as store:
-            records.append(_measured(store, queries, names, options))
-        found = records[-1].pop("found")
-        title = f"{path} {records[-1]['label']}: {records[-1]['cells']:,} cells"
-        screen.print(table(("group", "queries", "system", *STATISTICS), summary(found, names), title=title))
+        with open_lake(path) as lake:
+            found = _measured(lake, asked, names, options)
+            cells, label = lake.manifest.counts.cells, lake.manifest.label
+        facts = {"seed": options.seed, "k": options.k, "machine": machine.describe(), "versions": machine.versions()}
+        records.append({"store": path, "label": label, "cells": cells, **facts, **report.recorded(found)})
+        results.append((cells, found))
+        title = f"{path} {label}: {cells:,} cells"
+        screen.print(table(report.HEADER, report.summary(found, names), title=title))
+        for part in report.winners(found):
+            screen.print(part)
+    if growth := report.exponents(results, names):
+        screen.print(table(report.GROWTH_HEADER, growth, title="growth with the cells of the lake"))
+    _write(records, options, screen)
+
+
+def _write(records: list[dict[str, Any]], options: argparse.Namespace, screen: Any) -> None:
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(records) + "\n")
@@ -125,63 +131,78 @@ def run(options: argparse.Namespace) -> None:
         screen.print(f"figure:  {options.figure}")
 
 
-def _names(options: argparse.Namespace) -> list[str]:
-    if options.systems:
-        return str(options.systems).split(",")
-    with DuckDBStore(options.store[0]) as store:
-        return [*SYSTEMS, *(JOSIE_SYSTEMS if store.manifest.josie else ())]
-
-
-def _queries(options: argparse.Namespace) -> list[tuple[str, Query]]:
-    """Sample the queries from the first index; all indexes answer the same ones."""
-    with DuckDBStore(options.store[0]) as store:
-        width, seed = options.key_columns, options.seed
+def _asked(options: argparse.Namespace) -> list[Asked]:
+    """Sample the queries from the first lake; all lakes answer the same ones."""
+    with open_lake(options.store[0]) as lake:
         groups = [
-            [(group, query) for query in sample_queries(store, options.queries, least, below, width, seed)]
-            for group, least, below in GROUPS
+            [
+                Asked(Group(size, width), query)
+                for query in sample_queries(lake, options.queries, Shape(least, below, width), options.seed)
+            ]
+            for width in _widths(options.key_columns)
+            for size, (least, below) in SIZES.items()
         ]
     # In turn, so that a run that is cut short has seen all sizes.
     return [entry for entries in zip_longest(*groups) for entry in entries if entry is not None]
 
 
-def _measured(
-    store: DuckDBStore, queries: list[tuple[str, Query]], names: list[str], options: argparse.Namespace
-) -> dict[str, Any]:
-    systems = {name: _system(name, store, options) for name in names}
+def _widths(text: str) -> list[int]:
+    if not all(part.isdigit() and int(part) for part in text.split(",")):
+        raise MateError(f"--key-columns takes whole numbers such as 2 or 2,3,4, not {text!r}")
+    return [int(part) for part in text.split(",")]
+
+
+def _measured(lake: Lake, asked: list[Asked], names: list[str], options: argparse.Namespace) -> list[Measurement]:
+    """Let all systems answer all queries, and compare the answers."""
     found: list[Measurement] = []
-    start = time.monotonic()
-    for number, (group, query) in enumerate(track(queries, "searching", console=console(stderr=True), transient=True)):
-        if time.monotonic() - start > options.budget:
-            console(stderr=True).print(f"stopped after {options.budget:g} s, with some queries left over")
-            break
-        found += measure(group, query, _shuffled(systems, options.seed + number), options.rounds)
+    with ExitStack() as stack:
+        systems = {name: _system(name, lake, options, stack) for name in names}
+        _warm_up(asked, systems)
+        start = time.monotonic()
+        for number, entry in enumerate(track(asked, "searching", console=console(stderr=True), transient=True)):
+            if time.monotonic() - start > options.budget:
+                console(stderr=True).print(f"stopped after {options.budget:g} s, with some queries left over")
+                break
+            found += measure(entry, _shuffled(systems, options.seed + number), options.rounds)
     agree(found)
-    record: dict[str, Any] = {"store": store.address, "label": store.manifest.label, "cells": store.manifest.cells}
-    record |= {"seed": options.seed, "k": options.k, "machine": machine.describe(), "found": found}
-    return {**record, "measurements": [asdict(result) for result in found]}
+    return found
 
 
-def _shuffled(systems: dict[str, Run], seed: int) -> dict[str, Run]:
+def _warm_up(asked: Sequence[Asked], systems: Mapping[str, Answer]) -> None:
+    """Let every system answer a query of each group, so that compiled code is loaded."""
+    for entry in {entry.group: entry for entry in reversed(asked)}.values():
+        for system in systems.values():
+            try:
+                system(entry.query)
+            except TimedOutError:
+                continue
+
+
+def _shuffled(systems: Mapping[str, Answer], seed: int) -> dict[str, Answer]:
     """Give each query an order of its own: who comes after a like one finds its data in the caches."""
     names = list(systems)
     return {name: systems[name] for name in random.Random(seed).sample(names, len(names))}
 
 
-def _system(name: str, store: DuckDBStore, options: argparse.Namespace) -> Run:
+def _system(name: str, lake: Lake, options: argparse.Namespace, stack: ExitStack) -> Answer:
+    """Return a system by name, made ready: what it makes once per lake is no part of a search."""
     if name == "sql":
-        join = SqlJoin(store, options.timeout)
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="mate-discovery-"))
+        join = stack.enter_context(SqlJoin(lake, Path(folder, "postings.duckdb"), options.timeout))
         return lambda query: (join(query.table, query.key, options.k), {})
     search = find_system("mate" if name == LOOSE else name)
     settings = SearchSettings(initial_column=options.initial_column, tight_bound=name != LOOSE)
+    if name.endswith("-josie"):
+        make_sets(lake)
 
     def answer(query: Query) -> tuple[list[int], dict[str, float]]:
-        found = search(store, query.table, query.key, options.k, settings)
+        found = search(lake, query.table, query.key, options.k, settings)
         return [result.joinability for result in found], found.statistics.seconds
 
     return answer
 
 
-def measure(group: str, query: Query, systems: dict[str, Run], rounds: int) -> list[Measurement]:
+def measure(asked: Asked, systems: Mapping[str, Answer], rounds: int) -> list[Measurement]:
     """Let every system answer a query, in turn, the given number of times after one that does not count."""
     best: dict[str, Measurement] = {}
     for round_ in range(rounds + 1):
@@ -190,22 +211,21 @@ def measure(group: str, query: Query, systems: dict[str, Run], rounds: int) -> l
                 continue
             start = time.perf_counter()
             try:
-                scores, phases = system(query)
+                scores, phases = system(asked.query)
                 seconds: float | None = time.perf_counter() - start
             except TimedOutError:
                 scores, phases, seconds = [], {}, None
             before = best[name].seconds if name in best and round_ > 1 else None
             if before is None or (seconds is not None and seconds < before):
-                best[name] = Measurement(group, query.name, query.cardinality, name, seconds, scores, phases)
+                query = asked.query
+                best[name] = Measurement(asked.group, query.name, query.cardinality, name, seconds, scores, phases)
     return list(best.values())
 
 
 def agree(found: Sequence[Measurement]) -> None:
     """Raise MateError if two systems gave a query different scores."""
-    by_query: dict[tuple[str, str], Measurement] = {}
-    for result in found:
-        if result.seconds is None or result.system in INEXACT:
-            continue
+    by_query: dict[tuple[Group, str], Measurement] = {}
+    for result in _exact(found):
         first = by_query.setdefault((result.group, result.query), result)
         if first.scores != result.scores:
             raise MateError(
@@ -213,40 +233,5 @@ def agree(found: Sequence[Measurement]) -> None:
             )
 
 
-STATISTICS = ("median ms", "95 % ms", "times MATE: median", "95 %", "most", "least", "unfinished", "recall")
-
-
-def recall(found: Sequence[Measurement], exact: dict[tuple[str, str], list[int]]) -> str:
-    """Return the share of the exact answers that were found; those as good as its last are as good an answer."""
-    wanted = reached = 0
-    for result in found:
-        best = exact.get((result.group, result.query), [])
-        wanted += len(best)
-        reached += min(len(best), sum(own >= best[-1] for own in result.scores)) if best else 0
-    return f"{reached / wanted:.3f}" if wanted else ""
-
-
-def summary(found: Sequence[Measurement], names: Sequence[str]) -> list[list[Any]]:
-    """Return a row for every group and system, and for all queries together."""
-    rows = []
-    groups = [*(group for group, _, _ in GROUPS if any(result.group == group for result in found)), "all"]
-    for group in groups:
-        of_group = [result for result in found if group in ("all", result.group)]
-        mate = {(r.group, r.query): r.seconds for r in of_group if r.system == "mate" and r.seconds}
-        for name in names:
-            mine = [r for r in of_group if r.system == name]
-            done = [r for r in mine if r.seconds is not None]
-            if not done:
-                continue
-            times = np.array([r.seconds for r in done]) * 1e3
-            pairs = [(r.seconds, mate.get((r.group, r.query))) for r in done]
-            ratios = np.array([own / other for own, other in pairs if own and other])
-            figures = [np.median(times), np.percentile(times, 95)]
-            if len(ratios):
-                figures += [np.median(ratios), np.percentile(ratios, 95), ratios.max(), ratios.min()]
-            cells = [f"{figure:,.2f}" for figure in figures] + [""] * (6 - len(figures))
-            exact = {(r.group, r.query): r.scores for r in of_group if r.system == "mate"}
-            missed = recall(done, exact) if name in INEXACT else ""
-            label = f"under {group}" if group != "all" else group
-            rows.append([label, len(mine), name, *cells, len(mine) - len(done), missed])
-    return rows
+def _exact(found: Sequence[Measurement]) -> Iterator[Measurement]:
+    return (result for result in found if result.seconds is not None and result.system not in report.INEXACT)

@@ -69,10 +69,10 @@ def _fill_lines(axis: Any, results: list[dict[str, Any]]) -> None:
 # Phases of a build in the order in which they run, and whose memory it is: colour and hatch.
 PHASES = {
     "start Spark": ("#999999", "//"),
+    "look at large files": ("#56B4E9", "\\\\"),
     "read and tokenise": ("#0072B2", ""),
-    "dictionary": ("#56B4E9", ".."),
-    "hash and post": ("#D55E00", ""),
-    "sort and load": ("#E69F00", "\\\\"),
+    "count distinct tokens": ("#E69F00", ".."),
+    "write segments": ("#D55E00", ""),
     "other": ("#DDDDDD", ""),
 }
 MEMORY = {
@@ -85,8 +85,8 @@ MEMORY = {
 
 def draw_indexing(record: dict[str, Any], path: Path) -> None:
     """Draw seconds by phase and peak memory of index builds, from the fewest cells to the most."""
-    builds = sorted(record["builds"], key=lambda build: (build["cells"], build["layout"]))
-    labels = [f"{b['cells'] / 1e6:.3g} M cells\n{b['label'] or b['corpus']}\n{b['layout']}" for b in builds]
+    builds = sorted(record["builds"], key=lambda build: (build["cells"], build["segments"]))
+    labels = [f"{b['cells'] / 1e6:.3g} M cells\n{b['label'] or b['corpus']}\n{b['segments']} segments" for b in builds]
     with plt.rc_context(SETTINGS):
         figure, axes = plt.subplots(1, 2, figsize=(max(11, 2.6 * len(builds)), 5.4), width_ratios=(1, 1.25))
         _phase_bars(axes[0], builds, record["paper"]["cells_per_second_per_core"])
@@ -177,7 +177,7 @@ def _scatter_times(axis: Any, found: list[dict[str, Any]]) -> None:
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlabel("distinct key tuples of the query")
-    axis.set_ylabel("milliseconds a query")
+    axis.set_ylabel("milliseconds per query")
     axis.grid(alpha=0.3)
     axis.legend(frameon=False)
 
@@ -196,7 +196,7 @@ def _growth_lines(axis: Any, records: list[dict[str, Any]]) -> None:
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlabel("million cells in the lake")
-    axis.set_ylabel("milliseconds a query")
+    axis.set_ylabel("milliseconds per query")
     axis.set_title("the same queries as the lake grows", fontsize=10)
     axis.grid(alpha=0.3)
-    axis.legend(frameon=False, fontsize=7, ncols=2)
+    axis.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))

@@ -20,11 +20,12 @@ import numpy.typing as npt
 import pyarrow as pa
 from rich.progress import track
 
-from benchmarks import machine, sample
+from benchmarks import sample
 from benchmarks.sample import Sample
 from benchmarks.timing import best_of
+from experiments import machine
 from mate.cli.terminal import console, table
-from mate.hashing import SuperKeyHash, bits_set, covers, find, fit, get, or_aggregate
+from mate.hashing import SuperKeyHash, bits_set, find, fit, get, or_aggregate
 
 if TYPE_CHECKING:
     from mate.cli import Commands
@@ -73,7 +74,7 @@ def add(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--values", type=Path, metavar="FILE", help="one value a line")
+    source.add_argument("--values", type=Path, metavar="FILE", help="one value per line")
     source.add_argument("--corpus", type=Path, metavar="DIR", help="a folder of web tables, CSV, JSON or Parquet files")
     parser.add_argument("--cells", type=int, default=1_500_000, help="most cells of a corpus (default: 1,500,000)")
     parser.add_argument("--only", action="append", metavar="NAME", help="only this hash; may be repeated")
@@ -100,8 +101,13 @@ def run(options: argparse.Namespace) -> None:
         for function in track(functions, "hashing", console=console(stderr=True), transient=True)
     ]
     print_results(results, screen)
-    record = {"sample": data.label, "seed": options.seed, "machine": machine.describe()}
-    record["results"] = [asdict(result) for result in results]
+    record = {
+        "sample": data.label,
+        "seed": options.seed,
+        "machine": machine.describe(),
+        "versions": machine.versions(),
+        "results": [asdict(result) for result in results],
+    }
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(record, indent=1) + "\n")
@@ -209,8 +215,10 @@ def _range(bounds: tuple[int, int]) -> str:
 
 
 def _covered(function: SuperKeyHash, values: pa.StringArray, keys: npt.NDArray[np.uint64]) -> float:
+    """Return the share of rows whose key has every bit of a value's: what a row filter lets through."""
     asked = values.is_valid().to_numpy(zero_copy_only=False)
-    return float(covers(function.hash(values.filter(pa.array(asked))), keys[asked]).mean()) if asked.any() else 0.0
+    lacking = np.any(function.hash(values.filter(pa.array(asked))) & ~keys[asked], axis=1)
+    return float((~lacking).mean()) if asked.any() else 0.0
 
 
 def print_results(results: list[Result], screen: Any) -> None:

@@ -1,8 +1,9 @@
 """`python -m benchmarks indexing`: what building an index costs in seconds, memory and bytes, by number of cells.
 
 Every build runs in a process of its own, as `mate index` does. A straight line through the sizes tells the cost of
-starting from the rate at the margin, which is what stands beside the paper's figure. Memory is resident memory, the
-most at any of the samples taken from /proc every 0.2 s, so it is measured on Linux only.
+starting from the rate at the margin, which is what stands beside the paper's figure; the exponent of a power of the
+number of cells tells how seconds and memory grow. Memory is resident memory, the most at any of the samples taken from
+/proc every 0.2 s, so it is measured on Linux only.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +21,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import machine
-from benchmarks.indexing_build import SYNTHETIC, Build, Corpus, measure
+from benchmarks.indexing_build import SYNTHETIC, Build, Corpus, Order, measure
 from benchmarks.indexing_report import PAPER, fit, paper_rate, print_builds, print_fits
+from experiments import machine
 from mate.errors import MateError
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ FORMATS = (".png", ".pdf", ".svg")
 EPILOG = """\
 examples:
   python -m benchmarks indexing                                     synthetic lakes of 1, 10 and 40 million cells
-  python -m benchmarks indexing --sizes 1,5 --layouts per_cell,per_row --json out.json --figure out.png
+  python -m benchmarks indexing --sizes 1,5 --segments 4 --json out.json --figure out.png
   python -m benchmarks indexing --paths lake-a/ lake-b/             each folder is a size of its own
 """
 
@@ -50,9 +52,9 @@ def add(commands: Commands) -> None:
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--paths", nargs="+", metavar="PATH", help="corpora to index, each by itself")
     source.add_argument("--sizes", default=SIZES, help=f"million cells of synthetic lakes (default: {SIZES})")
-    parser.add_argument("--layouts", default="per_cell", help="per_cell, per_row or both (default: per_cell)")
+    parser.add_argument("--segments", type=int, metavar="N", help="how many segments (default: by size and memory)")
     parser.add_argument("--bits", type=int, default=128, help="size of super keys (default: 128)")
-    parser.add_argument("--master", default="local[*]", help="local[N], local[*] or none (default: local[*])")
+    parser.add_argument("--master", default="local[*]", help="local[N], local[*], none or auto (default: local[*])")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the results as JSON")
     parser.add_argument("--figure", type=Path, metavar="OUT", help="draw them (PNG, PDF or SVG)")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the indexes in this folder")
@@ -63,26 +65,25 @@ def run(options: argparse.Namespace) -> None:
     """Build, print, write."""
     from mate.cli.terminal import console
 
-    layouts = _layouts(options.layouts)
     _check(options)
     corpora = [given(path) for path in options.paths] if options.paths else [lake(s) for s in _sizes(options.sizes)]
     screen = console()
     builds: list[Build] = []
     with _folder(options.keep) as folder:
-        for layout in layouts:
-            for corpus in corpora:
-                store = folder / f"{re.sub(r'[^0-9A-Za-z.]+', '-', corpus.name)}-{layout}-{len(builds)}.duckdb"
-                builds.append(measure(corpus, layout, options.bits, options.master, store))
-                if not options.keep:
-                    for path in folder.glob(f"{store.name}*"):
-                        path.unlink()
+        for corpus in corpora:
+            store = folder / f"{re.sub(r'[^0-9A-Za-z.]+', '-', corpus.name)}-{len(builds)}.mate"
+            builds.append(measure(corpus, Order(str(store), options.bits, options.master, options.segments)))
+            if not options.keep:
+                shutil.rmtree(store)
     fits = fit(builds)
     print_builds(builds, screen)
     print_fits(fits, screen)
     record = {
         "master": options.master,
         "bits": options.bits,
+        "segments": options.segments,
         "machine": machine.describe(),
+        "versions": machine.versions(),
         "paper": {**PAPER, "cells_per_second_per_core": paper_rate()},
         "builds": [{**asdict(b), "total_seconds": b.total, "cells_per_second": b.rate} for b in builds],
         "fits": [{**asdict(f), "times_paper": f.times_paper} for f in fits],
@@ -107,23 +108,16 @@ def _sizes(text: str) -> list[float]:
     return sizes
 
 
-def _layouts(text: str) -> list[str]:
-    from mate.store.base import LAYOUTS
-
-    layouts = text.split(",")
-    if unknown := [layout for layout in layouts if layout not in LAYOUTS]:
-        raise MateError(f'unknown layout "{unknown[0]}"; known: {", ".join(LAYOUTS)}')
-    return layouts
-
-
 def _check(options: argparse.Namespace) -> None:
     """Refuse what would fail only after the first long build."""
-    from mate.build.build import HashRequest
+    from mate.build.build import BuildSettings, HashRequest
 
-    HashRequest(bits=options.bits).check()
-    if not re.fullmatch(r"none|local(\[(\*|[1-9]\d*)\])?", options.master):
-        raise MateError(f"--master takes none, local, local[N] or local[*], not {options.master!r}: what runs on other"
-                        " machines cannot be measured from here")  # fmt: skip
+    BuildSettings(hashes=(HashRequest(bits=options.bits),), segments=options.segments).check()
+    if not re.fullmatch(r"none|auto|local(\[(\*|[1-9]\d*)\])?", options.master):
+        raise MateError(
+            f"--master takes none, auto, local, local[N] or local[*], not {options.master!r}: what runs on other "
+            "machines cannot be measured from here"
+        )
     for path in options.paths or ():
         if not path.startswith(f"{SYNTHETIC}:") and not Path(path).exists():
             raise MateError(f"there is no {path}")

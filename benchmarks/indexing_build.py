@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks import memory
 from mate.errors import MateError
@@ -45,7 +45,7 @@ class Build:
     corpus: str
     path: str
     label: str
-    layout: str
+    segments: int
     hashes: list[str]
     tables: int
     rows: int
@@ -60,6 +60,7 @@ class Build:
     """Processes that wanted to run in the minute before the build, and in its last minute."""
     peak_bytes: dict[str, int]
     index_bytes: dict[str, int]
+    """By part."""
 
     @property
     def total(self) -> float:
@@ -77,35 +78,33 @@ class Build:
         return sum(self.processor_seconds.values()) or None
 
 
-def measure(corpus: Corpus, layout: str, bits: int, master: str, store: Path) -> Build:
-    """Build one index in a process of its own, watching its memory."""
-    from mate.store import open_store
+class Order(NamedTuple):
+    """How an index is to be built, and where."""
 
-    title = f"{corpus.name}, {layout}"
-    with tempfile.TemporaryDirectory(prefix="mate-indexing-") as folder:
-        result = Path(folder, "result.json")
-        order = {"path": corpus.path, "layout": layout, "bits": bits, "master": master, "store": str(store)}
-        order |= {"title": title, "result": str(result)}
-        before = os.getloadavg()[0]
-        peaks, elapsed = _watched([sys.executable, "-m", "benchmarks.indexing_build", json.dumps(order)])
-        after = os.getloadavg()[0]
-        told: dict[str, Any] = {"error": "the process ended before its time"}
-        if result.exists():
-            told = json.loads(result.read_text())
-    if "error" in told:
-        raise MateError(f"{title}: {told['error']}")
-    with open_store(str(store)) as index:
+    store: str
+    bits: int
+    master: str
+    segments: int | None = None
+
+
+def measure(corpus: Corpus, order: Order) -> Build:
+    """Build one index in a process of its own, watching its memory."""
+    from mate.index.lake import open_lake
+
+    before = os.getloadavg()[0]
+    spent, peaks, elapsed = _spent(corpus, order)
+    after = os.getloadavg()[0]
+    with open_lake(order.store) as index:
         manifest, sizes = index.manifest, index.sizes()
-    spent = dict(told["seconds"])
     build = Build(
         corpus=corpus.name,
         path=corpus.path,
         label=manifest.label,
-        layout=layout,
+        segments=len(manifest.segments),
         hashes=[str(spec) for spec in manifest.hashes],
-        tables=manifest.tables,
-        rows=manifest.rows,
-        cells=manifest.cells,
+        tables=manifest.counts.tables,
+        rows=manifest.counts.rows,
+        cells=manifest.counts.cells,
         distinct_tokens=manifest.distinct_tokens,
         seconds={**spent, "other": elapsed - sum(spent.values())},
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
@@ -114,8 +113,22 @@ def measure(corpus: Corpus, layout: str, bits: int, master: str, store: Path) ->
         peak_bytes=peaks.bytes if peaks else {},
         index_bytes=sizes,
     )
-    _say(title, f"done: {build.cells:,} cells in {build.total:.1f} s")
+    _say(corpus.name, f"done: {build.cells:,} cells in {build.total:.1f} s")
     return build
+
+
+def _spent(corpus: Corpus, order: Order) -> tuple[dict[str, float], memory.Peaks | None, float]:
+    """Return the seconds of a build by phase, its memory, and its seconds from start to end."""
+    with tempfile.TemporaryDirectory(prefix="mate-indexing-") as folder:
+        result = Path(folder, "result.json")
+        told = {**order._asdict(), "path": corpus.path, "title": corpus.name, "result": str(result)}
+        peaks, elapsed = _watched([sys.executable, "-m", "benchmarks.indexing_build", json.dumps(told)])
+        answer: dict[str, Any] = {"error": "the process ended before its time"}
+        if result.exists():
+            answer = json.loads(result.read_text())
+    if "error" in answer:
+        raise MateError(f"{corpus.name}: {answer['error']}")
+    return dict(answer["seconds"]), peaks, elapsed
 
 
 def _watched(command: list[str]) -> tuple[memory.Peaks | None, float]:
@@ -162,11 +175,11 @@ def main(arguments: Sequence[str]) -> int:
 
 def _build(order: dict[str, Any]) -> dict[str, float]:
     from mate.build.build import BuildSettings, HashRequest, build
-    from mate.build.duckdb_target import DuckDBTarget
+    from mate.build.lake_target import LakeTarget
 
     hashes = (HashRequest(bits=order["bits"]),)
-    settings = BuildSettings(hashes=hashes, layout=order["layout"], master=order["master"])
-    with DuckDBTarget(order["store"]) as target:
+    settings = BuildSettings(hashes=hashes, master=order["master"], segments=order["segments"])
+    with LakeTarget(order["store"]) as target:
         return build([order["path"]], target, settings, Lines(order["title"])).seconds
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from benchmarks import memory
+from benchmarks.growth import exponent, line
 from benchmarks.indexing_build import Build
 
 PAPER = {"cells": 8_300_000_000, "hours": 35, "cores": 128}
@@ -27,6 +28,10 @@ class Fit:
     """At the margin: cells more, by seconds more, by cores. None where noise made the larger lake the faster."""
     cells_per_processor_second: float | None
     """The same by processor time: what a core would do that nothing else keeps busy, and that never waits."""
+    seconds_exponent: float | None
+    """Seconds grow as this power of the cells."""
+    memory_exponent: float | None
+    """So does the peak of memory."""
 
     @property
     def times_paper(self) -> float | None:
@@ -40,33 +45,32 @@ def paper_rate() -> float:
 
 
 def fit(builds: Sequence[Build]) -> list[Fit]:
-    """Fit a line to the builds of each layout, and to each two sizes that follow each other."""
+    """Fit a line to all builds of a kind, and to each two sizes that follow each other."""
     fits = []
-    for layout in dict.fromkeys(b.layout for b in builds):
-        for label in dict.fromkeys(b.label for b in builds):
-            chosen = sorted((b for b in builds if (b.layout, b.label) == (layout, label)), key=lambda b: b.cells)
-            kind = label or "given corpora, which differ in more than size"
-            groups = [chosen, *(pairwise(chosen) if len(chosen) > 2 else ())]
-            for group in groups:
-                names = "all" if group is chosen else " to ".join(f"{b.cells / 1e6:.1f} M" for b in group)
-                if len({b.cells for b in group}) > 1:
-                    fits.append(_fit(f"{kind}, {layout}: {names}", group))
+    for label in dict.fromkeys(b.label for b in builds):
+        chosen = sorted((b for b in builds if b.label == label), key=lambda b: b.cells)
+        kind = label or "given corpora, which differ in more than size"
+        for group in [chosen, *(pairwise(chosen) if len(chosen) > 2 else ())]:
+            names = "all" if group is chosen else " to ".join(f"{b.cells / 1e6:.1f} M" for b in group)
+            if len({b.cells for b in group}) > 1:
+                fits.append(_fit(f"{kind}: {names}", group))
     return fits
 
 
 def _fit(series: str, builds: Sequence[Build]) -> Fit:
-    fixed, slope = _line([(b.cells, b.total) for b in builds])
+    fixed, slope = line([(b.cells, b.total) for b in builds])
     worked = [(b.cells, b.processor_total) for b in builds if b.processor_total]
-    _, work = _line(worked) if len(worked) == len(builds) else (0, 0)
+    _, work = line(worked) if len(worked) == len(builds) else (0, 0)
     cores = builds[0].cores
-    return Fit(series, len(builds), fixed, 1 / slope / cores if slope > 0 else None, 1 / work if work > 0 else None)
-
-
-def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return intercept and slope by least squares."""
-    mean_x, mean_y = (sum(values) / len(points) for values in zip(*points, strict=True))
-    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x, _ in points)
-    return mean_y - slope * mean_x, slope
+    return Fit(
+        series,
+        len(builds),
+        fixed,
+        1 / slope / cores if slope > 0 else None,
+        1 / work if work > 0 else None,
+        exponent([(b.cells, b.total) for b in builds]),
+        exponent([(b.cells, b.peak_bytes.get("together", 0)) for b in builds]),
+    )
 
 
 def print_builds(builds: Sequence[Build], screen: Any) -> None:
@@ -74,7 +78,7 @@ def print_builds(builds: Sequence[Build], screen: Any) -> None:
     from mate.cli.terminal import table
 
     screen.print(f"[bold]{_title(builds)}[/bold]")
-    header = ("", *(f"{b.corpus}\n{b.layout}" for b in builds))
+    header = ("", *(b.corpus for b in builds))
     screen.print(table(header, list(_facts(builds))))
     if not memory.available():
         screen.print("Memory and processor time are measured on Linux only: this system has no /proc.")
@@ -91,33 +95,32 @@ def _title(builds: Sequence[Build]) -> str:
 def _facts(builds: Sequence[Build]) -> Iterator[list[str]]:
     """Yield the lines of the table: what it is, then its value for each build."""
 
-    def line(name: str, values: Sequence[float | None], places: int = 0) -> list[str]:
+    def row(name: str, values: Sequence[float | None], places: int = 0) -> list[str]:
         return [name, *(_number(v, places) for v in values)]
 
-    yield line("tables", [b.tables for b in builds])
-    yield line("cells indexed", [b.cells for b in builds])
-    yield line("distinct tokens", [b.distinct_tokens for b in builds])
+    yield row("tables", [b.tables for b in builds])
+    yield row("cells indexed", [b.cells for b in builds])
+    yield row("distinct tokens", [b.distinct_tokens for b in builds])
+    yield row("segments", [b.segments for b in builds])
     for phase in dict.fromkeys(phase for b in builds for phase in b.seconds):
-        yield line(f"s, {phase}", [b.seconds.get(phase) for b in builds], 1)
-    yield line("s, end to end", [b.total for b in builds], 1)
-    yield line("load average before", [b.load[0] for b in builds], 1)
-    yield line("load average after", [b.load[1] for b in builds], 1)
-    yield line("cells/s", [b.rate for b in builds])
-    yield line("cells/s/core", [b.rate / b.cores for b in builds])
-    yield line(f"times the paper's {paper_rate():.0f}", [b.rate / b.cores / paper_rate() for b in builds], 1)
+        yield row(f"s, {phase}", [b.seconds.get(phase) for b in builds], 1)
+    yield row("s, end to end", [b.total for b in builds], 1)
+    yield row("load average before", [b.load[0] for b in builds], 1)
+    yield row("load average after", [b.load[1] for b in builds], 1)
+    yield row("cells/s", [b.rate for b in builds])
+    yield row("cells/s/core", [b.rate / b.cores for b in builds])
+    yield row(f"times the paper's {paper_rate():.0f}", [b.rate / b.cores / paper_rate() for b in builds], 1)
     for role, name in ROLES.items():
         if any(role in b.processor_seconds for b in builds):
-            yield line(f"processor s, {name}", [b.processor_seconds.get(role) for b in builds], 1)
-    yield line("processor s, all", [b.processor_total for b in builds], 1)
-    yield line("cells/processor s", [b.processor_total and b.cells / b.processor_total for b in builds])
+            yield row(f"processor s, {name}", [b.processor_seconds.get(role) for b in builds], 1)
+    yield row("processor s, all", [b.processor_total for b in builds], 1)
+    yield row("cells/processor s", [b.processor_total and b.cells / b.processor_total for b in builds])
     for role, name in ROLES.items():
-        yield line(f"peak MB, {name}", [b.peak_bytes[role] / 1e6 if role in b.peak_bytes else None for b in builds])
-    yield line("peak MB, all at one time", [b.peak_bytes.get("together", 0) / 1e6 or None for b in builds])
-    yield line("bytes/cell, index", [b.index_bytes["file"] / b.cells for b in builds], 2)
+        yield row(f"peak MB, {name}", [b.peak_bytes[role] / 1e6 if role in b.peak_bytes else None for b in builds])
+    yield row("peak MB, all at one time", [b.peak_bytes.get("together", 0) / 1e6 or None for b in builds])
+    yield row("bytes/cell, index", [sum(b.index_bytes.values()) / b.cells for b in builds], 2)
     for part in _parts(builds):
-        yield line(f"bytes/cell, {part}", [b.index_bytes.get(part, 0) / b.cells for b in builds], 2)
-    rest = [2 * b.index_bytes["file"] - sum(b.index_bytes.values()) for b in builds]
-    yield line("bytes/cell, shared or free", [size / b.cells for size, b in zip(rest, builds, strict=True)], 2)
+        yield row(f"bytes/cell, {part}", [b.index_bytes.get(part, 0) / b.cells for b in builds], 2)
 
 
 def _number(value: float | None, places: int = 0) -> str:
@@ -131,7 +134,7 @@ def _parts(builds: Sequence[Build]) -> list[str]:
     for b in builds:
         for part, size in b.index_bytes.items():
             most[part] = max(most.get(part, 0), size / b.cells)
-    return sorted((part for part, size in most.items() if part != "file" and size >= 0.005), key=lambda p: -most[p])
+    return sorted((part for part, size in most.items() if size >= 0.005), key=lambda p: -most[p])
 
 
 def print_fits(fits: Sequence[Fit], screen: Any) -> None:
@@ -139,7 +142,7 @@ def print_fits(fits: Sequence[Fit], screen: Any) -> None:
     from mate.cli.terminal import table
 
     header = ("seconds as a line over cells", "sizes", "fixed s", "cells/s/core at the margin", "times the paper's",
-              "cells/processor s at the margin")  # fmt: skip
+              "cells/processor s at the margin", "exponent of seconds", "of memory")  # fmt: skip
     if fits:
         rows = [
             (
@@ -149,6 +152,8 @@ def print_fits(fits: Sequence[Fit], screen: Any) -> None:
                 _number(f.cells_per_second_per_core),
                 _number(f.times_paper, 1),
                 _number(f.cells_per_processor_second),
+                _number(f.seconds_exponent, 2),
+                _number(f.memory_exponent, 2),
             )
             for f in fits
         ]

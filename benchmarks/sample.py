@@ -19,8 +19,8 @@ from mate.values.text import tokens
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows of one table, as tokens, row-major."""
+class TokenTable:
+    """One table as tokens, row after row."""
 
     width: int
     cells: pa.StringArray
@@ -34,7 +34,7 @@ class Sample:
     """Tables of tokens and where they come from."""
 
     label: str
-    tables: list[Rows]
+    tables: list[TokenTable]
 
     @cached_property
     def distinct(self) -> pa.StringArray:
@@ -48,7 +48,7 @@ class Sample:
 
 
 def from_values(path: Path, seed: int) -> Sample:
-    """Return a sample of one value a line; rows of 2 to 30 values are drawn from them."""
+    """Return a sample of one value per line; rows of 2 to 30 values are drawn from them."""
     values = tokens(path.read_text(encoding="utf-8").splitlines()).drop_null().unique()
     if len(values) < 100:
         raise CorpusError(f"{path} has {len(values)} distinct values; the comparison needs at least 100")
@@ -56,8 +56,8 @@ def from_values(path: Path, seed: int) -> Sample:
     tables = []
     for width in (2, 5, 10, 20, 30):
         drawn = random.integers(0, len(values), 2_000 * width)
-        tables.append(Rows(width, values.take(pa.array(drawn))))
-    return Sample(f"values of {path.name}", [*tables, Rows(1, values)])
+        tables.append(TokenTable(width, values.take(pa.array(drawn))))
+    return Sample(f"values of {path.name}", [*tables, TokenTable(1, values)])
 
 
 def from_corpus(directory: Path, most_cells: int) -> Sample:
@@ -68,7 +68,7 @@ def from_corpus(directory: Path, most_cells: int) -> Sample:
     for file in discover([str(directory)]):
         for item in read(file):
             if isinstance(item, Chunk) and item.rows:
-                tables.append(Rows(len(item.table.header), tokens(item.cells)))
+                tables.append(TokenTable(len(item.table.header), tokens(item.cells)))
                 taken += len(item.cells)
             if taken >= most_cells:
                 return Sample(f"corpus {directory.name} (first {taken:,} cells)", tables)
@@ -103,7 +103,7 @@ def synthetic(seed: int, tables: int = 400) -> Sample:
         width, height = int(random.integers(2, 25)), int(random.pareto(1.2) * 20) % 2_000 + 5
         columns = [pa.array(kinds[random.integers(len(kinds))](height), pa.string()) for _ in range(width)]
         order = np.arange(height * width).reshape(width, height).T.ravel()
-        made.append(Rows(width, tokens(pa.concat_arrays(columns).take(pa.array(order)))))
+        made.append(TokenTable(width, tokens(pa.concat_arrays(columns).take(pa.array(order)))))
     return Sample(f"synthetic ({tables} tables, seed {seed})", made)
 
 

@@ -1,43 +1,79 @@
-"""What a user would do without MATE: one SQL query that joins the postings with themselves, over the same index."""
+"""What a user would do without MATE: one SQL query that joins the postings with themselves, in DuckDB.
+
+The postings of a lake are copied into a DuckDB file of their own, in the order of their tokens.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 
 from mate.errors import MateError
-from mate.search.discovery import SearchSettings, Statistics, as_query, prepare
-from mate.store.duckdb import SETTINGS, DuckDBStore
+from mate.search.engine import SearchSettings, prepare
+from mate.sql.export import NAMES, posting_batches
 
 if TYPE_CHECKING:
-    from mate.search.discovery import AnyQuery
+    from mate.index.lake import Lake
+    from mate.search.engine import AnyQuery
+
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    # Up to this many values a join skips row groups by their exact values; the default is 50.
+    "dynamic_or_filter_threshold": 500,
+}
+SCHEMA = pa.schema([(name, pa.int64()) for name in NAMES])
 
 
 class TimedOutError(MateError):
     """The query took longer than it was given."""
 
 
-class SqlJoin:
-    """The n-ary self-join of the postings, on a connection of its own to the store's file."""
+def fill(lake: Lake, path: Path) -> duckdb.DuckDBPyConnection:
+    """Copy the postings of a lake into a DuckDB file, and open it."""
 
-    def __init__(self, store: DuckDBStore, timeout: float = 60.0) -> None:
-        self._store, self._timeout = store, timeout
-        self._database = duckdb.connect(store.address, read_only=True, config=SETTINGS)
+    def batches() -> Iterator[pa.RecordBatch]:
+        for segment in lake.segments:
+            yield from posting_batches(segment)
+
+    database = duckdb.connect(str(path), config=SETTINGS)
+    postings = pa.RecordBatchReader.from_batches(SCHEMA, batches())
+    database.register("postings_of_lake", postings)
+    database.execute(
+        "CREATE TABLE postings AS SELECT token_id, table_id::INTEGER AS table_id, column_id::INTEGER AS column_id,"
+        " row::INTEGER AS row FROM postings_of_lake"
+    )
+    database.unregister("postings_of_lake")
+    database.execute("CHECKPOINT")
+    return database
+
+
+class SqlJoin:
+    """The n-ary self-join of the postings of a lake."""
+
+    def __init__(self, lake: Lake, path: Path, timeout: float = 60.0) -> None:
+        self._lake, self._timeout = lake, timeout
+        self._database = fill(lake, path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
 
     def __call__(self, query: AnyQuery, key: Sequence[str], k: int) -> list[int]:
         """Return the scores of the k best tables."""
-        prepared = prepare(self._store, as_query(query), key, SearchSettings(), Statistics())
+        search = prepare("sql", self._lake, query, key, SearchSettings(k=k))
         timer = threading.Timer(self._timeout, self._database.interrupt)
         timer.start()
         try:
-            columns = [np.ascontiguousarray(column) for column in prepared.tuples.T]
-            found = self._database.execute(
-                statement(prepared.tuples.shape[1], k), [np.arange(len(prepared.known)), *columns]
-            ).fetchall()
+            tuples = search.token_ids
+            columns = [np.ascontiguousarray(column) for column in tuples.T]
+            found = self._database.execute(statement(tuples.shape[1], k), [np.arange(len(tuples)), *columns]).fetchall()
         except duckdb.InterruptException:
             raise TimedOutError(f"more than {self._timeout:g} s") from None
         finally:
@@ -51,7 +87,8 @@ def statement(width: int, k: int) -> str:
     joins = " JOIN postings AS p0 ON p0.token_id = q.value0"
     for i in range(1, width):
         apart = "".join(f" AND p{i}.column_id <> p{j}.column_id" for j in range(i))
-        joins += f" JOIN postings AS p{i} ON p{i}.token_id = q.value{i} AND p{i}.row_id = p0.row_id{apart}"
+        same = f"p{i}.table_id = p0.table_id AND p{i}.row = p0.row"
+        joins += f" JOIN postings AS p{i} ON p{i}.token_id = q.value{i} AND {same}{apart}"
     columns = ", ".join(f"p{i}.column_id" for i in range(width))
     scores = (
         f"SELECT p0.table_id AS table_id, count(DISTINCT q.tuple_id) AS score"

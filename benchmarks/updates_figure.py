@@ -22,6 +22,8 @@ LOOKS = {
     "remove a row": ("#E69F00", "P", ":"),
     "add a column": ("#009E73", "X", "--"),
     "remove a column": ("#CC79A7", "*", "-."),
+    "add a large table": ("#AA3377", "p", "-"),
+    "update a cell of it": ("#8C564B", "d", "--"),
     "remove a table": ("#999999", "h", ":"),
 }
 """Colour, marker and line of each operation."""
@@ -51,7 +53,7 @@ def draw_updates(record: dict[str, Any], path: Path) -> None:
         for axis in (left, right):
             axis.grid(alpha=0.3)
         load = f"load average {record['load'][0]:.1f}"
-        figure.suptitle(f"Changing an index ({record['machine']['cores']} cores, {record['layout']}, {load})")
+        figure.suptitle(f"Changing an index ({record['machine']['cores']} cores, {load})")
         figure.tight_layout()
         figure.savefig(path, dpi=150)
         plt.close(figure)

@@ -10,13 +10,20 @@ from importlib import import_module
 
 from mate.errors import MateError
 
-COMMANDS = ("experiments.listing", "experiments.run", "experiments.report")
-"""Each has ``add(commands)``, which declares it and sets ``run``, a function from options to an exit code."""
+COMMANDS = {
+    "list": "experiments.listing",
+    "fetch": "experiments.corpora.command",
+    "run": "experiments.run",
+    "report": "experiments.report",
+}
+"""Each module has ``add(commands)``, which declares it and sets ``run``, a function from options to an exit code."""
 
 DESCRIPTION = """\
-Everything of the paper's section 7, on any corpus: see what there is (list), measure (run), compare (report).
+Everything of the paper's section 7, on any corpus: see what there is (list), download the paper's corpora
+(fetch), measure (run), compare (report).
 
   python -m experiments list
+  python -m experiments fetch
   python -m experiments run --all --scale smoke
   python -m experiments report
   python -m experiments run --help"""
@@ -28,10 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m experiments", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        for name in COMMANDS:
-            import_module(name).add(commands)
-        options = root.parse_args(arguments)
+        for name in _asked(given):
+            import_module(COMMANDS[name]).add(commands)
+        options = root.parse_args(given)
         logging.basicConfig(format="%(message)s", level=logging.WARNING)
         code: int = options.run(options)
     except ModuleNotFoundError as error:
@@ -45,6 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("experiments: interrupted", file=sys.stderr)
         return 130
     return code
+
+
+def _asked(given: Sequence[str]) -> Sequence[str]:
+    """Return the command that is asked for, else all: `fetch` needs none of the packages that `run` needs."""
+    return given[:1] if given and given[0] in COMMANDS else tuple(COMMANDS)
 
 
 if __name__ == "__main__":

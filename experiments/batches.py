@@ -22,7 +22,7 @@ LONG = 10.0
 long, it counts."""
 
 Advance = Callable[[str, int], None]
-"""Told the method and how many runs more are done."""
+"""Called with the method and how many runs more are done."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Batch:
 
     definitions: tuple[Definition, ...]
     queries: QuerySet
-    store: str
+    index: str
+    """The address of the index."""
     label: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the files say besides their definition: versions, machine, command, scale, seed, index."""
@@ -55,7 +56,7 @@ class Batch:
 
 
 def measure(batch: Batch, results: Path, finished: Sequence[Recorded], worker: Worker, advance: Advance) -> None:
-    """Measure what is left of a batch, compare the answers, and write one file a definition."""
+    """Measure what is left of a batch, compare the answers, and write one file per definition."""
     journal = Journal(batch.journal(results))
     began = time.time()
     if any(journal.get(d.fingerprint, q.name) is None for d in batch.definitions for q in batch.queries.queries):
@@ -110,7 +111,7 @@ def _warm_up(batch: Batch, worker: Worker) -> None:
 
 
 def _task(batch: Batch, definition: Definition, number: int) -> Task:
-    return Task(batch.store, str(batch.queries.path), number, definition.method, definition.k, definition.action)
+    return Task(batch.index, str(batch.queries.path), number, definition.method, definition.k, definition.action)
 
 
 def _worth_repeating(rows: Sequence[Mapping[str, Any]]) -> bool:

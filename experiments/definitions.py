@@ -11,7 +11,7 @@ from typing import Any
 
 from experiments.hashes import described
 
-CODE = 1
+CODE = 2
 """Raised when the way of measuring changes, so that older records are not taken for new ones."""
 
 

@@ -15,15 +15,15 @@ from experiments import agreement, machine
 from experiments.batches import Batch, measure
 from experiments.errors import ExperimentError
 from experiments.experiment import LakeExperiment, SearchExperiment
-from experiments.lakes import MAIN, Lake, build_index
+from experiments.lakes import MeasuredLake, build_index
 from experiments.planning import Plan, SetPlan, finished
-from experiments.progress import Told, duration
+from experiments.progress import RunProgress, duration
 from experiments.query_sets import QuerySet, obtain, path_of
 from experiments.query_sets import read as read_queries
 from experiments.records import Recorded, note_plan, read, write
-from experiments.settings import Settings
+from experiments.settings import RunSettings
 from experiments.worker import Worker
-from mate.store import open_store
+from mate.open import open_index
 
 Sets = dict[tuple[str, str], QuerySet]
 """Query sets by lake and name."""
@@ -33,9 +33,9 @@ Sets = dict[tuple[str, str], QuerySet]
 class Run:
     """What a run works with."""
 
-    settings: Settings
+    settings: RunSettings
     command: str
-    told: Told
+    progress: RunProgress
     jobs: int = 1
 
     @property
@@ -43,7 +43,7 @@ class Run:
         """The folder of results."""
         return self.settings.results
 
-    def facts(self, lake: Lake) -> dict[str, Any]:
+    def facts(self, lake: MeasuredLake) -> dict[str, Any]:
         """Return what every file says besides its definition."""
         return {
             "command": self.command,
@@ -61,14 +61,13 @@ def carry_out(plans: Sequence[Plan], run: Run) -> list[Plan]:
     began = time.monotonic()
     for plan in plans:
         for note in plan.notes:
-            run.told.say(note)
+            run.progress.say(note)
     stored = _stored_sets(plans, run)
     plans = [_with_queries(plan, stored, run) for plan in plans]
     todo = [plan for plan in plans if any(not (run.results / path).exists() for path in plan.files)]
     _check_finished(plans, run)
-    indexes = {(plan.lake, name) for plan in todo for name in _indexes(plan)}
-    for lake, name in sorted(indexes, key=lambda pair: (pair[0].name, pair[1] != MAIN)):
-        _build(lake, name, run)
+    for lake in dict.fromkeys(plan.lake for plan in todo if plan.experiment.searches):
+        _build(lake, run)
     sets = stored | _new_sets(todo, run)
     kept = [_with_queries(plan, sets, run) for plan in plans]
     for plan in kept:
@@ -76,7 +75,7 @@ def carry_out(plans: Sequence[Plan], run: Run) -> list[Plan]:
             note_plan(run.results, plan.experiment.name, plan.lake.name, _entry(plan, sets, run))
     _measure(kept, sets, run)
     _agree(kept, run)
-    run.told.say(f"done in {duration(time.monotonic() - began)}; records in {run.results}")
+    run.progress.say(f"done in {duration(time.monotonic() - began)}; records in {run.results}")
     return kept
 
 
@@ -86,23 +85,16 @@ def _check_finished(plans: Sequence[Plan], run: Run) -> None:
         finished(run.results, path)
 
 
-def _indexes(plan: Plan) -> set[str]:
-    """Return the indexes that a plan needs; query sets are always sampled from the main one."""
-    if isinstance(plan.experiment, LakeExperiment):
-        return {plan.experiment.index} - {""}
-    return {MAIN, plan.experiment.index}
-
-
-def _build(lake: Lake, index: str, run: Run) -> None:
-    if lake.has_index(run.results, index):
+def _build(lake: MeasuredLake, run: Run) -> None:
+    if lake.has_index(run.results):
         return
     start = time.monotonic()
-    run.told.say(f"building the index {index} of {lake.name}")
-    summary = build_index(lake, run.results, index, run.settings.master, run.told)
+    run.progress.say(f"building the index of {lake.name}")
+    summary = build_index(lake, run.results, run.settings.master, run.progress)
     if summary is not None:
-        manifest = summary.manifest
-        run.told.say(
-            f"  {manifest.tables:,} tables, {manifest.cells:,} cells, {len(manifest.hashes)} hash functions"
+        counts, hashes = summary.manifest.counts, summary.manifest.hashes
+        run.progress.say(
+            f"  {counts.tables:,} tables, {counts.cells:,} cells, {len(hashes)} hash functions"
             f" in {duration(time.monotonic() - start)}"
         )
 
@@ -127,20 +119,22 @@ def _new_sets(todo: Sequence[Plan], run: Run) -> Sets:
         new = [spec for spec in specs if not path_of(run.results, lake.folder, spec).exists()]
         if not new:
             continue
-        with open_store(lake.address(run.results, MAIN)) as store:
+        with open_index(lake.address(run.results)) as index:
             for spec in sorted(new, key=lambda spec: spec.name):
-                found[lake.name, spec.name] = made = obtain(run.results, lake.folder, spec, store)
+                found[lake.name, spec.name] = made = obtain(run.results, lake.folder, spec, index)
                 _say_how_many(lake, made, run)
     return found
 
 
-def _say_how_many(lake: Lake, made: QuerySet, run: Run) -> None:
+def _say_how_many(lake: MeasuredLake, made: QuerySet, run: Run) -> None:
     """Say where a corpus has too few tables for a set; School and files are what they are."""
     tables = len({query.origin for query in made.queries})
     if not made.queries:
-        run.told.say(f"{made.name}: {lake.name} has no table for it ({_wanted(made)}); the set is left out")
+        run.progress.say(f"{made.name}: {lake.name} has no table for it ({_wanted(made)}); the set is left out")
     elif made.spec.role in ("sampled", "key size") and tables < made.spec.count:
-        run.told.say(f"{made.name}: {lake.name} has only {tables} of {made.spec.count} tables for it ({_wanted(made)})")
+        run.progress.say(
+            f"{made.name}: {lake.name} has only {tables} of {made.spec.count} tables for it ({_wanted(made)})"
+        )
 
 
 def _wanted(made: QuerySet) -> str:
@@ -160,7 +154,7 @@ def _with_queries(plan: Plan, sets: Sets, run: Run) -> Plan:
         if made is None or made.queries:
             kept.append(entry)
     if plan.sets and not kept:
-        run.told.say(f"{plan.experiment.name}: {plan.lake.name} has no queries for it; nothing is measured")
+        run.progress.say(f"{plan.experiment.name}: {plan.lake.name} has no queries for it; nothing is measured")
     empty = (f"{e.spec.name}: {plan.lake.name} has no table for it" for e in plan.sets if e not in kept)
     return replace(plan, sets=tuple(kept), notes=(*plan.notes, *empty))
 
@@ -187,7 +181,7 @@ def _measure(plans: Sequence[Plan], sets: Sets, run: Run) -> None:
     """Measure batch by batch; what is measured on its own comes last, where nothing else runs."""
     batches = _batches(plans, sets, run)
     if batches:
-        run.told.begin("searching", sum(batch.runs for batch, _ in batches))
+        run.progress.begin("searching", sum(batch.runs for batch, _ in batches))
         if run.jobs == 1:
             with Worker() as worker:
                 for batch, done in batches:
@@ -196,11 +190,11 @@ def _measure(plans: Sequence[Plan], sets: Sets, run: Run) -> None:
             _in_parallel(batches, run)
     parts = [(plan, entry) for plan in plans for entry in plan.parts if not (run.results / entry.path).exists()]
     if parts:
-        run.told.begin("measuring", len(parts))
+        run.progress.begin("measuring", len(parts))
     for plan, entry in parts:
         if not (run.results / entry.path).exists():  # one that lakes share is made once
             _measure_part(plan, entry, run)
-        run.told.advance(plan.name, entry.part.name)
+        run.progress.advance(plan.name, entry.part.name)
 
 
 def _batches(plans: Sequence[Plan], sets: Sets, run: Run) -> list[tuple[Batch, list[Recorded]]]:
@@ -226,12 +220,11 @@ def _batch(plan: Plan, entry: SetPlan, sets: Sets, run: Run) -> Batch | None:
     if not left or not isinstance(plan.experiment, SearchExperiment):
         return None
     queries = sets[plan.lake.name, entry.spec.name]
-    address = plan.lake.address(run.results, plan.experiment.index)
-    return Batch(left, queries, address, plan.lake.label, run.facts(plan.lake))
+    return Batch(left, queries, plan.lake.address(run.results), plan.lake.label, run.facts(plan.lake))
 
 
 def _measure_batch(batch: Batch, done: Sequence[Recorded], worker: Worker, run: Run) -> None:
-    measure(batch, run.results, done, worker, lambda method, runs: run.told.advance(batch.name, method, runs))
+    measure(batch, run.results, done, worker, lambda method, runs: run.progress.advance(batch.name, method, runs))
 
 
 def _in_parallel(batches: Sequence[tuple[Batch, list[Recorded]]], run: Run) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from experiments.definitions import Method
-from experiments.lakes import Lake
+from experiments.lakes import MeasuredLake
 from experiments.query_sets import SetSpec
 from experiments.scales import Scale
 
@@ -40,7 +40,6 @@ class SearchExperiment:
     regenerates: str
     what: str
     group: str
-    index: str
     methods: tuple[Method, ...]
     choose: Choose = every
     action: str = "search"
@@ -48,6 +47,11 @@ class SearchExperiment:
     """Whether k varies, as in the top-k experiment; else it is 10."""
     timed: bool = True
     """Whether runtimes matter; if only counts do, a search runs once, for they come out the same every time."""
+
+    @property
+    def searches(self) -> bool:
+        """Whether it needs the index of the lake."""
+        return True
 
     def ks(self, scale: Scale) -> tuple[int, ...]:
         """Return the numbers of tables that are asked for."""
@@ -81,9 +85,10 @@ class LakeExperiment:
     what: str
     group: str
     schema: pa.Schema
-    parts: Callable[[Lake, str, Scale], Iterator[Measured]]
-    """Given the lake, the address of the index it needs, the scale."""
-    index: str = ""
+    parts: Callable[[MeasuredLake, str, Scale], Iterator[Measured]]
+    """Given the lake, the address of its index, the scale."""
+    searches: bool = True
+    """Whether it needs the index of the lake."""
 
 
 Experiment = SearchExperiment | LakeExperiment

@@ -3,7 +3,7 @@
 The number of bits that XASH sets for a value, alpha, follows from the number of distinct values of the corpus
 (equation 5). The paper's corpus has 700 million, which gives 6, 5 and 4 bits at 128, 256 and 512; a lake of a million
 values gives 3 or 4. Both are compared: XASH as equation 5 has it for the lake at hand, and ``xash-paper`` with the
-paper's alpha whatever the lake. A fair Bloom filter sets as many bits a value as XASH does; there is one for each.
+paper's alpha whatever the lake. A fair Bloom filter sets as many bits per value as XASH does; there is one for each.
 
 An index tells its hash functions apart by name and size, so each of these has a name of its own. They are registered
 by importing this module; `Spec` sees to it that the workers of a Spark build import it, too.
@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 from baselines.hashes.bloom import BloomFilter
 from mate.hashing import CorpusStatistics, register
 from mate.hashing.xash import Xash, alpha_for
-from mate.store.base import HashSpec
+from mate.index.manifest import HashSpec
 
 PAPER_VALUES = 700_000_000
 """C_unique in section 5.3.1 of the paper."""
@@ -82,7 +82,7 @@ class WithoutRotation(_Part):
 
 @register
 class FairBloomFilter(BloomFilter):
-    """A Bloom filter that sets as many bits a value as XASH does, alpha, instead of the paper's H = |a| / V * ln 2."""
+    """A Bloom filter that sets as many bits per value as XASH, alpha, not the paper's H = |a| / V * ln 2."""
 
     name = "bf-fair"
 
@@ -94,7 +94,7 @@ class FairBloomFilter(BloomFilter):
 
 @register
 class PaperFairBloomFilter(BloomFilter):
-    """A Bloom filter that sets as many bits a value as XASH does with the paper's alpha."""
+    """A Bloom filter that sets as many bits per value as XASH does with the paper's alpha."""
 
     name = "bf-fair-paper"
 

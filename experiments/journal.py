@@ -1,4 +1,4 @@
-"""What a batch has measured so far: one line a query, appended as soon as it is done.
+"""What a batch has measured so far: one line per query, appended as soon as it is done.
 
 A run that is stopped goes on after the last whole line. When all queries are done the records move to their Parquet
 files and the journal is removed.

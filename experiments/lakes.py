@@ -1,9 +1,9 @@
-"""Lakes: a corpus, and the indexes that experiments search, built once and kept below the folder of results."""
+"""Lakes: a corpus, and the index that experiments search, built once and kept below the folder of results."""
 
 from __future__ import annotations
 
 import csv
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from experiments import pypi_lake
@@ -11,20 +11,17 @@ from experiments.definitions import digest, slug
 from experiments.errors import ExperimentError
 from experiments.hashes import Spec, compared, components
 from mate.build.build import BuildSettings, HashRequest, Summary, build
-from mate.build.duckdb_target import DuckDBTarget
+from mate.build.engine import AUTO
+from mate.build.lake_target import LakeTarget
 from mate.build.progress import Progress
 from mate.corpus import Limits
 from mate.hashing import CorpusStatistics
-from mate.store import open_store
-from mate.store.base import FORMAT_VERSION, HashSpec
+from mate.index.lake import MANIFEST
+from mate.index.manifest import FORMAT_VERSION, HashSpec
+from mate.open import open_index
 
 DESCRIPTIONS = ("manifest.csv", "sources.csv")
 """Files at the top of a corpus that describe it and are no part of it."""
-SPARK_FROM = 500_000_000
-"""Bytes of a corpus from which on its indexes are built on Spark, on all cores."""
-
-MAIN = "main"
-HASHES = "hashes"
 
 
 class Request(HashRequest):
@@ -40,35 +37,30 @@ class Request(HashRequest):
 
 @dataclass(frozen=True, slots=True)
 class IndexSpec:
-    """An index that experiments need."""
+    """What an index carries besides the cells."""
 
-    name: str
-    hashes: tuple[tuple[str, int], ...]
-    layout: str
-    josie: bool
+    hashes: tuple[tuple[str, int], ...] = ()
+    """Hash functions by name and size."""
 
     @property
     def fingerprint(self) -> str:
         """A short name of what is in it."""
         return digest(asdict(self))
 
-    def settings(self, master: str) -> BuildSettings:
+    def settings(self, master: str, limits: Limits) -> BuildSettings:
         """Return how it is built."""
         requests = tuple(Request(name, bits) for name, bits in self.hashes)
-        return BuildSettings(requests, self.layout, josie=self.josie, master=master)
+        return BuildSettings(requests, master=master, limits=limits)
 
 
-INDEXES = {
-    MAIN: IndexSpec(MAIN, (("xash", 128), ("xash-paper", 128)), "per_cell", True),
-    HASHES: IndexSpec(HASHES, (*compared(), *components()), "per_row", False),
-}
-"""``main`` is what `mate index --josie` builds, with XASH by the paper's alpha as well. ``hashes`` carries every hash
-function in all sizes and the variants of figure 5, super keys once a row: with them in every posting it would be many
-times larger."""
+ALL_HASHES = IndexSpec(tuple(dict.fromkeys([("xash", 128), *compared(), *components()])))
+"""The index that all experiments search: every hash function in all sizes, and the variants of figure 5. A search reads
+the super keys of one hash function only, so that the others cost space and no time. XASH comes first: what a search
+uses that names no hash function."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lake:
+class MeasuredLake:
     """A corpus as experiments see it."""
 
     name: str
@@ -80,8 +72,8 @@ class Lake:
     fingerprint: str = ""
     size: int = 0
     """Bytes of its files."""
-    store: str = ""
-    """An index that is already there; then there is no corpus."""
+    given: str = ""
+    """The address of an index that is already there; then there is no corpus."""
     label: str = ""
     limits: Limits = field(default_factory=Limits)
 
@@ -90,40 +82,42 @@ class Lake:
         """The name of its folder."""
         return f"{slug(self.name)}-{self.fingerprint}"
 
-    def address(self, results: Path, index: str) -> str:
-        """Return where an index of it is, or will be."""
-        if self.store:
-            return self.store
-        name = f"{index}-{INDEXES[index].fingerprint}-format{FORMAT_VERSION}.duckdb"
-        return str(results / "lakes" / self.folder / name)
+    @property
+    def index_name(self) -> str:
+        """Names what its index carries."""
+        return "given" if self.given else ALL_HASHES.fingerprint
 
-    def has_index(self, results: Path, index: str) -> bool:
+    def address(self, results: Path) -> str:
+        """Return where its index is, or will be."""
+        if self.given:
+            return self.given
+        return str(results / "lakes" / self.folder / f"{self.index_name}-format{FORMAT_VERSION}.mate")
+
+    def has_index(self, results: Path) -> bool:
         """Tell whether the index is there."""
-        return bool(self.store) or Path(self.address(results, index)).is_file()
+        return bool(self.given) or Path(self.address(results), MANIFEST).is_file()
 
 
-def build_index(lake: Lake, results: Path, index: str, master: str | None, progress: Progress) -> Summary | None:
-    """Build an index of a lake unless it is there."""
-    if lake.has_index(results, index):
+def build_index(lake: MeasuredLake, results: Path, master: str | None, progress: Progress) -> Summary | None:
+    """Build the index of a lake unless it is there."""
+    if lake.has_index(results):
         return None
-    chosen = master or ("local[*]" if lake.size >= SPARK_FROM else "none")
-    with DuckDBTarget(lake.address(results, index)) as target:
-        settings = replace(INDEXES[index].settings(chosen), limits=lake.limits)
-        return build(lake.paths, target, settings, progress)
+    with LakeTarget(lake.address(results)) as target:
+        return build(lake.paths, target, ALL_HASHES.settings(master or AUTO, lake.limits), progress)
 
 
-def synthetic(tables: int, seed: int) -> Lake:
+def synthetic(tables: int, seed: int) -> MeasuredLake:
     """Return a made-up lake."""
     from mate.corpus.synthetic import SyntheticLake
 
     made = SyntheticLake(tables=tables, seed=seed)
     size = made.expected_cells * 8
-    return Lake(
+    return MeasuredLake(
         "synthetic", "synthetic", (10, 100, 1_000), (made.address,), digest(made.address), size, "", "synthetic"
     )
 
 
-def of_folder(name: str, folder: Path, prefix: str = "", bounds: tuple[int, ...] = (), tier: str = "") -> Lake:
+def of_folder(name: str, folder: Path, prefix: str = "", bounds: tuple[int, ...] = (), tier: str = "") -> MeasuredLake:
     """Return the lake of a folder; of a corpus with tiers only the given one."""
     root = folder.expanduser()
     if not root.exists():
@@ -134,7 +128,7 @@ def of_folder(name: str, folder: Path, prefix: str = "", bounds: tuple[int, ...]
     facts = [(str(path.relative_to(root.parent)), *_facts(path)) for path in files]
     bounds = bounds or (10, 100, 1_000, 10_000)
     size = sum(fact[1] for fact in facts)
-    return Lake(name, prefix or name, bounds, tuple(map(str, files)), digest(sorted(facts)), size)
+    return MeasuredLake(name, prefix or name, bounds, tuple(map(str, files)), digest(sorted(facts)), size)
 
 
 def _files(root: Path, tier: str) -> list[Path]:
@@ -170,19 +164,19 @@ def _facts(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def of_store(address: str) -> Lake:
+def of_index(address: str) -> MeasuredLake:
     """Return an index that is already there as a lake: nothing is built, and what it lacks is left out."""
-    with open_store(address) as store:
-        manifest = store.manifest
-        name = Path(address).stem if "://" not in address else "vertica"
+    with open_index(address) as index:
+        manifest = index.manifest
+        name = Path(address).stem if "://" not in address else address.partition(":")[0]
         bounds = (10, 100, 1_000, 10_000)
-        return Lake(name, name, bounds, (), digest(manifest.to_json()), 0, address, manifest.label)
+        return MeasuredLake(name, name, bounds, (), digest(manifest.to_json()), 0, address, manifest.label)
 
 
-def pypi() -> Lake:
+def pypi() -> MeasuredLake:
     """Return the lake of the tables inside openly licensed packages."""
     files = pypi_lake.files()
     size = sum(path.stat().st_size for path in files)
     limits = Limits(rows=pypi_lake.MOST_ROWS)
     fingerprint = digest([pypi_lake.versions(), [path.name for path in files], asdict(limits)])
-    return Lake("pypi", "pypi", (100, 1_000), tuple(map(str, files)), fingerprint, size, limits=limits)
+    return MeasuredLake("pypi", "pypi", (100, 1_000), tuple(map(str, files)), fingerprint, size, limits=limits)

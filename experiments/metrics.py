@@ -12,7 +12,7 @@ METHOD = ("lake", "query_set", "method")
 
 
 def by_query(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
-    """Return one row a query and method: its counts, with the median and the spread of its counted runtimes.
+    """Return one row per query and method: its counts, with the median and the spread of its counted runtimes.
 
     Phases share the median as they share the time of all counted runs, so that they never add up to more than it.
     ``spread`` is the difference between the slowest and the fastest counted run, relative to the median; it is missing
@@ -32,7 +32,7 @@ def by_query(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
 
 
 def index_bytes(frame: pd.DataFrame) -> pd.Series:
-    """Return what the parts of each build take together: unlike its files, without blocks that happen to be free."""
+    """Return what the parts of each build take together."""
     return frame.filter(regex="^bytes_").sum(axis=1)
 
 

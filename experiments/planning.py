@@ -9,11 +9,11 @@ from typing import Any
 
 from experiments.definitions import CODE, Definition, Method, digest, slug
 from experiments.experiment import Experiment, LakeExperiment, Measured, SearchExperiment
-from experiments.lakes import INDEXES, Lake
+from experiments.lakes import MeasuredLake
 from experiments.query_sets import SetSpec
 from experiments.records import Recorded, read
-from experiments.settings import Settings, chosen_lakes, set_specs
-from mate.store import open_store
+from experiments.settings import RunSettings, chosen_lakes, set_specs
+from mate.open import is_database, open_index
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Plan:
     """One experiment on one lake."""
 
     experiment: Experiment
-    lake: Lake
+    lake: MeasuredLake
     sets: tuple[SetPlan, ...] = ()
     parts: tuple[PartPlan, ...] = ()
     notes: tuple[str, ...] = ()
@@ -55,13 +55,13 @@ class Plan:
         return f"{self.experiment.name} on {self.lake.name}"
 
 
-def plans(experiments: Sequence[Experiment], settings: Settings) -> list[Plan]:
+def plans(experiments: Sequence[Experiment], settings: RunSettings) -> list[Plan]:
     """Return everything that was asked for: by lake, and by experiment in the order of the paper."""
     found = chosen_lakes(settings)
     return [_plan(experiment, lake, found, settings) for lake in found for experiment in experiments]
 
 
-def _plan(experiment: Experiment, lake: Lake, lakes: list[Lake], settings: Settings) -> Plan:
+def _plan(experiment: Experiment, lake: MeasuredLake, lakes: list[MeasuredLake], settings: RunSettings) -> Plan:
     if isinstance(experiment, LakeExperiment):
         return _lake_plan(experiment, lake, settings)
     methods, notes = _methods(experiment, lake, settings)
@@ -73,16 +73,15 @@ def _plan(experiment: Experiment, lake: Lake, lakes: list[Lake], settings: Setti
 
 
 def _definitions(
-    experiment: SearchExperiment, lake: Lake, spec: SetSpec, methods: Sequence[Method], settings: Settings
+    experiment: SearchExperiment, lake: MeasuredLake, spec: SetSpec, methods: Sequence[Method], settings: RunSettings
 ) -> tuple[Definition, ...]:
     scale = replace(settings.scale, repetitions=settings.repetitions)
-    index = "given" if lake.store else f"{experiment.index}-{INDEXES[experiment.index].fingerprint}"
     return tuple(
         Definition(
             group=experiment.group,
             lake=lake.name,
             lake_fingerprint=lake.fingerprint,
-            index=index,
+            index=lake.index_name,
             query_set=spec.name,
             queries_fingerprint=spec.fingerprint,
             method=method,
@@ -96,35 +95,34 @@ def _definitions(
     )
 
 
-def _methods(experiment: SearchExperiment, lake: Lake, settings: Settings) -> tuple[list[Method], list[str]]:
+def _methods(experiment: SearchExperiment, lake: MeasuredLake, settings: RunSettings) -> tuple[list[Method], list[str]]:
     """Return the methods that the lake's index can serve, and what is said of the others."""
     methods = list(experiment.methods)
     if experiment.name == "figure4":
         methods += [Method(system) for system in settings.systems]
-    if not lake.store:
+    if not lake.given:
         return methods, []
-    with open_store(lake.store) as store:
-        manifest = store.manifest
-    present = {(spec.name, spec.bits) for spec in manifest.hashes}
+    with open_index(lake.given) as index:
+        present = {(spec.name, spec.bits) for spec in index.manifest.hashes}
     kept = [
-        m
-        for m in methods
-        if (not m.hash or (m.hash, m.bits) in present) and (manifest.josie or not m.system.endswith("-josie"))
+        method
+        for method in methods
+        if (not method.hash or (method.hash, method.bits) in present)
+        and not (is_database(lake.given) and method.system.endswith("-josie"))
     ]
     absent = [method.label for method in methods if method not in kept]
     if not absent:
         return kept, []
-    return kept, [f"{lake.store} has no super keys or JOSIE index for: {', '.join(absent)}; they are left out"]
+    return kept, [f"{lake.given} has no super keys or column sets for: {', '.join(absent)}; they are left out"]
 
 
-def _lake_plan(experiment: LakeExperiment, lake: Lake, settings: Settings) -> Plan:
-    address = lake.address(settings.results, experiment.index) if experiment.index else ""
+def _lake_plan(experiment: LakeExperiment, lake: MeasuredLake, settings: RunSettings) -> Plan:
     parts = []
-    for part in experiment.parts(lake, address, settings.scale):
+    for part in experiment.parts(lake, lake.address(settings.results), settings.scale):
         where = "" if part.shared else lake.fingerprint
         definition = {"group": experiment.group, "lake": where, "part": part.name, "code": CODE, **part.settings}
-        if experiment.index and not part.shared:
-            definition["index"] = INDEXES[experiment.index].fingerprint
+        if experiment.searches and not part.shared:
+            definition["index"] = lake.index_name
         folder = Path("records", experiment.group) / ("" if part.shared else lake.folder)
         parts.append(PartPlan(part, folder / f"{slug(part.name)}-{digest(definition)}.parquet", definition))
     notes = () if parts else (f"{experiment.name} needs the corpus itself, and {lake.name} is only an index",)

@@ -15,8 +15,8 @@ SAY_EVERY = 15.0
 """Seconds between two lines where there is no terminal."""
 
 
-class Told:
-    """Shows building and measuring; may be told from several threads."""
+class RunProgress:
+    """Shows building and measuring; may be called from several threads."""
 
     def __init__(self) -> None:
         self._screen = console(stderr=True)
@@ -38,7 +38,7 @@ class Told:
         self._total = self._done = 0
         self._began = self._said = time.monotonic()
 
-    def __enter__(self) -> Told:
+    def __enter__(self) -> RunProgress:
         self._bar.start()
         return self
 

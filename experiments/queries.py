@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from mate.index.base import Index
+from mate.index.records import TableInfo
 from mate.search.query import QueryTable
-from mate.store.base import IndexStore, TableInfo
 from mate.values.text import tokens
 
 _TABLES_AT_ONCE = 512
@@ -31,65 +32,68 @@ class Query:
     """Its own table in the index, -1 if it has none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a sampled query is to look like."""
+
+    least: int = 2
+    """Distinct key tuples, at least."""
+    below: int = 1_000
+    """Fewer distinct key tuples than this."""
+    key_columns: int = 2
+    whole: bool = False
+    """Only whole tables; else of one that is too tall the first rows are taken."""
+
+
 def sample_queries(
-    store: IndexStore,
-    count: int,
-    least: int = 2,
-    below: int = 1_000,
-    key_columns: int = 2,
-    seed: int = 1,
-    whole: bool = False,
-    without: Set[int] = frozenset(),
+    index: Index, count: int, shape: Shape, seed: int = 1, without: Set[int] = frozenset()
 ) -> Iterator[Query]:
-    """Yield up to `count` queries with at least `least` and fewer than `below` distinct key tuples.
+    """Yield up to `count` queries of a shape.
 
     Tables are drawn without replacement, none of them from `without`, and no two queries have the same key tuples.
-    Key columns are drawn among those that hold at least two values, and stand in the order of the table. Of a table
-    that is too tall the first rows are taken, unless only `whole` tables are wanted.
+    Key columns are drawn among those that hold at least two values, and stand in the order of the table.
     """
     random = np.random.default_rng(seed)
     made: set[bytes] = set()
-    for table in shuffled(store, random):
+    for table in shuffled(index, random):
         if len(made) == count:
             return
-        if len(table.columns) < key_columns or table.rows < least or table.table_id in without:
+        if len(table.columns) < shape.key_columns or table.rows < shape.least or table.table_id in without:
             continue
-        if whole and table.rows > TALLEST * below:
+        if shape.whole and table.rows > TALLEST * shape.below:
             continue
         order = random.permutation(len(table.columns)).tolist()
-        body = rows_of(store, table, None if whole else below - 1)
-        chosen = sorted(varied(store, body, order, key_columns, min(2, least)))
-        if len(chosen) < key_columns:
+        body = rows_of(index, table, None if shape.whole else shape.below - 1)
+        chosen = sorted(varied(index, body, order, shape.key_columns, min(2, shape.least)))
+        if len(chosen) < shape.key_columns:
             continue
-        query, content = taken(store, table, body, chosen)
-        if least <= query.cardinality < below and content not in made:
+        query, content = taken(index, table, body, chosen)
+        if shape.least <= query.cardinality < shape.below and content not in made:
             made.add(content)
             yield query
 
 
-def shuffled(store: IndexStore, random: np.random.Generator) -> Iterator[TableInfo]:
+def shuffled(index: Index, random: np.random.Generator) -> Iterator[TableInfo]:
     """Yield the tables of the index in random order, some of them fetched at a time."""
-    order = random.permutation(store.manifest.tables)
+    order = random.permutation(index.manifest.next_table)
     for start in range(0, len(order), _TABLES_AT_ONCE):
         part = order[start : start + _TABLES_AT_ONCE]
-        infos = {table.table_id: table for table in store.tables(part)}
+        infos = {table.table_id: table for table in index.tables(part)}
         yield from (infos[number] for number in part.tolist() if number in infos)
 
 
-def rows_of(store: IndexStore, table: TableInfo, most: int | None = None) -> list[list[str | None]]:
+def rows_of(index: Index, table: TableInfo, most: int | None = None) -> list[list[str | None]]:
     """Return the rows of a table as they were read, at most so many."""
-    rows = table.rows if most is None else min(table.rows, most)
-    cells = store.cells(np.arange(table.first_row, table.first_row + rows))
-    return [cells[row] for row in sorted(cells)]
+    return index.cells(table.table_id, np.arange(table.rows if most is None else min(table.rows, most)))
 
 
 def varied(
-    store: IndexStore, body: Sequence[Sequence[str | None]], columns: Sequence[int], wanted: int, least: int
+    index: Index, body: Sequence[Sequence[str | None]], columns: Sequence[int], wanted: int, least: int
 ) -> list[int]:
     """Return the first so many of the columns that hold at least `least` distinct values."""
     chosen: list[int] = []
     for column in columns:
-        values = tokens([row[column] for row in body], frozenset(store.manifest.nulls))
+        values = tokens([row[column] for row in body], frozenset(index.manifest.nulls))
         if len(values.unique().drop_null()) >= least:
             chosen.append(column)
         if len(chosen) == wanted:
@@ -98,12 +102,12 @@ def varied(
 
 
 def taken(
-    store: IndexStore, table: TableInfo, body: Sequence[Sequence[str | None]], columns: Sequence[int]
+    index: Index, table: TableInfo, body: Sequence[Sequence[str | None]], columns: Sequence[int]
 ) -> tuple[Query, bytes]:
     """Return columns of a table as a query, and a checksum of its distinct key tuples."""
     names = [f"{table.columns[c] or 'column'} [{c}]" for c in columns]
     arrays = [pa.array([row[c] for row in body], pa.string()) for c in columns]
-    found = distinct(arrays, frozenset(store.manifest.nulls))
+    found = distinct(arrays, frozenset(index.manifest.nulls))
     content = hashlib.sha256("\x1e".join(sorted("\x1f".join(values) for values in found)).encode()).digest()
     name = f"{table.table_id}:{','.join(map(str, columns))}"
     query = QueryTable(table.name, pa.table(arrays, names=names), table.source)

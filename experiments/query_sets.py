@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 
 from experiments.definitions import digest, slug
 from experiments.errors import ExperimentError, RecordError
-from experiments.queries import Query, distinct, rows_of, sample_queries, shuffled, taken, varied
+from experiments.queries import Query, Shape, distinct, rows_of, sample_queries, shuffled, taken, varied
 from mate.errors import QueryError
+from mate.index.base import Index
 from mate.search.query import QueryTable, key_columns, read_query
-from mate.store.base import IndexStore
 
 SCHOOL_KEY = ("Program Type", "School Name")
 KEY_SIZES = tuple(range(2, 11))
@@ -88,11 +88,11 @@ def path_of(results: Path, lake: str, spec: SetSpec) -> Path:
     return results / "queries" / lake / f"{slug(spec.name)}-{spec.fingerprint}.parquet"
 
 
-def obtain(results: Path, lake: str, spec: SetSpec, store: IndexStore) -> QuerySet:
+def obtain(results: Path, lake: str, spec: SetSpec, index: Index) -> QuerySet:
     """Return a query set: the stored one, else a new one, which is then stored."""
     path = path_of(results, lake, spec)
     if not path.exists():
-        _write(path, spec, list(MAKERS[spec.role](store, spec)))
+        _write(path, spec, list(MAKERS[spec.role](index, spec)))
     return QuerySet(spec, path, read(path))
 
 
@@ -130,49 +130,49 @@ def read(path: Path) -> list[Query]:
     return queries
 
 
-def _sampled(store: IndexStore, spec: SetSpec) -> Iterator[Query]:
+def _sampled(index: Index, spec: SetSpec) -> Iterator[Query]:
     """Sample whole tables by cardinality, none of them in a smaller set already (section 7.1)."""
     used: set[int] = set()
     for least, below in (*spec.others, (spec.least, spec.below)):
-        queries = list(sample_queries(store, spec.count, least, below, 2, spec.seed + below, True, used))
+        queries = list(sample_queries(index, spec.count, Shape(least, below, whole=True), spec.seed + below, used))
         used |= {query.origin for query in queries}
     yield from queries
 
 
-def _school(store: IndexStore, spec: SetSpec) -> Iterator[Query]:
+def _school(index: Index, spec: SetSpec) -> Iterator[Query]:
     """Take every table that has the paper's two key columns, whatever their case."""
     wanted = [name.casefold() for name in SCHOOL_KEY]
     made: set[bytes] = set()
-    for table in store.tables():
+    for table in index.tables():
         header = [name.strip().casefold() for name in table.columns]
         if all(name in header for name in wanted):
             columns = [header.index(name) for name in wanted]
-            query, content = taken(store, table, rows_of(store, table), columns)
+            query, content = taken(index, table, rows_of(index, table), columns)
             if query.cardinality and content not in made:
                 made.add(content)
                 yield query
 
 
-def _key_sizes(store: IndexStore, spec: SetSpec) -> Iterator[Query]:
+def _key_sizes(index: Index, spec: SetSpec) -> Iterator[Query]:
     """Take tables with ten columns that vary, and extend their key column by column (figure 6).
 
     The order is that of the table, as in the file that the authors released for this experiment.
     """
     most = KEY_SIZES[-1]
     found = 0
-    for table in shuffled(store, np.random.default_rng(spec.seed)):
+    for table in shuffled(index, np.random.default_rng(spec.seed)):
         if found == spec.count:
             return
         if len(table.columns) < most or not spec.least <= table.rows < spec.below:
             continue
-        body = rows_of(store, table)
-        columns = varied(store, body, range(len(table.columns)), most, 2)
-        if len(columns) == most and taken(store, table, body, columns)[0].cardinality >= spec.least:
+        body = rows_of(index, table)
+        columns = varied(index, body, range(len(table.columns)), most, 2)
+        if len(columns) == most and taken(index, table, body, columns)[0].cardinality >= spec.least:
             found += 1
-            yield from (taken(store, table, body, columns[:size])[0] for size in KEY_SIZES)
+            yield from (taken(index, table, body, columns[:size])[0] for size in KEY_SIZES)
 
 
-def _released_key_sizes(store: IndexStore, spec: SetSpec) -> Iterator[Query]:
+def _released_key_sizes(index: Index, spec: SetSpec) -> Iterator[Query]:
     """Take the authors' table for figure 6, its key the first two to ten columns."""
     for path, _ in listed(Path(spec.folder), spec.role, spec.name):
         table = read_query(path)
@@ -180,12 +180,12 @@ def _released_key_sizes(store: IndexStore, spec: SetSpec) -> Iterator[Query]:
             names = table.header[:size]
             body = QueryTable(table.name, table.columns.select(names), table.source)
             columns = [body.columns.column(name).combine_chunks() for name in names]
-            cardinality = len(distinct(columns, frozenset(store.manifest.nulls)))
+            cardinality = len(distinct(columns, frozenset(index.manifest.nulls)))
             if cardinality:
                 yield Query(f"{path.name}:{size}", body, tuple(names), cardinality, -1)
 
 
-def _from_files(store: IndexStore, spec: SetSpec) -> Iterator[Query]:
+def _from_files(index: Index, spec: SetSpec) -> Iterator[Query]:
     """Read query tables from files; what cannot be used is said and left out."""
     made = 0
     for path, key in listed(Path(spec.folder), spec.role, spec.name):
@@ -198,7 +198,7 @@ def _from_files(store: IndexStore, spec: SetSpec) -> Iterator[Query]:
             _log.warning("%s: %s is left out: %s", spec.name, path.name, error)
             continue
         columns = [table.columns.column(name).combine_chunks() for name in names]
-        cardinality = len(distinct(columns, frozenset(store.manifest.nulls)))
+        cardinality = len(distinct(columns, frozenset(index.manifest.nulls)))
         if cardinality:
             made += 1
             body = QueryTable(table.name, pa.table(columns, names=list(names)), table.source)
@@ -231,7 +231,7 @@ def file_facts(paths: list[Path]) -> tuple[str, ...]:
     return tuple(f"{p.name} {hashlib.sha256(p.read_bytes()).hexdigest()[:16]}" for p in paths if p.is_file())
 
 
-MAKERS: Mapping[str, Callable[[IndexStore, SetSpec], Iterator[Query]]] = {
+MAKERS: Mapping[str, Callable[[Index, SetSpec], Iterator[Query]]] = {
     "sampled": _sampled,
     "school": _school,
     "key size": _key_sizes,

@@ -1,4 +1,4 @@
-"""Raw records: one a search, in one Parquet file a definition, and how they are written and read.
+"""Raw records: one per search, in one Parquet file per definition, and how they are written and read.
 
 A file appears under its name only when it is complete. Its metadata says what was measured, with which versions, on
 which machine. What an experiment consists of stands in ``experiments/NAME.json`` below the folder of results, lake by
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from experiments.errors import RecordError
 
-FORMAT = 1
+FORMAT = 2
 METADATA = b"mate.experiments"
 
 PHASES = pa.map_(pa.string(), pa.float64())
@@ -53,7 +53,10 @@ SEARCHES = pa.schema(
         ("tables_cut_rule_1", pa.int64()),
         ("tables_cut_rule_2", pa.int64()),
         ("tables_checked", pa.int64()),
-        ("rows_fetched", pa.int64()),
+        ("mappings_bounded", pa.int64()),
+        ("mappings_checked", pa.int64()),
+        ("tables_by_row", pa.int64()),
+        ("rows_read", pa.int64()),
         ("true_positives", pa.int64()),
         ("false_positives", pa.int64()),
         ("precision", pa.float64()),
@@ -68,7 +71,7 @@ SEARCHES = pa.schema(
         ("error", pa.string()),
     ]
 )
-"""One record a search; see docs/experiments.md for the meaning of each column."""
+"""One record per search; see docs/experiments.md for the meaning of each column."""
 
 
 @dataclass(frozen=True, slots=True)

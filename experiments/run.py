@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 from experiments.errors import ExperimentError
 from experiments.execution import Run, carry_out
 from experiments.planning import Plan, finished, plans
-from experiments.progress import Told
+from experiments.progress import RunProgress
 from experiments.query_sets import path_of
 from experiments.query_sets import read as read_queries
 from experiments.registry import EXPERIMENTS, find
 from experiments.scales import SCALES
-from experiments.settings import Settings
+from experiments.settings import RunSettings
 from mate.cli.terminal import console, table
 
 if TYPE_CHECKING:
     from mate.cli import Commands
 
 DESCRIPTION = """\
-Measure what the paper's tables and figures show, and keep raw records: one a search, in Parquet files below the
+Measure what the paper's tables and figures show, and keep raw records: one per search, in Parquet files below the
 folder of results. A run that was stopped goes on where it was; what is finished is skipped.
 
 With no corpus given, embedded lakes are used: a synthetic one, and one from openly licensed packages if they are
@@ -38,7 +38,7 @@ examples:
   python -m experiments run table3 figure5 --lake synthetic
   python -m experiments run --all --scale full --webtables wt/ --opendata od/ --school school/ --kaggle queries/
   python -m experiments run table2 --lake mine=my-tables/ --queries 20
-  python -m experiments run figure4 --store lake.duckdb --system my_package.search:search
+  python -m experiments run figure4 --store lake.mate --system my_package.search:search
   python -m experiments run --all --dry-run                           what would run, what is done
 
 scales: {scales}
@@ -51,7 +51,7 @@ methods must agree on the answers, or the run says which query differs and fails
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    scales = "; ".join(f"{s.name}: {s.queries} queries a set, {s.what}" for s in SCALES.values())
+    scales = "; ".join(f"{s.name}: {s.queries} queries per set, {s.what}" for s in SCALES.values())
     parser = commands.add_parser(
         "run",
         help="measure",
@@ -101,14 +101,14 @@ def add_results(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def settings_of(options: argparse.Namespace) -> Settings:
+def settings_of(options: argparse.Namespace) -> RunSettings:
     """Return what the command line asks for."""
     scale = SCALES[options.scale]
     queries = scale.queries if options.queries is None else options.queries
     repetitions = scale.repetitions if options.repetitions is None else options.repetitions
     if queries < 1 or repetitions < 1 or options.jobs < 1 or options.timeout <= 0:
         raise ExperimentError("--queries, --repetitions, --jobs and --timeout take numbers above 0")
-    return Settings(
+    return RunSettings(
         results=options.results,
         scale=scale,
         queries=queries,
@@ -141,13 +141,13 @@ def run(options: argparse.Namespace) -> int:
         )
         return 0
     command = shlex.join(["python", "-m", "experiments", *sys.argv[1:]])
-    with _alone(settings.results), Told() as told:
+    with _alone(settings.results), RunProgress() as progress:
         if options.redo:
             _forget(planned, settings)
         try:
-            carry_out(planned, Run(settings, command, told, options.jobs))
+            carry_out(planned, Run(settings, command, progress, options.jobs))
         except KeyboardInterrupt:
-            told.say(f"interrupted; go on with: {command}")
+            progress.say(f"interrupted; go on with: {command}")
             return 130
     return 0
 
@@ -170,7 +170,7 @@ def _alone(results: Path) -> Iterator[None]:
         yield
 
 
-def _shown(planned: list[Plan], settings: Settings) -> list[tuple[Any, ...]]:
+def _shown(planned: list[Plan], settings: RunSettings) -> list[tuple[Any, ...]]:
     """Return what would run, for people."""
     rows: list[tuple[Any, ...]] = []
     for plan in planned:
@@ -188,7 +188,7 @@ def _shown(planned: list[Plan], settings: Settings) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _forget(planned: list[Plan], settings: Settings) -> None:
+def _forget(planned: list[Plan], settings: RunSettings) -> None:
     """Delete the records and journals of what is asked for."""
     for path in {path for plan in planned for path in plan.files}:
         (settings.results / path).unlink(missing_ok=True)

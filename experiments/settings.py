@@ -8,7 +8,7 @@ from pathlib import Path
 
 from experiments import lakes, pypi_lake
 from experiments.errors import ExperimentError
-from experiments.lakes import Lake
+from experiments.lakes import MeasuredLake
 from experiments.query_sets import RELEASED_KEY_SIZE, SetSpec, file_facts, listed
 from experiments.scales import Scale
 from mate.errors import did_you_mean
@@ -28,7 +28,7 @@ CORPORA = ("webtables", "opendata", "school")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RunSettings:
     """Everything that decides what is measured."""
 
     results: Path
@@ -51,10 +51,10 @@ class Settings:
     master: str | None = None
 
 
-def chosen_lakes(settings: Settings) -> list[Lake]:
+def chosen_lakes(settings: RunSettings) -> list[MeasuredLake]:
     """Return the lakes that were asked for; the embedded ones if none was."""
     found = [_named(text, settings) for text in settings.lakes]
-    found += [lakes.of_store(address) for address in settings.stores]
+    found += [lakes.of_index(address) for address in settings.stores]
     if settings.webtables:
         found.append(lakes.of_folder("webtables", settings.webtables, "WT", (10, 100, 1_000)))
     if settings.opendata:
@@ -72,7 +72,7 @@ def chosen_lakes(settings: Settings) -> list[Lake]:
     return found
 
 
-def _named(text: str, settings: Settings) -> Lake:
+def _named(text: str, settings: RunSettings) -> MeasuredLake:
     name, equals, folder = text.partition("=")
     if equals:
         if not name or name in (*EMBEDDED, *CORPORA):
@@ -87,7 +87,7 @@ def _named(text: str, settings: Settings) -> Lake:
     raise ExperimentError(f'unknown lake "{name}"; {did_you_mean(name, EMBEDDED)} A folder of yours is NAME=FOLDER')
 
 
-def set_specs(lake: Lake, all_lakes: list[Lake], settings: Settings) -> list[SetSpec]:
+def set_specs(lake: MeasuredLake, all_lakes: list[MeasuredLake], settings: RunSettings) -> list[SetSpec]:
     """Return the query sets of a lake."""
     specs = _own(lake, settings)
     if settings.kaggle and lake.name == _home("webtables", all_lakes):
@@ -107,7 +107,7 @@ def set_specs(lake: Lake, all_lakes: list[Lake], settings: Settings) -> list[Set
     return specs
 
 
-def _own(lake: Lake, settings: Settings) -> list[SetSpec]:
+def _own(lake: MeasuredLake, settings: RunSettings) -> list[SetSpec]:
     """Return the sets that are taken from the lake's own tables."""
     count, seed = settings.queries, settings.seed
     if lake.name == "school":
@@ -122,7 +122,7 @@ def _own(lake: Lake, settings: Settings) -> list[SetSpec]:
     return specs
 
 
-def _of_files(name: str, role: str, folder: Path, files: list[Path], settings: Settings) -> SetSpec:
+def _of_files(name: str, role: str, folder: Path, files: list[Path], settings: RunSettings) -> SetSpec:
     return SetSpec(name, role, settings.queries, settings.seed, folder=str(folder), files=file_facts(files))
 
 
@@ -131,7 +131,7 @@ def _check_folder(option: str, folder: Path) -> None:
         raise ExperimentError(f"--{option}: there is no folder {folder}")
 
 
-def _home(corpus: str, all_lakes: list[Lake]) -> str:
+def _home(corpus: str, all_lakes: list[MeasuredLake]) -> str:
     """Return the lake that query files are put to: the corpus they belong to, else the first one."""
     names = [lake.name for lake in all_lakes]
     return corpus if corpus in names else names[0]

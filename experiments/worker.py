@@ -19,9 +19,9 @@ from experiments.definitions import Method
 
 if TYPE_CHECKING:
     from experiments.queries import Query
-    from mate.search.discovery import SearchSettings
+    from mate.index.base import Index
+    from mate.search.engine import SearchSettings
     from mate.search.systems import System
-    from mate.store.base import IndexStore
 
 START_LIMIT = 120.0
 """Seconds that a process has for starting."""
@@ -31,7 +31,8 @@ START_LIMIT = 120.0
 class Task:
     """One search: where, what, how."""
 
-    store: str
+    index: str
+    """Its address."""
     queries: str
     number: int
     """The query's place in its file."""
@@ -66,32 +67,28 @@ class StoppedError(Exception):
 
 
 class Searcher:
-    """Runs tasks in this process, the last store and queries kept open."""
+    """Runs tasks in this process, the last index and queries kept open."""
 
     def __init__(self) -> None:
-        self._stores: dict[str, IndexStore] = {}
+        self._indexes: dict[str, Index] = {}
         self._queries: dict[str, list[Query]] = {}
 
     def __call__(self, task: Task) -> Outcome:
         """Run one task; whatever goes wrong in it is part of the outcome."""
         try:
-            store, query = self._store(task.store), self._query(task.queries, task.number)
-            return _prepared(store, query, task) if task.action == "prepare" else _searched(store, query, task)
+            index, query = self._index(task.index), self._query(task.queries, task.number)
+            return _prepared(index, query, task) if task.action == "prepare" else _searched(index, query, task)
         except Exception as error:  # a system under test may fail in any way
             return Outcome(finished=False, error=f"{type(error).__name__}: {error}")
 
-    def _store(self, address: str) -> IndexStore:
-        if address not in self._stores:
-            from mate.store import open_store
+    def _index(self, address: str) -> Index:
+        if address not in self._indexes:
+            from mate.open import open_index
 
-            while self._stores:
-                self._stores.popitem()[1].close()
-            store = self._stores[address] = open_store(address)
-            if store.manifest.josie:
-                from baselines.systems.josie_costs import costs_of
-
-                costs_of(store.josie())  # measured once for an index, and no part of any search
-        return self._stores[address]
+            while self._indexes:
+                self._indexes.popitem()[1].close()
+            self._indexes[address] = open_index(address)
+        return self._indexes[address]
 
     def _query(self, path: str, number: int) -> Query:
         if path not in self._queries:
@@ -101,10 +98,12 @@ class Searcher:
         return self._queries[path][number]
 
 
-def _searched(store: IndexStore, query: Query, task: Task) -> Outcome:
+def _searched(index: Index, query: Query, task: Task) -> Outcome:
     system, settings = system_of(task.method.system), settings_of(task.method)
+    if task.method.system.endswith("-josie"):
+        make_sets(index)
     start = time.perf_counter()
-    found = system(store, query.table, query.key, task.k, settings)
+    found = system(index, query.table, query.key, task.k, settings)
     seconds = time.perf_counter() - start
     told = found.statistics
     counts = {name: getattr(told, name) for name in COUNTS} | {"precision": told.precision}
@@ -122,26 +121,39 @@ COUNTS = (
     "tables_cut_rule_1",
     "tables_cut_rule_2",
     "tables_checked",
-    "rows_fetched",
+    "mappings_bounded",
+    "mappings_checked",
+    "tables_by_row",
+    "rows_read",
     "true_positives",
     "false_positives",
 )
 
 
-def _prepared(store: IndexStore, query: Query, task: Task) -> Outcome:
-    from mate.search.discovery import Statistics, prepare
+def make_sets(index: Index) -> None:
+    """Make what JOSIE needs besides the index, and measure its costs: once per index, and no part of any search."""
+    from baselines.systems.column_sets import column_sets, require_lake
+    from baselines.systems.josie_costs import costs_of
 
-    told = Statistics()
+    for segment in require_lake(index).segments:
+        costs_of(column_sets(segment))
+
+
+def _prepared(index: Index, query: Query, task: Task) -> Outcome:
+    from mate.search.engine import prepare
+
     start = time.perf_counter()
-    prepare(store, query.table, query.key, settings_of(task.method), told)
+    search = prepare(task.method.system, index, query.table, query.key, settings_of(task.method))
+    initial = search.key.columns[search.initial]
     seconds = time.perf_counter() - start
-    counts = {name: getattr(told, name) for name in ("known_tuples", "postings", "pairs")}
-    return Outcome(seconds, {"prepare": seconds}, counts | {"initial_column": told.initial_column})
+    told = search.statistics
+    counts = {"known_tuples": len(search.known), "postings": told.postings, "pairs": told.pairs}
+    return Outcome(seconds, {"prepare": seconds}, counts | {"initial_column": initial})
 
 
 def settings_of(method: Method) -> SearchSettings:
     """Return how a method searches."""
-    from mate.search.discovery import SearchSettings
+    from mate.search.engine import SearchSettings
 
     plain = SearchSettings(initial_column=method.initial_column, tight_bound=method.tight_bound)
     return replace(plain, hash_name=method.hash, bits=method.bits) if method.hash else plain

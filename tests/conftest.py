@@ -43,14 +43,19 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def build_index(spark: SparkSession) -> BuildIndex:
-    """``build_index(paths, store, layout=..., hashes=...)``: build and publish an index as `mate index` does."""
+def build_index(request: pytest.FixtureRequest) -> BuildIndex:
+    """``build_index(paths, store, hashes=...)``: build and publish a lake as `mate index` does.
+
+    With a master of Spark it uses the session of all tests.
+    """
     from mate.build.build import BuildSettings, build
-    from mate.build.duckdb_target import DuckDBTarget
+    from mate.build.lake_target import LakeTarget
 
     def run(paths: Iterable[Path | str] | Path | str, store: Path, **changes: Any) -> Summary:
+        if changes.get("master", "none").startswith("local"):
+            request.getfixturevalue("spark")
         given = [paths] if isinstance(paths, Path | str) else paths
-        with DuckDBTarget(store) as target:
+        with LakeTarget(store) as target:
             return build(map(str, given), target, BuildSettings(**changes))
 
     return run
@@ -58,18 +63,11 @@ def build_index(spark: SparkSession) -> BuildIndex:
 
 @pytest.fixture(scope="session")
 def dump_index() -> DumpIndex:
-    """``dump_index(store)``: every table of an index as sorted records, to compare two builds by."""
-    import duckdb
+    """``dump_index(store)``: everything that a lake holds as sorted records, to compare two lakes by."""
+    from mate.index.lake import open_lake
+    from tests.lakes import dump
 
-    def dump(store: Path) -> dict[str, list[tuple[Any, ...]]]:
-        quoted = str(store).replace("'", "''")
-        with duckdb.connect() as database:
-            database.execute(f"ATTACH '{quoted}' AS dumped (TYPE duckdb, READ_ONLY)")
-            database.execute("USE dumped")
-            names = [name for (name,) in database.execute("SHOW TABLES").fetchall() if name != "manifest"]
-            return {name: database.execute(f'SELECT * FROM "{name}" ORDER BY ALL').fetchall() for name in names}
-
-    return dump
+    return lambda store: dump(open_lake(store))
 
 
 @pytest.fixture(scope="session")

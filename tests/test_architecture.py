@@ -1,4 +1,4 @@
-"""A line of code knows its room: which package may import which."""
+"""A line of code knows its room: which package, and which part of the library, may import which."""
 
 import ast
 from pathlib import Path
@@ -13,6 +13,18 @@ ALLOWED = {
     "benchmarks": {"mate", "baselines", "experiments", "benchmarks"},
 }
 OURS = {*ALLOWED, "tests", "notebooks"}
+ANYWHERE = {"errors", "limits"}
+ROOMS = {
+    "values": {"values"},
+    "hashing": {"values", "hashing"},
+    "index": {"values", "hashing", "index"},
+    "corpus": {"values", "corpus"},
+    "search": {"values", "hashing", "index", "corpus", "search"},
+    "build": {"values", "hashing", "index", "corpus", "build", "open"},
+    "sql": {"values", "hashing", "index", "corpus", "search", "build", "sql"},
+    "cli": {"values", "hashing", "index", "corpus", "search", "build", "sql", "cli", "open"},
+}
+"""What each room of the library may import, besides what is allowed anywhere."""
 
 
 def imports(path: Path) -> set[str]:
@@ -23,7 +35,7 @@ def imports(path: Path) -> set[str]:
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            names.add(node.module or "")
+            names.update({node.module or ""} | {f"{node.module}.{alias.name}" for alias in node.names})
     return names
 
 
@@ -34,9 +46,23 @@ def test_packages_import_only_what_they_may(package: str) -> None:
         assert ours <= ALLOWED[package], f"{path.relative_to(ROOT)} imports {ours - ALLOWED[package]}"
 
 
-def test_spark_stays_in_the_pipeline_and_vertica_in_its_store() -> None:
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_rooms_import_only_what_they_may(room: str) -> None:
+    known = {path.stem for path in (ROOT / "mate").iterdir()} - {"__init__", "__pycache__", "py"}
+    for path in sorted((ROOT / "mate" / room).rglob("*.py")):
+        parts = {name.split(".")[1] for name in imports(path) if name.startswith("mate.")} & known
+        wrong = parts - ROOMS[room] - ANYWHERE
+        assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"
+
+
+def test_every_room_has_its_rules() -> None:
+    rooms = {path.name for path in (ROOT / "mate").iterdir() if (path / "__init__.py").exists()}
+    assert rooms == set(ROOMS)
+
+
+def test_spark_stays_in_the_build_and_database_clients_in_their_room() -> None:
     for path in sorted((ROOT / "mate").rglob("*.py")):
         place = path.relative_to(ROOT / "mate").as_posix()
         heads = {name.split(".")[0] for name in imports(path)}
-        assert "pyspark" not in heads or place.startswith(("build/", "corpus/", "sql/")), place
-        assert "vertica_python" not in heads or place.startswith("sql/"), place
+        assert "pyspark" not in heads or place.startswith("build/"), place
+        assert not {"vertica_python", "duckdb"} & heads or place.startswith("sql/"), place

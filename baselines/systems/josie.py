@@ -7,24 +7,26 @@ expects to save more reading later. Two filters bound what has to be read at all
 - *prefix filter*: a set first seen at some list can share no more than the query has from there on;
 - *position filter*: nor, beyond what was seen, more tokens than it has after its last match.
 
-Tokens in exactly the same sets share a list (`mate.store.josie`), so that the paper's skipping of duplicate lists is
-built in. Two things are more general than in the paper and equal to it by default: a query's token may count more than
-once (`weights`), and one may ask for overlaps above a `floor` only. And a step reads several lists or sets by one
-look-up, about as many as cost what the look-up costs by itself: the paper's batches of lists, on both sides.
+The sets are the columns of a segment, the lists its directory (`baselines.systems.column_sets`). Two things are more
+general than in the paper and equal to it by default: a query's token may count more than once (`weights`), and one may
+ask for overlaps above a `floor` only. And a step reads several lists or sets by one look-up, about as many as cost what
+the look-up costs by itself: the paper's batches of lists, on both sides.
 """
 
 from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from baselines.systems.column_sets import ColumnSets, ListItems, SetMembers
 from baselines.systems.josie_costs import Costs, Seconds, costs_of
-from mate.store.base import Ids
-from mate.store.josie import JosieIndex, ListItems, SetMembers
+from mate.index.base import Ids
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
 
 BATCH = 4.0
 """A look-up reads lists, or sets, worth this many times its fixed cost."""
@@ -77,45 +79,47 @@ class Seen(NamedTuple):
     """Of their latest match."""
     size: Ids
 
-    def where(self, chosen: npt.NDArray[np.bool_] | Ids) -> Seen:
+    def where(self, chosen: Flags | Ids) -> Seen:
         """Return some of the candidates."""
         return Seen(*(column[chosen] for column in self))
 
 
-def query_of(index: JosieIndex, token_ids: Ids, weights: Ids | None, costs: Costs) -> Query:
-    """Look the tokens of a query up and put their lists into the global order; unknown ones match nothing."""
-    tokens, place = np.unique(token_ids, return_index=True)
-    by_token = np.ones(len(tokens), np.int64) if weights is None else weights[place]
-    found = index.lists_of(tokens)
-    counts = by_token[np.searchsorted(tokens, found.token_id)]
-    lists, first, group = np.unique(found.list_id, return_index=True, return_inverse=True)
-    weight = np.bincount(group, counts, len(lists)).astype(np.int64)
+class Options(NamedTuple):
+    """What may be asked for besides the k sets with the highest overlap."""
+
+    weights: Ids | None = None
+    """How much each token of the query counts; 1 unless given."""
+    floor: int = 0
+    """Only overlaps above this are wanted."""
+    exclude: Flags | None = None
+    """Sets that are not wanted, as flags."""
+    costs: Costs | None = None
+    """What reading is taken to cost, instead of what was measured."""
+
+
+def query_of(sets: ColumnSets, tokens: Ids, weights: Ids | None, costs: Costs) -> Query:
+    """Put the lists of a query's distinct tokens, given by their places, into the global order."""
+    counts = np.ones(len(tokens), np.int64) if weights is None else weights
+    lists = sets.lists_of(tokens)
+    order = np.argsort(lists)
+    lists, weight = lists[order], counts[order]
     return Query(
         lists,
         weight,
         np.append(np.cumsum(weight[::-1])[::-1], 0),
         np.append(0, np.cumsum(np.sort(counts)[::-1])),
-        np.append(0.0, np.cumsum(costs.lists.slope(found.length[first]))),
+        np.append(0.0, np.cumsum(costs.lists.slope(sets.lengths(lists)))),
     )
 
 
-def top_k(
-    index: JosieIndex,
-    token_ids: Ids,
-    k: int,
-    *,
-    weights: Ids | None = None,
-    floor: int = 0,
-    exclude: Ids | None = None,
-    costs: Costs | None = None,
-) -> Found:
-    """Return the k sets with the highest overlap with a query set, of those whose overlap is above `floor`.
+def top_k(sets: ColumnSets, tokens: Ids, k: int, options: Options | None = None) -> Found:
+    """Return the k sets with the highest overlap with a query set, whose distinct tokens are given by their places.
 
-    The overlap is the number of tokens that both have, or the sum of their `weights`. Sets to `exclude` are left out.
+    The overlap is the number of tokens that both have, or the sum of their weights.
     """
-    chosen = costs or costs_of(index)
-    query = query_of(index, token_ids, weights, chosen)
-    return _Search(index, query, k, floor, exclude, chosen).run()
+    chosen = options or Options()
+    costs = chosen.costs or costs_of(sets)
+    return _Search(sets, query_of(sets, tokens, chosen.weights, costs), k, costs, chosen).run()
 
 
 class Best:
@@ -158,10 +162,10 @@ class Best:
 class _Search:
     """One search. `_next` is the place in the query of the next list to read."""
 
-    def __init__(self, index: JosieIndex, query: Query, k: int, floor: int, exclude: Ids | None, costs: Costs) -> None:
-        self._index, self._query, self._costs = index, query, costs
-        self._best = Best(k, floor)
-        self._ignored = np.empty(0, np.int64) if exclude is None else np.unique(exclude)
+    def __init__(self, sets: ColumnSets, query: Query, k: int, costs: Costs, options: Options) -> None:
+        self._sets, self._query, self._costs = sets, query, costs
+        self._best = Best(k, options.floor)
+        self._ignored = np.zeros(sets.sets, np.bool_) if options.exclude is None else options.exclude.copy()
         self._seen = nothing_seen()
         self._next = 0
         self._reads = Reads()
@@ -190,13 +194,13 @@ class _Search:
 
     def _read_lists(self, stop: int) -> None:
         """Read lists up to a place in the query, and count."""
-        items = self._index.items(self._query.list_id[self._next : stop])
+        items = self._sets.items(self._query.list_id[self._next : stop])
         self._reads.look_ups += 1
         self._reads.lists += stop - self._next
         self._reads.items += len(items.set_id)
         self._next = stop
-        merged = merge(self._seen, items, self._query)
-        self._seen = merged.where(~np.isin(merged.set_id, self._ignored))
+        kept = ~self._ignored[items.set_id]
+        self._seen = merge(self._seen, ListItems(*(column[kept] for column in items)), self._query)
         self._drop_hopeless()
 
     def _upper(self, seen: Seen) -> Ids:
@@ -211,9 +215,9 @@ class _Search:
     def _drop_hopeless(self) -> None:
         self._drop(self._upper(self._seen) <= self._best.kth)
 
-    def _drop(self, gone: npt.NDArray[np.bool_]) -> None:
+    def _drop(self, gone: Flags) -> None:
         """Forget candidates, now and when they are seen again."""
-        self._ignored = np.append(self._ignored, self._seen.set_id[gone])
+        self._ignored[self._seen.set_id[gone]] = True
         self._seen = self._seen.where(~gone)
 
     def _read_sets(self) -> None:
@@ -223,7 +227,7 @@ class _Search:
             if not len(batch):
                 return
             ids = self._seen.set_id[batch]
-            members = self._index.members(ids, int(self._query.list_id[self._next - 1]))
+            members = self._sets.members(ids, self._seen.position[batch] + 1)
             self._reads.look_ups += 1
             self._reads.sets += len(ids)
             self._best.push(ids, self._seen.overlap[batch] + suffix_overlap(members, ids, self._query))

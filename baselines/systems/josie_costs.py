@@ -1,4 +1,4 @@
-"""What reading costs on the store at hand: the constants of JOSIE's cost model, measured once for an index.
+"""What reading costs on the segment at hand: the constants of JOSIE's cost model, measured once for a segment.
 
 The paper fits a line to the time of reading a posting list by its length and another to that of reading a set by its
 size. Here many lists, or many sets, are read by one look-up, so that a line has two slopes: by list and by item.
@@ -14,14 +14,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from mate.store.base import Ids
-from mate.store.josie import JosieIndex
+from baselines.systems.column_sets import ColumnSets
+from mate.index.base import Ids
 
 Seconds = npt.NDArray[np.float64]
 
 _NUMBERS = (1, 8, 64)
 """How many lists or sets the sampled look-ups read."""
-_LEAST = (1e-4, 1e-6, 1e-8)
+_LEAST = (1e-6, 1e-9, 1e-10)
 """No cost is taken for less than this, however lucky the measurement."""
 _REPEATS = 3
 
@@ -47,25 +47,25 @@ class Costs:
     sets: Line
 
 
-_measured: WeakKeyDictionary[JosieIndex, Costs] = WeakKeyDictionary()
+_measured: WeakKeyDictionary[ColumnSets, Costs] = WeakKeyDictionary()
 
 
-def costs_of(index: JosieIndex) -> Costs:
-    """Return the costs of an index, measured when they are first asked for."""
-    if index not in _measured:
-        _measured[index] = calibrate(index)
-    return _measured[index]
+def costs_of(sets: ColumnSets) -> Costs:
+    """Return the costs of a segment's sets, measured when they are first asked for."""
+    if sets not in _measured:
+        _measured[sets] = calibrate(sets)
+    return _measured[sets]
 
 
-def calibrate(index: JosieIndex, seed: int = 1) -> Costs:
+def calibrate(sets: ColumnSets, seed: int = 1) -> Costs:
     """Measure a few look-ups of random lists, of the longest lists, and of random sets."""
     dice = np.random.default_rng(seed)
-    longest = np.arange(index.lists)[-max(1, index.lists // 50) :]
-    lists = [_sample(dice, np.arange(index.lists), n) for n in _NUMBERS] + [_sample(dice, longest, n) for n in _NUMBERS]
-    sets = [_sample(dice, np.arange(index.sets), n) for n in _NUMBERS for _ in range(2)]
+    longest = np.arange(sets.lists)[-max(1, sets.lists // 50) :]
+    lists = [_sample(dice, np.arange(sets.lists), n) for n in _NUMBERS] + [_sample(dice, longest, n) for n in _NUMBERS]
+    some = [_sample(dice, np.arange(sets.sets), n) for n in _NUMBERS for _ in range(2)]
     return Costs(
-        fit(lists, lambda ids: len(index.items(ids).set_id)),
-        fit(sets, lambda ids: len(index.members(ids, -1).set_id)),
+        fit(lists, lambda ids: len(sets.items(ids).set_id)),
+        fit(some, lambda ids: len(sets.members(ids, np.zeros(len(ids), np.int64)).set_id)),
     )
 
 

@@ -7,60 +7,98 @@ missed: by design, as in the paper. `recall` says how many were found.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from baselines.systems.column_sets import ColumnSets, column_sets, require_lake
+from baselines.systems.josie import Options
 from baselines.systems.josie import top_k as josie_top_k
 from baselines.systems.josie_costs import costs_of
-from baselines.systems.josie_tables import Tables, best_of, tables_of
-from mate.search.discovery import SearchResult, SearchSettings, answer, begin
-from mate.store.base import Ids, IndexStore, as_ids
-from mate.store.josie import JosieIndex
+from mate.index.base import Ids, Index
+from mate.search.algorithm_1 import scan
+from mate.search.engine import Search, SearchSettings, SegmentSearch, answer, prepare
+from mate.search.results import SearchResult
+from mate.search.systems import settings_with
 
 if TYPE_CHECKING:
-    from mate.search.discovery import AnyQuery
+    from mate.search.engine import AnyQuery
 
-INITIAL_COLUMNS = 500
-OTHER_COLUMNS = 10_000
-"""The paper's k for the initial key column, and for each of the others."""
+
+class Asked(NamedTuple):
+    """How many columns of the lake JOSIE is asked for: the paper's k for the initial key column, and for the others."""
+
+    initial: int = 500
+    others: int = 10_000
 
 
 def search(
-    store: IndexStore,
+    index: Index,
     query: AnyQuery,
     key: Sequence[str],
-    k: int = 10,
+    k: int | None = None,
     settings: SearchSettings | None = None,
-    initial_columns: int = INITIAL_COLUMNS,
-    other_columns: int = OTHER_COLUMNS,
+    asked: Asked | None = None,
 ) -> SearchResult:
     """Return up to k tables with a high joinability, of those that JOSIE finds for every key column."""
-    prepared, chosen, statistics = begin(store, query, key, k, settings, "mcr-josie")
-    index = store.josie()
-    with statistics.phase("calibrate"):
-        costs_of(index)
-    with statistics.phase("josie"):
-        excluded = index.sets_of(as_ids(list(chosen.exclude)))
-        asked = [initial_columns if c == prepared.initial else other_columns for c in range(len(key))]
-        found = [_bounded(index, prepared.tuples[:, c], asked[c], excluded) for c in range(len(key))]
-        tables = reduce(_in_both, found)
-    return answer(store, prepared, best_of(store, prepared, tables, chosen, statistics), statistics)
+    lake = require_lake(index)
+    prepared = prepare("mcr-josie", lake, query, key, replace(settings_with(k, settings), row_filter=False))
+    with prepared.statistics.phase("prepare"):
+        parts = [prepared.part(segment) for segment in lake.segments]
+        prepared.statistics.segments += len(parts)
+    with prepared.statistics.phase("calibrate"):
+        for part in parts:
+            costs_of(column_sets(part.segment))
+    with prepared.statistics.phase("josie"):
+        tables = _tables(prepared, parts, asked or Asked())
+    for part, only in zip(parts, tables, strict=True):
+        if len(part.tuples) and len(only):
+            scan(part, only=only)
+    return answer(prepared)
 
 
-def _bounded(index: JosieIndex, values: Ids, columns: int, excluded: Ids) -> Tables:
-    """Return the best tables for one key column, each with the most key tuples that its overlap can stand for."""
-    tokens, tuples = np.unique(values, return_counts=True)
-    tables = tables_of(index, josie_top_k(index, tokens, columns, exclude=excluded))
-    heaviest = np.append(0, np.cumsum(np.sort(tuples)[::-1]))
-    return Tables(tables.table_id, heaviest[tables.overlap])
+def _tables(search: Search, parts: list[SegmentSearch], asked: Asked) -> list[Ids]:
+    """Return, by segment, the tables that JOSIE finds for every key column."""
+    found = []
+    for column in range(len(search.key.columns)):
+        wanted = asked.initial if column == search.initial else asked.others
+        found.append(_columns(search, parts, column, wanted))
+    return [reduce(np.intersect1d, by_column) for by_column in zip(*found, strict=True)]
 
 
-def _in_both(left: Tables, right: Tables) -> Tables:
-    """Return the tables that both have, with the lower bound of the two."""
-    tables, i, j = np.intersect1d(left.table_id, right.table_id, return_indices=True)
-    return Tables(tables, np.minimum(left.overlap[i], right.overlap[j]))
+class _Columns(NamedTuple):
+    """Columns of the lake, best first, with their overlap."""
+
+    overlap: Ids
+    segment: Ids
+    set_id: Ids
+
+
+def _columns(search: Search, parts: list[SegmentSearch], column: int, wanted: int) -> list[Ids]:
+    """Return the tables, by segment, of the columns of the lake that overlap the most with a key column."""
+    best = _Columns(*(np.empty(0, np.int64) for _ in _Columns._fields))
+    all_sets: list[ColumnSets] = []
+    for number, part in enumerate(parts):
+        sets = column_sets(part.segment)
+        all_sets.append(sets)
+        floor = int(best.overlap[-1]) if len(best.overlap) == wanted else 0
+        options = Options(floor=floor, exclude=sets.in_tables(~part.wanted_tables()))
+        found = josie_top_k(sets, _values(search, part, column), wanted, options)
+        more = _Columns(found.overlap, np.full(len(found.set_id), number), found.set_id)
+        best = _Columns(*(np.append(one, other) for one, other in zip(best, more, strict=True)))
+        # Segments and sets ascend already among equals.
+        order = np.argsort(-best.overlap, kind="stable")[:wanted]
+        best = _Columns(*(array[order] for array in best))
+    return [sets.tables(best.set_id[best.segment == number]) for number, sets in enumerate(all_sets)]
+
+
+def _values(search: Search, part: SegmentSearch, column: int) -> Ids:
+    """Return the values of a key column that a segment has, of the key tuples that the lake knows."""
+    places = part.segment.places(search.ids, search.key.tokens)
+    values: Ids = np.unique(places[search.key.place[search.known, column]])
+    return values[values >= 0]
 
 
 def recall(found: SearchResult, exact: SearchResult) -> float:

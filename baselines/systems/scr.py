@@ -10,18 +10,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mate.search import discovery
-from mate.search.discovery import SearchResult, SearchSettings
-from mate.store.base import IndexStore
+from mate.index.base import Index
+from mate.search.algorithm_1 import algorithm_1
+from mate.search.engine import SearchSettings, run
+from mate.search.results import SearchResult
+from mate.search.systems import settings_with
 
 if TYPE_CHECKING:
-    from mate.search.discovery import AnyQuery
+    from mate.search.engine import AnyQuery
 
 
 def search(
-    store: IndexStore, query: AnyQuery, key: Sequence[str], k: int = 10, settings: SearchSettings | None = None
+    index: Index, query: AnyQuery, key: Sequence[str], k: int | None = None, settings: SearchSettings | None = None
 ) -> SearchResult:
     """Return the k tables with the highest joinability, without the row filter."""
-    found = discovery.search(store, query, key, k, replace(settings or SearchSettings(), row_filter=False))
-    found.statistics.system = "scr"
-    return found
+    unfiltered = replace(settings_with(k, settings), row_filter=False)
+    return run("scr", algorithm_1, index, query, key, unfiltered)

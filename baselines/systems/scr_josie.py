@@ -14,19 +14,23 @@ last one it did. So tables are taken from JOSIE, some columns at a time, until t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from baselines.systems.column_sets import column_sets, require_lake
+from baselines.systems.josie import Options
 from baselines.systems.josie import top_k as josie_top_k
 from baselines.systems.josie_costs import costs_of
-from baselines.systems.josie_tables import best_of, tables_of
-from mate.search.discovery import Prepared, SearchResult, SearchSettings, Statistics, answer, begin
-from mate.search.joinability import TableScore
-from mate.store.base import IndexStore, as_ids
+from mate.index.base import Index
+from mate.search.algorithm_1 import scan
+from mate.search.engine import SearchSettings, SegmentSearch, run
+from mate.search.results import SearchResult
+from mate.search.systems import settings_with
 
 if TYPE_CHECKING:
-    from mate.search.discovery import AnyQuery
+    from mate.search.engine import AnyQuery
 
 FIRST_COLUMNS = 100
 GROWTH = 4
@@ -34,32 +38,30 @@ GROWTH = 4
 
 
 def search(
-    store: IndexStore, query: AnyQuery, key: Sequence[str], k: int = 10, settings: SearchSettings | None = None
+    index: Index, query: AnyQuery, key: Sequence[str], k: int | None = None, settings: SearchSettings | None = None
 ) -> SearchResult:
     """Return the k tables with the highest joinability, those to look at given by JOSIE."""
-    prepared, chosen, statistics = begin(store, query, key, k, settings, "scr-josie")
-    with statistics.phase("calibrate"):
-        costs_of(store.josie())
-    return answer(store, prepared, _scores(store, prepared, chosen, statistics), statistics)
+    unfiltered = replace(settings_with(k, settings), row_filter=False)
+    return run("scr-josie", scr_josie, require_lake(index), query, key, unfiltered)
 
 
-def _scores(
-    store: IndexStore, prepared: Prepared, settings: SearchSettings, statistics: Statistics
-) -> list[TableScore]:
-    """Ask JOSIE for more and more columns until no table left can be among the k best."""
-    index = store.josie()
-    values, tuples = np.unique(prepared.tuples[:, prepared.initial], return_counts=True)
-    done = index.sets_of(as_ids(list(settings.exclude)))
-    scores: list[TableScore] = []
-    columns = FIRST_COLUMNS
-    kth, left = 0, True
+def scr_josie(part: SegmentSearch) -> None:
+    """Ask JOSIE for more and more columns until no table left can be among the k best: a `Strategy`."""
+    search = part.search
+    with search.statistics.phase("calibrate"):
+        sets = column_sets(part.segment)
+        costs_of(sets)
+    values, tuples = np.unique(part.tuples[:, search.initial], return_counts=True)
+    open_tables = part.wanted_tables()
+    columns, left = FIRST_COLUMNS, True
     while left:
-        with statistics.phase("josie"):
-            found = josie_top_k(index, values, columns, weights=tuples, floor=kth, exclude=done)
-            tables = tables_of(index, found)
-            done = np.append(done, index.sets_of(tables.table_id))
-        scores = best_of(store, prepared, tables, settings, statistics, scores)
-        kth = scores[-1].joinability if len(scores) == settings.k and settings.table_filters else 0
+        kth = search.kth if search.table_filters else 0
+        with search.statistics.phase("josie"):
+            options = Options(weights=tuples, floor=kth, exclude=sets.in_tables(~open_tables))
+            found = josie_top_k(sets, values, columns, options)
+            tables = sets.tables(found.set_id)
+            open_tables[tables] = False
+        scan(part, only=tables)
+        kth = search.kth if search.table_filters else 0
         left = len(found.set_id) == columns and int(found.overlap[-1]) > kth
         columns *= GROWTH
-    return scores

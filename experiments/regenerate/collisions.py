@@ -25,16 +25,19 @@ import pyarrow as pa
 
 from experiments.experiment import LakeExperiment, Measured
 from experiments.hashes import compared, components, described
-from experiments.lakes import HASHES, Lake
+from experiments.lakes import MeasuredLake
+from experiments.queries import rows_of, shuffled
 from experiments.scales import Scale
 from mate.hashing.xash import SEGMENTS, Layout
-from mate.store import open_store
+from mate.index.base import Index
+from mate.open import open_index
 from mate.values.text import tokens
 
 SIZES = (128, 256, 512)
 CHARACTERS = range(1, 8)
 SEED = 1
-_ROWS = 2_000
+_ROWS = 200
+"""Rows of a table that tokens are taken from."""
 
 SCHEMA = pa.schema(
     [
@@ -101,9 +104,9 @@ def formulas(scratch: Path) -> list[dict[str, Any]]:
     return [{"lake": "", "label": "", "variant": "", **row} for row in rows]
 
 
-def measured(lake: Lake, store: str, count: int, scratch: Path) -> list[dict[str, Any]]:
+def measured(lake: MeasuredLake, address: str, count: int, scratch: Path) -> list[dict[str, Any]]:
     """Count pairs of the lake's tokens that have the same hash, for every hash function of the index."""
-    with open_store(store) as index:
+    with open_index(address) as index:
         texts = sample_tokens(index, count)
         wanted = [*compared(), *components()]
         specs = [spec for spec in index.manifest.hashes if (spec.name, spec.bits) in wanted]
@@ -133,13 +136,12 @@ def measured(lake: Lake, store: str, count: int, scratch: Path) -> list[dict[str
     return rows
 
 
-def sample_tokens(index: Any, count: int, seed: int = SEED) -> pa.StringArray:
-    """Return up to `count` distinct tokens from rows drawn at random."""
-    order = np.random.default_rng(seed).permutation(index.manifest.rows)
+def sample_tokens(index: Index, count: int, seed: int = SEED) -> pa.StringArray:
+    """Return up to `count` distinct tokens from tables drawn at random, the first rows of each."""
     nulls = frozenset(index.manifest.nulls)
     found: set[str] = set()
-    for start in range(0, len(order), _ROWS):
-        rows = index.cells(np.sort(order[start : start + _ROWS])).values()
+    for table in shuffled(index, np.random.default_rng(seed)):
+        rows = rows_of(index, table, _ROWS)
         found.update(tokens([cell for cells in rows for cell in cells], nulls).unique().drop_null().to_pylist())
         if len(found) >= count:
             break
@@ -151,10 +153,10 @@ def _group_sizes(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     return np.unique(rows, return_counts=True)[1].astype(np.int64)
 
 
-def parts(lake: Lake, store: str, scale: Scale) -> Iterator[Measured]:
+def parts(lake: MeasuredLake, address: str, scale: Scale) -> Iterator[Measured]:
     """Yield the formulas, which are the same for every lake, and the count."""
     yield Measured("formulas", {"sizes": SIZES, "characters": list(CHARACTERS)}, formulas, shared=True)
-    yield Measured("measured", {"tokens": scale.tokens, "seed": SEED}, partial(measured, lake, store, scale.tokens))
+    yield Measured("measured", {"tokens": scale.tokens, "seed": SEED}, partial(measured, lake, address, scale.tokens))
 
 
 EXPERIMENT = LakeExperiment(
@@ -164,5 +166,4 @@ EXPERIMENT = LakeExperiment(
     group="collisions",
     schema=SCHEMA,
     parts=parts,
-    index=HASHES,
 )

@@ -7,14 +7,12 @@ are tried with the paper's alpha, and so is XASH itself (``xash-paper``); XASH w
 from experiments.definitions import Method
 from experiments.experiment import SearchExperiment, hundred
 from experiments.hashes import components
-from experiments.lakes import HASHES
 
 EXPERIMENT = SearchExperiment(
     name="figure5",
     regenerates="Figure 5",
     what="precision by component of XASH",
     group="components",
-    index=HASHES,
     methods=(
         Method("scr"),
         *(Method("mate", name, bits) for name, bits in components()),

@@ -1,8 +1,11 @@
-"""Index generation (section 7.1): seconds and bytes of the inverted index, of super keys in both layouts, of JOSIE.
+"""Index generation (section 7.1): seconds and bytes of the inverted index, of super keys, and of what JOSIE adds.
 
 Each index is built from the lake's files in a process of its own, as `mate index` does, on Spark unless the scale is
-smoke. Sizes of parts are counted in blocks of the database; what super keys and JOSIE add is the difference between
-two builds. The paper computes the size of super keys from their number; that is recorded, too.
+smoke. What super keys add is the difference between two builds. A lake keeps one super key per row; what one per cell
+would take, the layout that the paper measured, is computed from the number of cells, as the paper computes the other.
+
+JOSIE reads the directory that a lake has anyway. What it adds are the global order of tokens and the column sets in
+that order. They are made when a lake is first searched with JOSIE, and here they are timed and counted.
 """
 
 from __future__ import annotations
@@ -10,36 +13,33 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from experiments.errors import ExperimentError
 from experiments.experiment import LakeExperiment, Measured
-from experiments.lakes import IndexSpec, Lake
+from experiments.lakes import IndexSpec, MeasuredLake
 from experiments.records import PHASES
 from experiments.scales import Scale
 from experiments.worker import not_interactive
 
-XASH = (("xash", 128),)
-BUILDS = (
-    IndexSpec("inverted index", (), "per_row", False),
-    IndexSpec("super keys per cell", XASH, "per_cell", False),
-    IndexSpec("super keys per row", XASH, "per_row", False),
-    IndexSpec("super keys per cell + JOSIE", XASH, "per_cell", True),
-)
+if TYPE_CHECKING:
+    from mate.build.build import Summary
+    from mate.index.lake import Lake
+
+PLAIN, KEYED = "inverted index", "super keys"
+BUILDS = {PLAIN: IndexSpec(), KEYED: IndexSpec((("xash", 128),))}
 
 SCHEMA = pa.schema(
     [
         ("lake", pa.string()),
         ("label", pa.string()),
         ("build", pa.string()),
-        ("layout", pa.string()),
         ("bits", pa.int64()),
-        ("josie", pa.bool_()),
         ("engine", pa.string()),
         ("files", pa.int64()),
         ("corpus_bytes", pa.int64()),
@@ -48,30 +48,44 @@ SCHEMA = pa.schema(
         ("rows", pa.int64()),
         ("cells", pa.int64()),
         ("distinct_tokens", pa.int64()),
+        ("segments", pa.int64()),
         ("seconds", pa.float64()),
         ("phases", PHASES),
         ("bytes", pa.int64()),
         ("parts", pa.map_(pa.string(), pa.int64())),
-        ("super_key_bytes_computed", pa.int64()),
+        ("per_cell_bytes_computed", pa.int64()),
+        ("per_row_bytes_computed", pa.int64()),
+        ("josie_seconds", pa.float64()),
+        ("josie_bytes", pa.int64()),
     ]
 )
 
 
-def parts(lake: Lake, store: str, scale: Scale) -> Iterator[Measured]:
+class Order(NamedTuple):
+    """A build to be done in a process of its own."""
+
+    lake: MeasuredLake
+    build: str
+    master: str
+    address: str
+
+
+def parts(lake: MeasuredLake, address: str, scale: Scale) -> Iterator[Measured]:
     """Yield the builds of a lake; an index without its corpus cannot be built again."""
     if not lake.paths:
         return
     master = "local[*]" if scale.spark else "none"
-    for spec in BUILDS:
-        settings = {"build": spec.name, "index": spec.fingerprint, "master": master}
-        yield Measured(spec.name, settings, partial(_built, lake, spec, master))
+    for name, spec in BUILDS.items():
+        settings = {"build": name, "index": spec.fingerprint, "master": master}
+        yield Measured(name, settings, partial(_built, lake, name, master))
 
 
-def _built(lake: Lake, spec: IndexSpec, master: str, scratch: Path) -> Sequence[Mapping[str, Any]]:
+def _built(lake: MeasuredLake, build: str, master: str, scratch: Path) -> Sequence[Mapping[str, Any]]:
     """Build in a fresh process and return what it found."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=_build, args=(there, lake, spec, master, str(scratch / "built.duckdb")))
+    order = Order(lake, build, master, str(scratch / "built.mate"))
+    process = context.Process(target=_build, args=(there, order))
     process.start()
     there.close()
     try:
@@ -81,55 +95,77 @@ def _built(lake: Lake, spec: IndexSpec, master: str, scratch: Path) -> Sequence[
     finally:
         process.join()
     if isinstance(answer, str):
-        raise ExperimentError(f"{lake.name}, {spec.name}: the index could not be built: {answer}")
+        raise ExperimentError(f"{lake.name}, {build}: the index could not be built: {answer}")
     return [answer]
 
 
-def _build(connection: Any, lake: Lake, spec: IndexSpec, master: str, address: str) -> None:
+def _build(connection: Any, order: Order) -> None:
     not_interactive()
     try:
-        connection.send(_facts(lake, spec, master, address))
+        connection.send(_facts(order))
     except Exception as error:  # it is told at the other end
         connection.send(f"{type(error).__name__}: {error}")
     except KeyboardInterrupt:
         connection.close()
 
 
-def _facts(lake: Lake, spec: IndexSpec, master: str, address: str) -> dict[str, Any]:
+def _facts(order: Order) -> dict[str, Any]:
     from mate.build.build import build
-    from mate.build.duckdb_target import DuckDBTarget
-    from mate.store import open_store
+    from mate.build.lake_target import LakeTarget
+    from mate.index.lake import open_lake
 
+    lake, spec = order.lake, BUILDS[order.build]
     start = time.perf_counter()
-    with DuckDBTarget(address) as target:
-        summary = build(lake.paths, target, replace(spec.settings(master), limits=lake.limits))
+    with LakeTarget(order.address) as target:
+        summary = build(lake.paths, target, spec.settings(order.master, lake.limits))
     seconds = time.perf_counter() - start
-    with open_store(address) as store:
-        sizes = {part: size for part, size in store.sizes().items() if part != "file"}
-    manifest = summary.manifest
-    bits = sum(bits for _, bits in spec.hashes)
-    keys = manifest.cells if spec.layout == "per_cell" else manifest.rows
+    with open_lake(order.address) as index:
+        josie = _josie(index) if order.build == KEYED else {}
+        sizes = index.sizes()
+    files = (file for file in Path(order.address).rglob("*") if file.is_file())
     return {
         "lake": lake.name,
-        "label": manifest.label,
-        "build": spec.name,
-        "layout": spec.layout,
-        "bits": bits,
-        "josie": spec.josie,
-        "engine": master,
-        "files": summary.files,
+        "build": order.build,
+        "engine": order.master,
         "corpus_bytes": lake.size,
-        "tables": manifest.tables,
-        "columns": manifest.columns,
-        "rows": manifest.rows,
-        "cells": manifest.cells,
-        "distinct_tokens": manifest.distinct_tokens,
         "seconds": seconds,
-        "phases": summary.seconds,
-        "bytes": sum(file.stat().st_size for file in Path(address).parent.glob(f"{Path(address).name}*")),
+        "bytes": sum(file.stat().st_size for file in files),
         "parts": sizes,
-        "super_key_bytes_computed": keys * bits // 8,
+        **_counts(summary, spec),
+        **josie,
     }
+
+
+def _counts(summary: Summary, spec: IndexSpec) -> dict[str, Any]:
+    """Return what was indexed, and the bytes of super keys by their number."""
+    manifest, counts = summary.manifest, summary.manifest.counts
+    bits = sum(bits for _, bits in spec.hashes)
+    return {
+        "label": manifest.label,
+        "bits": bits,
+        "files": summary.files,
+        "tables": counts.tables,
+        "columns": counts.columns,
+        "rows": counts.rows,
+        "cells": counts.cells,
+        "distinct_tokens": manifest.distinct_tokens,
+        "segments": len(manifest.segments),
+        "phases": summary.seconds,
+        "per_cell_bytes_computed": counts.cells * bits // 8,
+        "per_row_bytes_computed": counts.rows * bits // 8,
+    }
+
+
+def _josie(index: Lake) -> dict[str, float | int]:
+    """Make what JOSIE needs besides the index; return its seconds, without those of the compiler, and its bytes."""
+    from baselines.systems.column_sets import ColumnSets
+
+    ColumnSets(index.segments[0])  # loads compiled code
+    start = time.perf_counter()
+    sets = [ColumnSets(segment) for segment in index.segments]
+    seconds = time.perf_counter() - start
+    arrays = (array for made in sets for array in vars(made).values() if isinstance(array, np.ndarray))
+    return {"josie_seconds": seconds, "josie_bytes": sum(array.nbytes for array in arrays)}
 
 
 EXPERIMENT = LakeExperiment(
@@ -139,4 +175,5 @@ EXPERIMENT = LakeExperiment(
     group="index-generation",
     schema=SCHEMA,
     parts=parts,
+    searches=False,
 )

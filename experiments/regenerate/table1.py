@@ -9,7 +9,6 @@ not allow: the released code counts pairs of rows. Ours is equation 2, the numbe
 """
 
 from experiments.experiment import SearchExperiment
-from experiments.lakes import MAIN
 from experiments.regenerate.figure4 import GROUP, MATE
 
 EXPERIMENT = SearchExperiment(
@@ -17,6 +16,5 @@ EXPERIMENT = SearchExperiment(
     regenerates="Table 1",
     what="query sets: tables, cardinality, joinability",
     group=GROUP,
-    index=MAIN,
     methods=(MATE,),
 )

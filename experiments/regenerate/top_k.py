@@ -3,14 +3,12 @@
 from experiments.definitions import Method
 from experiments.experiment import SearchExperiment, hundred
 from experiments.hashes import FIXED, SIZED
-from experiments.lakes import HASHES
 
 EXPERIMENT = SearchExperiment(
     name="top-k",
     regenerates="Section 7.5.1",
     what="precision for k from 2 to 20",
     group="top-k",
-    index=HASHES,
     methods=tuple(Method("mate", name, 128) for name in (*FIXED, *SIZED)),
     choose=hundred,
     several_k=True,

@@ -20,7 +20,7 @@ def xash(bits: int, reading: str = "") -> str:
 
 
 @dataclass(frozen=True)
-class Lake:
+class LakeResults:
     """The results of one lake, or of several taken together."""
 
     results: Results
@@ -29,7 +29,7 @@ class Lake:
     """The lakes that are taken together; none for the one that is named."""
 
     def queries(self, experiment: str, *methods: str) -> pd.DataFrame:
-        """Return one row a query and method, of some methods only if named; all of these must be there."""
+        """Return one row per query and method, of some methods only if named; all of these must be there."""
         self.records(experiment)
         frame = self._own(self.results.queries(experiment))
         absent = [method for method in methods if not (frame["method"] == method).any()]

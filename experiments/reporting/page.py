@@ -30,8 +30,8 @@ HOW = f"""
 <p>A claim of the paper is tested on each lake of its own, by a rule in code that knows nothing of the results and
 stands with the claim. Where the paper speaks of all of its query sets, they are also taken together, and that decides;
 else a claim holds if it does on every lake where it can be tested, and in part if lakes differ. Ratios are compared,
-not seconds: machine, lakes and implementation are others than the paper's. A verdict on fewer than {FEW} queries a set
-says so. Runtimes within 10 % of each other and precisions within 0.01 count as equal.</p>
+not seconds: machine, lakes and implementation are others than the paper's. A verdict on fewer than {FEW} queries
+per set says so. Runtimes within 10 % of each other and precisions within 0.01 count as equal.</p>
 <p>XASH sets alpha bits for a value, and equation 5 derives alpha from the number of values of the corpus. So claims on
 XASH are tested twice: with the alpha of the lake at hand, and with that of the paper's corpus (6, 5 and 4 at 128, 256
 and 512 bits). Where the two differ, the claim holds in part. All exact systems returned the same scores for every

@@ -27,7 +27,7 @@ _SYSTEMS = {
 
 
 def corresponding(lake: str, query_set: str) -> str | None:
-    """Return the paper's query set that one of ours corresponds to: sampled anew or as released, on the same corpus."""
+    """Return the paper's query set that one of ours corresponds to: sampled again or released, on the same corpus."""
     plain = query_set.removeprefix("released ")
     return plain if plain in CORPORA.get(lake, ()) else None
 

@@ -62,7 +62,7 @@ class Results:
         return made
 
     def queries(self, experiment: str) -> pd.DataFrame:
-        """Return one row a query and method of a search experiment; see `experiments.metrics.by_query`."""
+        """Return one row per query and method of a search experiment; see `experiments.metrics.by_query`."""
         frame = self.frames[experiment]
         made: pd.DataFrame = self.once("queries", experiment, lambda: _with_limits(by_query(frame, BY)))
         return made

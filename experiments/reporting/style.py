@@ -21,6 +21,7 @@ MARKERS = dict(zip(COLOURS, "osD^vPX*h", strict=True))
 HATCHES = dict(zip(COLOURS, ("", "//", "..", "\\\\", "xx", "--", "++", "oo", "**"), strict=True))
 
 SYSTEMS = {
+    "column-first": ("#000000", "P", "-"),
     "mate": ("#0072B2", "o", "-"),
     "scr": ("#D55E00", "s", "--"),
     "mcr": ("#009E73", "^", "-."),
@@ -29,7 +30,7 @@ SYSTEMS = {
     "mcr-josie": ("#E69F00", "D", "-."),
 }
 """Colour, marker and line of each system."""
-SYSTEM_HATCHES = {"mate": "", "scr": "//", "mcr": "\\\\", "sql": "++", "scr-josie": "xx", "mcr-josie": ".."}
+SYSTEM_HATCHES = dict(zip(SYSTEMS, ("", "", "//", "\\\\", "++", "xx", ".."), strict=True))
 
 SETTINGS: dict[Any, Any] = {
     "font.size": 9,
@@ -64,6 +65,8 @@ def name_of(method: str) -> str:
     head, space, rest = method.partition(" ")
     if not space and ":" in method:
         return method
+    if head == "column-first":
+        return method
     if head == "mate":
         return f"MATE {rest}".strip()
     return f"{_NAMES.get(head, head.upper().replace('-', ' '))}{space}{rest}"
@@ -72,8 +75,8 @@ def name_of(method: str) -> str:
 def look_of_system(system: str, hash_name: str, variant: str) -> Look:
     """Return how a contestant of figure 4 looks; MATE's variants share a colour and differ in the hatch."""
     if system == "mate" and hash_name:
-        shade = {"": "#0072B2", "paper's alpha": "#56B4E9", "library defaults": "#00466E"}.get(variant, "#0072B2")
-        hatch = {"": "", "paper's alpha": "--", "library defaults": "||"}.get(variant, "oo")
+        shade = {"": "#0072B2", "paper's alpha": "#56B4E9", "tight bounds": "#00466E"}.get(variant, "#0072B2")
+        hatch = {"": "", "paper's alpha": "--", "tight bounds": "||"}.get(variant, "oo")
         return Look("MATE" + (f" ({variant})" if variant else ""), shade, hatch)
     colour, marker, line = SYSTEMS.get(system, (OTHER, "P", ":"))
     return Look(name_of(system), colour, SYSTEM_HATCHES.get(system, "**"), marker, line)
@@ -89,7 +92,7 @@ def look_of_hash(hash_name: str, variant: str) -> Look:
     return Look(label, COLOURS.get(key, OTHER), HATCHES.get(key, ""), MARKERS.get(key, "o"), line)
 
 
-_SYSTEM_ORDER = ("mate", "mcr", "scr", "mcr-josie", "scr-josie")
+_SYSTEM_ORDER = ("mate", "column-first", "mcr", "scr", "mcr-josie", "scr-josie")
 
 
 def system_order(system: str) -> int:
@@ -103,12 +106,11 @@ _PHASES = {
     "calibrate": ("#AA3377", ".."),
     "josie": ("#56B4E9", "//"),
     "fetch postings": ("#009E73", "\\\\"),
-    "fetch and filter": ("#117733", "||"),
+    "mark rows": ("#117733", "||"),
     "filter tables": ("#CC79A7", "xx"),
     "filter rows and score": ("#0072B2", ""),
-    "fetch rows": ("#F0E442", "--"),
-    "check": ("#D55E00", ""),
-    "score": ("#8C564B", "++"),
+    "cover": ("#F0E442", "--"),
+    "bound and check": ("#D55E00", ""),
     "describe tables": ("#BBBBBB", "oo"),
 }
 

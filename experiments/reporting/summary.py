@@ -89,7 +89,7 @@ def by_claim(judgements: Sequence[Judgement]) -> list[tuple[Claim, list[Judgemen
 
 
 def overview(judgements: Sequence[Judgement]) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return header and rows of the shortest table of all verdicts: a line a claim, a column a lake."""
+    """Return header and rows of the shortest table of all verdicts: a line per claim, a column per lake."""
     lakes = {j.lake: j.title for j in judgements if j.lake not in (TOGETHER, NO_LAKE)}
     rows = []
     for claim, group, verdict in by_claim(judgements):

@@ -46,7 +46,7 @@ def _forget(out: Path, written: Sequence[Path]) -> None:
 
 
 def verdict_table(judgements: Sequence[Judgement]) -> Table:
-    """Return the verdicts as a table: one row a claim and lake."""
+    """Return the verdicts as a table: one row per claim and lake."""
     header = ("claim", "section", "lake", "paper", "measured here", "verdict")
     rows = tuple(
         (

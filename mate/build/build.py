@@ -13,27 +13,30 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from mate import __version__
+from mate.build.cut import PHASE as LOOK
+from mate.build.cut import cut_sources, large_files
+from mate.build.distinct import PHASE as COUNT
+from mate.build.distinct import count_distinct
+from mate.build.engine import AUTO, Engine, choose_master, failure, start_engine
+from mate.build.progress import Progress, Silent
+from mate.build.segments import Share, Written, write_segment
+from mate.build.sources import SYNTHETIC, Source, Unit, find_sources, plan
+from mate.build.stage import Staged, StageSettings, report_oversized, stage_unit
 from mate.corpus import Limits
 from mate.errors import CorpusError, MateError
 from mate.hashing import CorpusStatistics, find, fit, get
-from mate.build.cut import PHASE as LOOK
-from mate.build.cut import cut_sources, large_files
-from mate.build.engine import Dictionary, Engine, failure, start_engine
-from mate.build.josie import SCHEMAS as JOSIE_SCHEMAS
-from mate.build.josie import member_unit
-from mate.build.keys import KeySettings, Offsets
-from mate.build.progress import Progress, Silent
-from mate.build.sources import SYNTHETIC, Source, Unit, find_sources, plan
-from mate.build.stage import Staged, StageSettings
-from mate.build.steps import key_units, placed, stage_units
-from mate.store.base import LAYOUTS, HashSpec, Manifest
+from mate.index.manifest import Counts, HashSpec, Manifest
 from mate.values.text import NULL_SPELLINGS, UNICODE_VERSION
 
-_JOSIE = "josie index"
+READ, WRITE = "read and tokenise", "write segments"
 
-_SEEDS = 3
-"""Token numbers are tried with so many seeds; that even one is needed is already very unlikely."""
+BYTES_PER_CELL = 40
+"""Memory that writing a segment takes, per cell of it."""
+LEAST_SEGMENT = 2_000_000
+"""Cells below which another segment is not worth its task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,41 +63,42 @@ class BuildSettings:
     """Everything that decides what an index holds and how it is built."""
 
     hashes: tuple[HashRequest, ...] = (HashRequest(),)
-    layout: str = "per_cell"
     format: str | None = None
     nulls: frozenset[str] = NULL_SPELLINGS
     limits: Limits = field(default_factory=Limits)
     strict: bool = False
-    josie: bool = False
-    """Whether the index gets what JOSIE needs, too."""
-    master: str = "local[*]"
+    master: str = AUTO
+    """Where Spark runs; "none": no Spark; "auto": by the size of what is read."""
     spark: Mapping[str, str] = field(default_factory=dict)
+    memory: int = 2 << 30
+    """Bytes that a task may use to write a segment; a table that needs more makes a segment of its own."""
+    segments: int | None = None
+    """How many segments there are to be; as few as keep all cores busy and fit into memory unless given."""
     verbose: bool = False
 
     def check(self) -> None:
         """Raise an error for settings that make no sense, before any work is done."""
-        if self.layout not in LAYOUTS:
-            raise MateError(f'unknown layout "{self.layout}"; known: {", ".join(LAYOUTS)}')
         for request in self.hashes:
             request.check()
+        if self.memory < 1 << 26:
+            raise MateError(f"--memory must be at least 64MB, not {self.memory:,} bytes")
+        if self.segments is not None and self.segments < 1:
+            raise MateError(f"there must be at least one segment, not {self.segments}")
 
 
 class Target(Protocol):
-    """Where an index is built and published: what a store offers to the pipeline."""
+    """Where an index is built and published."""
 
     directory: Path
     """A folder of its own for the files of the build; on a cluster, one that all workers share."""
 
-    def task(self, schemas: Mapping[str, Any]) -> Callable[[Iterable[tuple[str, Any]], Mapping[str, Any], int], Any]:
-        """Return the function that runs in a Spark task and stores what it yields, of tables with these schemas."""
+    def task(self, manifest: Manifest) -> Callable[[Written], Any]:
+        """Return what a task does with the segment that it has written; its result goes to `publish`.
 
-    def load(self, stored: list[Any], dictionary: str, staged: list[Staged], manifest: Manifest) -> None:
-        """Finish the index from what the tasks stored."""
+        The manifest is that of the index to be, but for segments and counts.
+        """
 
-    def load_josie(self, stored: list[Any]) -> None:
-        """Add the JOSIE index, from what the tasks stored of columns and their tokens (`mate.build.josie`)."""
-
-    def publish(self) -> None:
+    def publish(self, manifest: Manifest, written: list[Written], stored: list[Any]) -> None:
         """Make the new index visible, all at once."""
 
 
@@ -106,6 +110,8 @@ class Summary:
     files: int
     rejected_tables: int
     seconds: dict[str, float]
+    engine: str
+    """Where the tasks ran, and why there."""
 
 
 def build(paths: Iterable[str], target: Target, settings: BuildSettings, progress: Progress | None = None) -> Summary:
@@ -128,37 +134,121 @@ def build_sources(
     clock: _Clock | None = None,
 ) -> Summary:
     """Index sources that are already at hand and publish them."""
-    clock = clock or _Clock()
-    told = progress or Silent()
+    clock, progress = clock or _Clock(), progress or Silent()
+    master, why = choose_master(settings.master, sum(source.size for source in sources))
     with _explained(clock), ExitStack() as stack:
         with clock("start Spark"):
-            engine = stack.enter_context(start_engine(settings.master, settings.spark, verbose=settings.verbose))
-        if large_files(sources, engine.parallelism):
-            with clock(LOOK):
-                sources = cut_sources(sources, engine, settings.limits, told)
-        units = plan(sources, engine.parallelism)
-        staged, dictionary, merged, seed = _staged(engine, units, target, settings, told, clock)
-        columns = sum(s.columns for s in staged) / sum(s.tables for s in staged)
-        statistics = CorpusStatistics(merged.distinct, columns)
-        specs = tuple(request.chosen(statistics) for request in settings.hashes)
-        with clock("hash and post"):
-            keys = KeySettings(specs, settings.layout)
-            stored = key_units(engine, placed(staged), keys, target.task(keys.schemas()), told)
-        members = []
-        if settings.josie:
-            with clock(_JOSIE):
-                members = _members(engine, staged, target, told)
-        manifest = _manifest(label, staged, statistics, specs, settings, seed, engine.name)
-    told.start("sort and load", 1)
-    with _explained(clock), clock("sort and load"):
-        target.load(stored, dictionary, staged, manifest)
-    if settings.josie:
-        with _explained(clock), clock(_JOSIE):
-            target.load_josie(members)
+            engine = stack.enter_context(start_engine(master, settings.spark, verbose=settings.verbose))
+        staged = _staged(engine, sources, target, settings, progress, clock)
+        with clock(COUNT):
+            statistics = _statistics(engine, staged, progress)
+        hashes = tuple(request.chosen(statistics) for request in settings.hashes)
+        manifest = _manifest(label, staged, statistics, hashes, settings, engine.name)
+        with clock(WRITE):
+            finish = target.task(manifest)
+            shares = share_out(staged, settings, engine.parallelism)
+            written, stored = _write(engine, shares, target, hashes, finish, progress)
     with _explained(clock), clock("publish"):
-        target.publish()
-    told.update(1)
-    return Summary(manifest, sum(s.files for s in staged), sum(s.rejected_tables for s in staged), clock.seconds)
+        records = tuple(segment.record for segment in written)
+        manifest = replace(manifest, segments=records, counts=sum((r.counts for r in records), Counts()))
+        target.publish(manifest, written, stored)
+    seconds = {phase: spent for phase, spent in clock.seconds.items() if phase != "start Spark" or engine.is_spark}
+    files, rejected = sum(s.files for s in staged), sum(s.rejected_tables for s in staged)
+    return Summary(manifest, files, rejected, seconds, f"{engine.name}: {why}")
+
+
+def _staged(
+    engine: Engine,
+    sources: list[Source],
+    target: Target,
+    settings: BuildSettings,
+    progress: Progress,
+    clock: _Clock,
+) -> list[Staged]:
+    """Read everything; large files in parts."""
+    if large_files(sources, engine.parallelism):
+        with clock(LOOK):
+            sources = cut_sources(sources, engine, settings.limits, progress)
+    with clock(READ):
+        directory = target.directory / "staged"
+        directory.mkdir(exist_ok=True)
+        staged = stage_sources(engine, sources, directory, StageSettings(settings.nulls, settings.limits), progress)
+    _check(staged, settings)
+    return staged
+
+
+def stage_sources(
+    engine: Engine, sources: list[Source], directory: Path, settings: StageSettings, progress: Progress
+) -> list[Staged]:
+    """Read sources and make their tokens, unit by unit."""
+    folder = str(directory)
+
+    def run(unit: Unit) -> tuple[Staged, dict[str, int]]:
+        staged = stage_unit(unit, folder, settings)
+        return staged, {"files": staged.files, "tables": staged.tables, "cells": staged.cells}
+
+    staged = engine.run(plan(sources, engine.parallelism), run, progress, READ)
+    report_oversized(staged, settings.limits)
+    return staged
+
+
+def _statistics(engine: Engine, staged: list[Staged], progress: Progress) -> CorpusStatistics:
+    columns = sum(s.columns for s in staged) / sum(s.tables for s in staged)
+    return CorpusStatistics(count_distinct(engine, staged, progress), columns)
+
+
+def share_out(staged: list[Staged], settings: BuildSettings, parallelism: int) -> list[Share]:
+    """Number the tables of all units and share these out, each group for one segment."""
+    return _numbered(group_units(staged, settings, parallelism))
+
+
+def group_units(staged: list[Staged], settings: BuildSettings, parallelism: int) -> list[list[Staged]]:
+    """Put units that follow each other together, each group for one segment; a table is never divided."""
+    slots = sum(unit.slots for unit in staged)
+    most = max(1, settings.memory // BYTES_PER_CELL)
+    count = settings.segments or max(-(-slots // most), min(parallelism, slots // LEAST_SEGMENT), 1)
+    size = -(-slots // count)
+    groups: list[list[Staged]] = [[]]
+    filled = 0
+    for unit in staged:
+        if groups[-1] and not unit.continues and filled + unit.slots // 2 > size * len(groups):
+            groups.append([])
+        groups[-1].append(unit)
+        filled += unit.slots
+    return groups
+
+
+def _numbered(groups: list[list[Staged]]) -> list[Share]:
+    """Number the tables and rows through all groups."""
+    shares, first_table, first_row = [], 0, 0
+    for number, units in enumerate(groups):
+        ids = []
+        for unit in units:
+            first = first_table - unit.continues
+            ids.append(np.arange(first, first_table + unit.tables))
+            first_table += unit.tables
+        shares.append(Share(number, tuple(units), tuple(ids), first_row))
+        first_row += sum(unit.rows for unit in units)
+    return shares
+
+
+def _write(
+    engine: Engine,
+    shares: list[Share],
+    target: Target,
+    hashes: tuple[HashSpec, ...],
+    finish: Callable[[Written], Any],
+    progress: Progress,
+) -> tuple[list[Written], list[Any]]:
+    """Write every segment, each as a task of its own."""
+    directory = str(target.directory)
+
+    def run(share: Share) -> tuple[tuple[Written, Any], dict[str, int]]:
+        written = write_segment(share, directory, hashes)
+        return (written, finish(written)), {"cells": written.record.counts.cells}
+
+    done = engine.run(shares, run, progress, WRITE)
+    return [written for written, _ in done], [stored for _, stored in done]
 
 
 class _Clock:
@@ -187,34 +277,13 @@ def _explained(clock: _Clock) -> Iterator[None]:
         raise failure(f"OSError: {error}", clock.phase) from error
 
 
-def _staged(
-    engine: Engine, units: list[Unit], target: Target, settings: BuildSettings, told: Progress, clock: _Clock
-) -> tuple[list[Staged], str, Dictionary, int]:
-    """Read everything; begin again with another seed in the unlikely case that two tokens share a number."""
-    for seed in range(_SEEDS):
-        stage = StageSettings(settings.nulls, settings.limits, seed)
-        with clock("read and tokenise"):
-            directory = target.directory / f"stage-{seed}"
-            directory.mkdir()
-            staged = stage_units(engine, units, str(directory), stage, told)
-        _check(staged, settings)
-        with clock("dictionary"):
-            dictionary = str(target.directory / f"dictionary-{seed}")
-            merged = engine.merge([s.path("dictionary") for s in staged if s.cells], dictionary)
-        if merged.unique:
-            return staged, dictionary, merged, seed
-    raise MateError(f"token numbers collide under {_SEEDS} seeds: please report this")
-
-
-def _members(engine: Engine, staged: list[Staged], target: Target, told: Progress) -> list[Any]:
-    """Collect which token is in which column."""
-    store = target.task(JOSIE_SCHEMAS)
-
-    def run(item: tuple[Staged, Offsets]) -> tuple[Any, dict[str, int]]:
-        unit, offsets = item
-        return store(member_unit(unit, offsets), JOSIE_SCHEMAS, unit.unit), {"cells": unit.cells}
-
-    return engine.run(placed(staged), run, told, _JOSIE)
+@contextmanager
+def failure_explained(work: str) -> Iterator[None]:
+    """Turn what the operating system refuses during some work into one line."""
+    try:
+        yield
+    except OSError as error:
+        raise failure(f"OSError: {error}", work) from error
 
 
 def _check(staged: list[Staged], settings: BuildSettings) -> None:
@@ -229,10 +298,8 @@ def _check(staged: list[Staged], settings: BuildSettings) -> None:
 
 
 def _first_reject(staged: list[Staged]) -> str:
-    import pyarrow.parquet as pq
-
     for unit in staged:
-        for reject in pq.read_table(unit.path("rejects")).slice(0, 1).to_pylist():
+        for reject in unit.records("rejects").slice(0, 1).to_pylist():
             line = f", line {reject['line']}" if reject["line"] else ""
             return f"{reject['source']}{line}: {reject['reason']}"
     return "every file is empty"
@@ -242,35 +309,32 @@ def _manifest(
     label: str,
     staged: list[Staged],
     statistics: CorpusStatistics,
-    specs: tuple[HashSpec, ...],
+    hashes: tuple[HashSpec, ...],
     settings: BuildSettings,
-    seed: int,
     spark_version: str,
 ) -> Manifest:
     return Manifest(
-        hashes=specs,
-        layout=settings.layout,
+        hashes=hashes,
         nulls=tuple(sorted(settings.nulls)),
-        tables=sum(s.tables for s in staged),
-        columns=sum(s.columns for s in staged),
-        rows=sum(s.rows for s in staged),
-        cells=sum(s.cells for s in staged),
+        counts=Counts(),
         distinct_tokens=statistics.distinct_tokens,
-        rejects=sum(s.rejects for s in staged),
-        cell_characters=settings.limits.cell_characters,
-        token_seed=seed,
-        label=label,
-        built=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions={**_versions(), "spark": spark_version},
-        josie=settings.josie,
         limits=asdict(settings.limits),
+        label=label,
+        built=now(),
+        versions={**_versions(), "spark": spark_version},
         build=uuid.uuid4().hex,
+        next_table=sum(unit.tables for unit in staged),
     )
+
+
+def now() -> str:
+    """Return the time, as manifests have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _versions() -> dict[str, str]:
     found = {"mate": __version__, "python": platform.python_version(), "unicode": UNICODE_VERSION}
-    for name in ("numpy", "pyarrow", "duckdb"):
+    for name in ("numpy", "pyarrow"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -1,120 +1,189 @@
-"""One change to an index, worked out before anything is written: what goes, what comes, and the counts afterwards.
+"""One change to an index: which tables go, and a segment with those that come.
 
-`mate.build.draft` makes it; a store's writer applies it all at once, in whatever way its database has.
+A change is worked out before anything is published (`ChangeBuilder`); a writer then applies it all at once, in whatever
+way its index has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from mate.values.arrow import string_array
-from mate.corpus import Chunk, Limits, Table
-from mate.build.stage import TABLES_SCHEMA
-from mate.build.steps import Store
-from mate.store.base import Ids, IndexStore, Manifest, TableInfo
+from mate.build.build import stage_sources
+from mate.build.cut import cut_sources, large_files
+from mate.build.engine import Engine
+from mate.build.progress import Progress
+from mate.build.segments import Share, Written, write_segment
+from mate.build.sources import Source
+from mate.build.stage import Staged, StageSettings
+from mate.build.stored_tables import StoredTable
+from mate.corpus import Limits
+from mate.errors import UpdateError
+from mate.index.base import Index
+from mate.index.manifest import Counts
+from mate.index.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TableInfo
 
-INFO_SCHEMA = pa.schema([("table_id", pa.int64()), *list(TABLES_SCHEMA)[1:]])
-
-
-class TokenCounts(NamedTuple):
-    """Postings by token and table."""
-
-    token_id: Ids
-    table_id: Ids
-    postings: Ids
+Records = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Change:
     """What a writer does to an index, all at once."""
 
-    gone_rows: Ids
-    """Ascending."""
-    gone_postings: TokenCounts
-    gone_tables: Ids
-    """Records of tables to take out; a table that goes on has a new record among `tables`."""
-    gone_sources: list[str]
-    """Sources whose record and rejects to take out."""
-    parts: list[Any]
-    """What the tasks stored of the new rows."""
-    added: pa.Table
-    """The new rows' tokens: token_id, token, postings."""
-    dictionary: pa.Table
-    """Every token that the change touches, with how many postings it has afterwards; 0 for those that are gone."""
-    tables: pa.Table
-    sources: list[dict[str, Any]]
-    rejects: list[dict[str, Any]]
-    manifest: Manifest
-    next_table: int
-    next_row: int
+    gone_tables: list[TableInfo] = field(default_factory=list)
+    """Tables whose stored version goes; one that goes on is in the new segment."""
+    gone_sources: list[str] = field(default_factory=list)
+    """Sources whose record and rejects go."""
+    written: Written | None = None
+    """The segment with what comes."""
+    next_table: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.gone_tables or self.gone_sources or self.written)
 
 
 class Writer(Protocol):
-    """What a store offers to those who change it; used as a context, it holds the lock that keeps others out."""
+    """What an index offers to those who change it; as a context, it holds the lock that keeps others out."""
 
     directory: Path
     """A folder for the files of the change."""
-    contiguous: bool
-    """Whether the rows of a table must follow each other."""
 
     @property
-    def store(self) -> IndexStore:
+    def index(self) -> Index:
         """The index as it is before the change."""
 
-    @property
-    def next_table(self) -> int:
-        """The first number that no table ever had."""
+    def stored(self, table: TableInfo) -> StoredTable:
+        """Return a table of the index, to be read again."""
+
+    def counts_of(self, tables: list[TableInfo]) -> Counts:
+        """Count what tables hold."""
+
+    def apply(self, change: Change, counts: Counts) -> None:
+        """Make the change, durably and all at once; `counts` is what the index holds afterwards."""
+
+
+class ChangeBuilder:
+    """A change in the making, on the index as a writer holds it."""
+
+    def __init__(self, writer: Writer, engine: Engine, progress: Progress) -> None:
+        self.index = writer.index
+        self._writer, self._engine, self._progress = writer, engine, progress
+        manifest = writer.index.manifest
+        self._settings = StageSettings(frozenset(manifest.nulls), Limits(**manifest.limits))
+        self._gone: dict[int, TableInfo] = {}
+        self._gone_sources: list[str] = []
+        self._sources: Records = []
+        self._rejects: Records = []
+        self._staged: list[Staged] = []
+        self._table_ids: list[Any] = []
+        self._next_table = manifest.next_table
 
     @property
-    def next_row(self) -> int:
-        """The first number that no row ever had."""
+    def limits(self) -> Limits:
+        """How much of a table is taken in."""
+        return self._settings.limits
 
-    def __enter__(self) -> Self: ...
+    @property
+    def nulls(self) -> frozenset[str]:
+        """What counts as no value."""
+        return self._settings.nulls
 
-    def __exit__(self, *_: object) -> None: ...
+    def remove_tables(self, tables: list[TableInfo]) -> None:
+        """Take tables out."""
+        self._gone.update((table.table_id, table) for table in tables)
 
-    def task(self, schemas: Mapping[str, Any]) -> Store:
-        """Return the function that runs in a task and stores what it yields."""
+    def remove_sources(self, names: list[str]) -> None:
+        """Forget sources and what was rejected of them."""
+        self._gone_sources += names
 
-    def apply(self, change: Change) -> None:
-        """Make the change, durably and all at once."""
+    def put_source(self, record: dict[str, Any], rejects: Records) -> None:
+        """Replace the record of a source, with what was rejected of it."""
+        self._gone_sources.append(record["source"])
+        self._sources.append(record)
+        self._rejects += rejects
+
+    def rewrite(self, table: TableInfo, **edited: Any) -> TableInfo:
+        """Write a table again, edited as `StoredTable` takes it; return what it is then."""
+        self.remove_tables([table])
+        stored = replace(self._writer.stored(table), **edited)
+        [unit] = self._stage([stored])
+        self._table_ids.append(np.array([table.table_id]))
+        pieces = unit.records("pieces").column("rows").to_numpy()
+        return replace(table, columns=stored.header or table.columns, rows=int(pieces.sum()))
+
+    def add_sources(self, sources: list[Source], known: Mapping[tuple[str, int], int]) -> list[TableInfo]:
+        """Read sources and add their tables; a table at a known place of a known source keeps its number."""
+        if large_files(sources, self._engine.parallelism):
+            sources = cut_sources(sources, self._engine, self.limits, self._progress)
+        found: list[TableInfo] = []
+        for unit in self._stage(sources):
+            records = unit.records("tables").to_pylist()
+            ids = [self._number(known, record) for record in records]
+            self._table_ids.append(np.array([*([found[-1].table_id] if unit.continues else []), *ids], np.int64))
+            found += (TableInfo.of({**r, "table_id": number}) for r, number in zip(records, ids, strict=True))
+            found = _with_rows(found, unit, self._table_ids[-1])
+            self._sources += unit.records("sources").to_pylist()
+            self._rejects += unit.records("rejects").to_pylist()
+        return found
+
+    def _number(self, known: Mapping[tuple[str, int], int], record: Mapping[str, Any]) -> int:
+        number = known.get((record["source"], record["position"]))
+        if number is None:
+            number, self._next_table = self._next_table, self._next_table + 1
+        return number
+
+    def _stage(self, sources: list[Source]) -> list[Staged]:
+        directory = self._writer.directory / f"staged-{len(self._staged)}"
+        directory.mkdir()
+        staged = stage_sources(self._engine, sources, directory, self._settings, self._progress)
+        self._staged += staged
+        return staged
+
+    def finish(self) -> Change:
+        """Write the segment with everything that comes; return the change."""
+        written = None
+        if self._staged or self._sources:
+            units = self._with_records()
+            share = Share(0, tuple(units), tuple(self._table_ids))
+            written = write_segment(share, str(self._writer.directory), self.index.manifest.hashes)
+        return Change(list(self._gone.values()), self._gone_sources, written, self._next_table)
+
+    def _with_records(self) -> list[Staged]:
+        """Let the first unit hold the records of sources and rejects, and the others none."""
+        if not self._staged:
+            self._table_ids.append(np.empty(0, np.int64))
+            self._stage_nothing()
+        for number, unit in enumerate(self._staged):
+            sources, rejects = (self._sources, self._rejects) if number == 0 else ([], [])
+            pq.write_table(pa.Table.from_pylist(sources, SOURCES_SCHEMA), unit.path("sources.parquet"))
+            pq.write_table(pa.Table.from_pylist(rejects, REJECTS_SCHEMA), unit.path("rejects.parquet"))
+        return self._staged
+
+    def _stage_nothing(self) -> None:
+        from mate.build.sources import Unit
+        from mate.build.stage import stage_unit
+
+        self._staged.append(stage_unit(Unit(0, ()), str(self._writer.directory), self._settings))
 
 
-@dataclass(frozen=True)
-class RowsSource:
-    """Rows that are at hand, to be read like a file."""
-
-    name: str
-    header: tuple[str, ...]
-    rows: list[list[str | None]]
-    format: str = "rows"
-    size: int = 0
-
-    def read(self, limits: Limits) -> Iterator[Chunk]:
-        """Yield the rows in chunks."""
-        table = Table(self.name, 0, 1, self.name, self.header)
-        step = max(1, limits.chunk_cells // len(self.header))
-        for start in range(0, len(self.rows), step):
-            cells = [cell for row in self.rows[start : start + step] for cell in row]
-            yield Chunk(table, start, string_array(cells))
-
-    def checksum(self) -> str:
-        """Rows that are at hand have none."""
-        return ""
+def _with_rows(tables: list[TableInfo], unit: Staged, ids: Any) -> list[TableInfo]:
+    """Add the rows of a unit to its tables."""
+    pieces = unit.records("pieces")
+    rows = np.bincount(pieces.column("table_no").to_numpy(), pieces.column("rows").to_numpy(), len(ids)).astype(int)
+    more = dict(zip(ids.tolist(), rows.tolist(), strict=True))
+    return [replace(table, rows=table.rows + more.get(table.table_id, 0)) for table in tables]
 
 
-def now() -> str:
-    """Return the time, as manifests have it."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def info_table(tables: Iterable[TableInfo]) -> pa.Table:
-    """Return tables as records of the index."""
-    records = [{name: getattr(table, name) for name in INFO_SCHEMA.names} for table in tables]
-    return pa.Table.from_pylist([{**r, "columns": list(r["columns"])} for r in records], INFO_SCHEMA)
+def counts_after(before: Counts, gone: Counts, change: Change) -> Counts:
+    """Return what an index holds after a change; `gone` is what goes."""
+    new = change.written.record.counts if change.written else Counts()
+    after = before - gone + new
+    if min(after.tables, after.rows, after.cells) < 0:
+        raise UpdateError("the counts in the manifest are wrong: mate check --repair")
+    return after

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mate.corpus import Limits
-from mate.corpus.parts import Again, Cutting, Parts, Span, cut_file, look_at
 from mate.build.engine import Engine
 from mate.build.progress import Progress
 from mate.build.sources import FilePart, FileSource, Source, unit_size
+from mate.corpus import Limits
+from mate.corpus.parts import Again, Cutting, Parts, Span, cut_file, look_at
 
 PHASE = "look at large files"
 LEAST_PART = 8 << 20
@@ -31,12 +31,12 @@ def large_files(sources: list[Source], parallelism: int) -> list[FileSource]:
     return files if parallelism > 1 else []
 
 
-def cut_sources(sources: list[Source], engine: Engine, limits: Limits, told: Progress) -> list[Source]:
+def cut_sources(sources: list[Source], engine: Engine, limits: Limits, progress: Progress) -> list[Source]:
     """Return the sources with their large files cut into parts, as far as they can be cut."""
     large = large_files(sources, engine.parallelism)
-    cuttings = engine.run(large, _cut_task(limits, part_size(sources, engine.parallelism)), told, PHASE)
+    cuttings = engine.run(large, _cut_task(limits, part_size(sources, engine.parallelism)), progress, PHASE)
     files = [_File(source, cutting) for source, cutting in zip(large, cuttings, strict=True) if cutting]
-    _look(files, [_Ask(file.source, None, None) for file in files], engine, told)
+    _look(files, [_Ask(file.source, None, None) for file in files], engine, progress)
     parts = {id(file.source): file.sources() for file in files}
     return [part for source in sources for part in parts.get(id(source), [source])]
 
@@ -84,16 +84,16 @@ class _File:
         ]
 
 
-def _look(files: Sequence[_File], checksums: list[_Ask], engine: Engine, told: Progress) -> None:
+def _look(files: Sequence[_File], checksums: list[_Ask], engine: Engine, progress: Progress) -> None:
     """Look at every span, and then again at those that turn out to be cut in the wrong place."""
     asks = [*checksums, *(file.ask(span) for file in files for span in file.cutting.spans)]
-    answers = iter(engine.run(asks, _look_task, told, PHASE)) if asks else iter(())
+    answers = iter(engine.run(asks, _look_task, progress, PHASE)) if asks else iter(())
     for file in files:
         file.sha256 = next(answers)
     for file in files:
         file.looks = [next(answers) for _ in file.cutting.spans]
     while again := [(file, found) for file in files if not file.settled and (found := file.settle())]:
-        looks = engine.run([file.ask(found.span) for file, found in again], _look_task, told, PHASE)
+        looks = engine.run([file.ask(found.span) for file, found in again], _look_task, progress, PHASE)
         for (file, found), look in zip(again, looks, strict=True):
             file.looks[found.first : found.stop] = [look]
 

@@ -5,21 +5,15 @@ The steps themselves do not know: both engines run the same functions on the sam
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
-from mate.errors import MateError
 from mate.build.progress import Progress
 from mate.build.session import SparkError, spark_session
+from mate.errors import MateError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,34 +23,37 @@ if TYPE_CHECKING:
 In = TypeVar("In")
 Out = TypeVar("Out")
 
-MOST_HERE = 8_000_000
-"""Dictionary entries that are merged in the driver's memory (about 1 GB); from there on a shuffle pays."""
-
 NO_SPARK = "none"
 """The master that means: no Spark, run here."""
+AUTO = "auto"
+"""The master that means: Spark for what is large, this process for what is not."""
+HERE = "local[*]"
+
+LARGE = 32 << 20
+"""Bytes from which on Spark is worth its start."""
 
 
-class Dictionary(NamedTuple):
-    """The tokens of the whole corpus."""
-
-    distinct: int
-    unique: bool
-    """Whether every number stands for one text."""
+def choose_master(master: str, size: int) -> tuple[str, str]:
+    """Return where to run tasks that read so many bytes, and why there."""
+    if master != AUTO:
+        return master, "as asked for (--master)"
+    megabytes = f"{size / 1e6:,.1f} MB" if size < 1e8 else f"{size / 1e6:,.0f} MB"
+    if size < LARGE:
+        return NO_SPARK, f"{megabytes} are read in this process faster than Spark starts (--master local[*] for Spark)"
+    return HERE, f"{megabytes} are worth Spark's start (--master none to do without)"
 
 
 class Engine(Protocol):
-    """Runs a task for each of many items, and merges dictionaries."""
+    """Runs a task for each of many items."""
 
     name: str
+    is_spark: bool
     parallelism: int
 
     def run(
-        self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], told: Progress, phase: str
+        self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], progress: Progress, phase: str
     ) -> list[Out]:
-        """Return the task's result for each item, in order, telling how far it is."""
-
-    def merge(self, parts: list[str], path: str) -> Dictionary:
-        """Merge the units' dictionaries into one folder of Parquet files: number, text, postings."""
+        """Return the task's result for each item, in order, reporting progress."""
 
 
 @contextmanager
@@ -73,13 +70,14 @@ class LocalEngine:
     """One item after the other, in this process."""
 
     name = f"none (Python {sys.version_info.major}.{sys.version_info.minor})"
+    is_spark = False
     parallelism = 1
 
     def run(
-        self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], told: Progress, phase: str
+        self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], progress: Progress, phase: str
     ) -> list[Out]:
         """Run the tasks here."""
-        told.start(phase, len(items))
+        progress.start(phase, len(items))
         results: list[Out] = []
         sums: dict[str, int] = {}
         for item in items:
@@ -90,35 +88,22 @@ class LocalEngine:
             results.append(result)
             for name, value in counted.items():
                 sums[name] = sums.get(name, 0) + value
-            told.update(len(results), **sums)
+            progress.update(len(results), **sums)
         return results
-
-    def merge(self, parts: list[str], path: str) -> Dictionary:
-        """Merge in memory."""
-        return merge_here(parts, path)
-
-
-def merge_here(parts: list[str], path: str) -> Dictionary:
-    """Merge dictionaries in the memory of this process."""
-    together = pa.concat_tables([pq.read_table(part) for part in parts])
-    summed = together.group_by("token_id").aggregate([("token", "min"), ("token", "max"), ("postings", "sum")])
-    Path(path).mkdir()
-    names = {"token_min": "token", "token_max": "other", "postings_sum": "postings"}
-    summed = summed.rename_columns([names.get(name, name) for name in summed.column_names])
-    pq.write_table(summed, f"{path}/part-0.parquet", use_dictionary=False)
-    return Dictionary(summed.num_rows, bool(pc.all(pc.equal(summed["token"], summed["other"])).as_py()))
 
 
 class SparkEngine:
-    """One Spark task an item."""
+    """Runs each item as one Spark task."""
+
+    is_spark = True
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self.name = spark.version
+        self.name = f"Spark {spark.version}"
         self.parallelism = spark.sparkContext.defaultParallelism
 
     def run(
-        self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], told: Progress, phase: str
+        self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], progress: Progress, phase: str
     ) -> list[Out]:
         """Run the tasks on Spark; a task that dies is tried again there."""
         context = self._spark.sparkContext
@@ -132,44 +117,17 @@ class SparkEngine:
             done.add(1)
             return result
 
-        told.start(phase, len(items))
+        progress.start(phase, len(items))
         with _explained(phase), ThreadPoolExecutor(1) as pool:
             job = pool.submit(lambda: context.parallelize(items, max(1, len(items))).map(run).collect())
             try:
                 while not wait([job], timeout=0.2).done:
-                    told.update(done.value, **{name: count.value for name, count in counts.items()})
-                told.update(len(items), **{name: count.value for name, count in counts.items()})
+                    progress.update(done.value, **{name: count.value for name, count in counts.items()})
+                progress.update(len(items), **{name: count.value for name, count in counts.items()})
                 return job.result()
             except KeyboardInterrupt:
                 context.cancelAllJobs()
                 raise
-
-    def merge(self, parts: list[str], path: str) -> Dictionary:
-        """Merge with a shuffle, so that no machine needs to hold all tokens; a small dictionary here and now."""
-        if sum(pq.read_metadata(part).num_rows for part in parts) <= MOST_HERE:
-            return merge_here(parts, path)
-        with _explained("dictionary"):
-            return self._merge(parts, path)
-
-    def _merge(self, parts: list[str], path: str) -> Dictionary:
-        from pyspark.sql import functions as f
-
-        merged = (
-            self._spark.read.parquet(*map(_literal, parts))
-            .groupBy("token_id")
-            .agg(f.min("token").alias("token"), f.max("token").alias("other"), f.sum("postings").alias("postings"))
-        )
-        merged.write.parquet(path)
-        counted = self._spark.read.parquet(_literal(path)).agg(
-            f.count("*").alias("distinct"), f.count(f.expr("CASE WHEN token <> other THEN 1 END")).alias("shared")
-        )
-        row = counted.collect()[0]
-        return Dictionary(row["distinct"], row["shared"] == 0)
-
-
-def _literal(path: str) -> str:
-    """Return a path as Spark must be given it, so that no character of it is taken for a pattern."""
-    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
 
 
 @contextmanager

@@ -6,19 +6,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mate.errors import UpdateError
-from mate.store.base import IndexStore, TableInfo, as_ids
+from mate.index.base import Index
+from mate.index.records import TableInfo
 
 
-def find_table(store: IndexStore, given: str) -> TableInfo:
+def find_table(index: Index, given: str) -> TableInfo:
     """Return the table that a person means: by its number, its source or its name."""
     if given.isdigit():
-        found = store.tables(as_ids([int(given)]))
+        found = index.tables([int(given)])
         if found:
             return found[0]
-    numbers = store.tables_from(sorted({given, str(Path(given).absolute()), str(Path(given).resolve())}))
-    if not len(numbers):
-        numbers = store.tables_named(given)
-    found = store.tables(numbers)
+    numbers = index.tables_from(sorted({given, str(Path(given).absolute()), str(Path(given).resolve())}))
+    found = index.tables(numbers or index.tables_named(given))
     if len(found) == 1:
         return found[0]
     if found:
@@ -38,28 +37,26 @@ def find_column(table: TableInfo, given: str) -> int:
         raise UpdateError(f'{table.name} has several columns "{given}", say which by number: {numbers}')
     if given.isdigit() and 1 <= int(given) <= len(table.columns):
         return int(given) - 1
-    names = ", ".join(name or f"column {place + 1}" for place, name in enumerate(table.columns))
-    raise UpdateError(f'{table.name} has no column "{given}"; it has: {names}')
+    raise UpdateError(f'{table.name} has no column "{given}"; it has: {", ".join(table.column_names())}')
 
 
-def tables_of(store: IndexStore, table_ids: Iterable[int]) -> list[TableInfo]:
+def tables_of(index: Index, table_ids: Iterable[int]) -> list[TableInfo]:
     """Return tables by number."""
     wanted = sorted(set(table_ids))
-    found = store.tables(as_ids(wanted))
+    found = index.tables(wanted)
     missing = set(wanted) - {table.table_id for table in found}
     if missing:
         raise UpdateError(f"the index has no table {min(missing)}; see: mate stats --tables")
     return found
 
 
-def row_ids_of(store: IndexStore, table: TableInfo, rows: Iterable[int]) -> dict[int, int]:
-    """Return the numbers in the index of a table's rows."""
-    numbers = store.row_ids(as_ids([table.table_id])).row_id
-    chosen = dict.fromkeys(rows)
+def check_rows(table: TableInfo, rows: Iterable[int]) -> list[int]:
+    """Return rows of a table, each once; raise UpdateError for one that it does not have."""
+    chosen = list(dict.fromkeys(rows))
     for row in chosen:
-        if not 0 <= row < len(numbers):
-            raise UpdateError(f"{table.name} has no row {row + 1}; it has {len(numbers):,} rows")
-    return {row: int(numbers[row]) for row in chosen}
+        if not 0 <= row < table.rows:
+            raise UpdateError(f"{table.name} has no row {row + 1}; it has {table.rows:,} rows")
+    return chosen
 
 
 def check_column(table: TableInfo, column: int) -> None:

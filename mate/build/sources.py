@@ -6,14 +6,20 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Protocol
 
 from mate.corpus import Chunk, File, Limits, Reject, discover, read
 from mate.corpus.parts import Part, read_part
-from mate.corpus.synthetic import SyntheticLake
+from mate.errors import CorpusError
+from mate.index.lake import LOCK, MANIFEST, SEGMENTS
+
+if TYPE_CHECKING:
+    from mate.corpus.synthetic import SyntheticLake
 
 SYNTHETIC = "synthetic:"
+_LAKE_DEPTH = 3
+"""Folders of a lake that a file of it is in: the lake itself, its segments, one of them."""
 _LEAST_UNIT = 1 << 20
 _MOST_UNIT = 64 << 20
 
@@ -148,13 +154,38 @@ def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None, ta
     files = [path for path in given if not path.startswith(SYNTHETIC)]
     found: list[Source] = []
     if files:
-        found += (FileSource(file, _size(file.path)) for file in discover(files, format))
+        found += (FileSource(file, _size(file.path)) for file in corpus_files(files, format))
     for address in lakes:
+        from mate.corpus.synthetic import SyntheticLake
+
         lake = SyntheticLake.parse(address)
         parts = lake.split(max(1, tasks))
         share = max(1, lake.expected_cells * 8 // max(1, len(parts)))
         found += (SyntheticSource(lake, part.start, part.stop, share) for part in parts)
     return found
+
+
+def corpus_files(paths: Iterable[str], format: str | None) -> list[File]:
+    """Return the files under paths that tables are read from, which those of a lake among them are not."""
+    files = discover(paths, format)
+    folders = {folder for file in files for folder in list(PurePath(file.path).parents)[:_LAKE_DEPTH]}
+    lakes = {folder for folder in folders if all(Path(folder, name).exists() for name in (MANIFEST, SEGMENTS, LOCK))}
+    kept = [file for file in files if lakes.isdisjoint(PurePath(file.path).parents)] if lakes else files
+    if not kept:
+        raise CorpusError("no file found under the given paths but those of an index")
+    for file in kept:
+        if not _is_text(file.path):
+            shown = os.fsencode(file.path).decode("utf-8", "backslashreplace")
+            raise CorpusError(f"{shown}: the name of this file is not valid UTF-8, rename it")
+    return kept
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def unit_size(sources: list[Source], parallelism: int) -> int:

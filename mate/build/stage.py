@@ -1,61 +1,45 @@
-"""First step, one task a unit: read its sources, make tokens, write both to Parquet files of the task's own.
+"""First step of a build, one task per unit: read its sources, make tokens, write both to files of the task's own.
 
 A task that is retried or run twice writes to other files; the driver goes on with those that successful tasks
-report, so that every row is taken once.
+report, so that every row is taken once. The cells are written as the segment keeps them: nobody touches them again.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mate.build.batches import CELLS_SCHEMA, TOKENS_SCHEMA, Batch, make_batch
+from mate.build.sources import FilePart, Source, Unit
+from mate.build.stored_tables import StoredTable
 from mate.corpus import Chunk, Limits, Reject
 from mate.corpus.table import Table
-from mate.build.batches import ROWS_SCHEMA, TOKENS_SCHEMA, Batch, make_batch
-from mate.build.sources import FilePart, Source, Unit
+from mate.index.arrays import Array
+from mate.index.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TABLES_SCHEMA
 
 BATCH_CELLS = 400_000
 """Cells that are tokenised at a time: what bounds a task's memory."""
 
-_MERGE_AFTER = 16
-"""Dictionaries of batches that are kept before they are merged into one."""
+CELLS_OPTIONS = {
+    "compression": "zstd",
+    "compression_level": 3,
+    "write_statistics": False,
+    "store_schema": False,
+    "dictionary_pagesize_limit": 1 << 24,
+    "data_page_size": 1 << 20,
+}
 
-TABLES_SCHEMA = pa.schema(
-    [
-        ("table_no", pa.int64()),
-        ("name", pa.string()),
-        ("source", pa.string()),
-        ("position", pa.int64()),
-        ("line", pa.int64()),
-        ("columns", pa.list_(pa.string())),
-        ("first_row", pa.int64()),
-        ("rows", pa.int64()),
-    ]
-)
-REJECTS_SCHEMA = pa.schema(
-    [
-        ("source", pa.string()),
-        ("line", pa.int64()),
-        ("kind", pa.string()),
-        ("reason", pa.string()),
-        ("count", pa.int64()),
-    ]
-)
-SOURCES_SCHEMA = pa.schema(
-    [
-        ("source", pa.string()),
-        ("format", pa.string()),
-        ("bytes", pa.int64()),
-        ("sha256", pa.string()),
-        ("tables", pa.int64()),
-    ]
-)
+_UNITE_AFTER = 16
+"""Batches whose token ids are kept before they are united."""
+
+PIECES_SCHEMA = pa.schema([(name, pa.int64()) for name in ("table_no", "rows", "width", "group", "offset")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +48,6 @@ class StageSettings:
 
     nulls: frozenset[str]
     limits: Limits
-    token_seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +75,11 @@ class Staged:
     columns: int
     rows: int
     cells: int
+    """Cells that have a token."""
+    slots: int
+    """All cells."""
+    distinct: int
+    """Distinct tokens."""
     rejects: int
     rejected_tables: int
     """Files and records of which nothing was indexed."""
@@ -102,7 +90,53 @@ class Staged:
 
     def path(self, part: str) -> str:
         """Return the path of one of the unit's files."""
-        return f"{self.prefix}.{part}.parquet"
+        return f"{self.prefix}.{part}"
+
+    def records(self, part: str) -> pa.Table:
+        """Return records of tables, rejects, sources or pieces."""
+        return pq.read_table(self.path(f"{part}.parquet"))
+
+    def codes(self) -> Array:
+        """Return the codes of all cells, batch after batch."""
+        empty = not Path(self.path("codes")).stat().st_size
+        return np.empty(0, np.int32) if empty else np.memmap(self.path("codes"), np.int32, "r")
+
+    def dictionaries(self) -> Iterator[pa.RecordBatch]:
+        """Yield the dictionary of every batch."""
+        with pa.memory_map(self.path("dictionary")) as stream, pa.ipc.open_stream(stream) as batches:
+            yield from batches
+
+
+class _Files:
+    """The files that a unit's batches go to."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._cells = pq.ParquetWriter(f"{prefix}.cells.parquet", CELLS_SCHEMA, **CELLS_OPTIONS)
+        self._codes = Path(f"{prefix}.codes").open("wb")  # noqa: SIM115
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._dictionary = pa.ipc.new_stream(f"{prefix}.dictionary", TOKENS_SCHEMA, options=options)
+        self._ids: list[Array] = []
+        self.cells = self.slots = self.distinct = 0
+
+    def add(self, batch: Batch) -> None:
+        """Write a batch."""
+        self._cells.write_table(pa.table([batch.cells], schema=CELLS_SCHEMA), row_group_size=len(batch.cells))
+        self._codes.write(batch.codes.tobytes())
+        self._dictionary.write_batch(batch.dictionary)
+        self._ids.append(batch.dictionary.column(0).to_numpy())
+        if len(self._ids) == _UNITE_AFTER:
+            self._ids = [np.unique(np.concatenate(self._ids))]
+        self.slots += len(batch.codes)
+        self.cells += int(np.count_nonzero(batch.codes >= 0))
+
+    def close(self) -> None:
+        """Write what is left."""
+        for file in (self._cells, self._codes, self._dictionary):
+            file.close()
+        ids = np.unique(np.concatenate([np.empty(0, np.int64), *self._ids]))
+        Path(f"{self._prefix}.ids").write_bytes(ids.tobytes())
+        self.distinct = len(ids)
 
 
 @dataclass
@@ -111,11 +145,11 @@ class _Writer:
 
     prefix: str
     settings: StageSettings
-    tables: list[dict[str, object]] = field(default_factory=list)
+    tables: list[dict[str, Any]] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
     sources: list[dict[str, object]] = field(default_factory=list)
+    pieces: list[dict[str, int]] = field(default_factory=list)
     rows: int = 0
-    cells: int = 0
     columns: int = 0
     continues: bool = False
     oversized: dict[int, Oversized] = field(default_factory=dict)
@@ -123,13 +157,11 @@ class _Writer:
     """Numbers of tables that are read in parts."""
     _chunks: list[tuple[int, Chunk]] = field(default_factory=list)
     _pending: int = 0
+    _groups: int = 0
     _open: Table | None = None
-    _dictionaries: list[pa.RecordBatch | pa.Table] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        options = {"compression": "lz4", "write_statistics": False, "use_dictionary": False}
-        self._row_file = pq.ParquetWriter(f"{self.prefix}.rows.parquet", ROWS_SCHEMA, **options)
-        self._token_file = pq.ParquetWriter(f"{self.prefix}.tokens.parquet", TOKENS_SCHEMA, **options)
+        self.files = _Files(self.prefix)
 
     def read(self, source: Source) -> None:
         """Take in everything that a source yields."""
@@ -140,7 +172,7 @@ class _Writer:
         for item in source.read(self.settings.limits):
             if isinstance(item, Reject):
                 self.rejects.append(item)
-            elif item.rows:
+            elif item.rows or isinstance(source, StoredTable):
                 self._add(item, part)
         if part is None:
             self._note(source, source.size, len(self.tables) - before)
@@ -156,11 +188,12 @@ class _Writer:
         if table != self._open:
             self._begin(table, part)
         number = len(self.tables) - 1 + self.continues
-        if part is None or part.rows is None:
-            self.tables[-1]["rows"] += chunk.rows  # type: ignore[operator]
-        else:
+        if part is not None and part.rows is not None:
             self.shared.add(number)
         self.rows += chunk.rows
+        if not chunk.rows:
+            self.pieces.append(dict(zip(PIECES_SCHEMA.names, (number, 0, len(table.header), 0, 0), strict=True)))
+            return
         self._chunks.append((number, chunk))
         self._pending += len(chunk.cells)
         if self._pending >= BATCH_CELLS:
@@ -168,21 +201,20 @@ class _Writer:
 
     def _begin(self, table: Table, part: FilePart | None) -> None:
         """Note a table, unless the unit before has done so."""
-        if part and part.part.continues and self._open is None:
-            self.continues, self._open = True, table
-            return
         self._open = table
+        if part and part.part.continues and not self.tables and not self.continues:
+            self.continues = True
+            return
         self.columns += len(table.header)
         self.tables.append(
             {
-                "table_no": len(self.tables) + self.continues,
+                "table_id": len(self.tables) + self.continues,
                 "name": table.name,
                 "source": table.source,
                 "position": table.position,
                 "line": table.line,
                 "columns": list(table.header),
-                "first_row": self.rows,
-                "rows": (part and part.rows) or 0,
+                "rows": 0,
             }
         )
 
@@ -190,15 +222,16 @@ class _Writer:
         if not self._chunks:
             return
         limits = self.settings.limits
-        batch = make_batch(self._chunks, self.settings.nulls, self.settings.token_seed, limits.cell_characters)
-        self._row_file.write_batch(batch.rows, row_group_size=batch.rows.num_rows)
-        self._token_file.write_batch(batch.dictionary, row_group_size=max(1, batch.dictionary.num_rows))
-        self._dictionaries.append(batch.dictionary)
-        if len(self._dictionaries) == _MERGE_AFTER:
-            self._dictionaries = [_merged(self._dictionaries)]
-        self.cells += int(np.sum(batch.dictionary.column(2).to_numpy()))
+        batch = make_batch([chunk for _, chunk in self._chunks], self.settings.nulls, limits.cell_characters)
+        self.files.add(batch)
+        offset = 0
+        for number, chunk in self._chunks:
+            width = len(chunk.table.header)
+            places = (number, chunk.rows, width, self._groups, offset)
+            self.pieces.append(dict(zip(PIECES_SCHEMA.names, places, strict=True)))
+            offset += len(chunk.cells)
         self._count_oversized(batch)
-        self._chunks, self._pending = [], 0
+        self._chunks, self._pending, self._groups = [], 0, self._groups + 1
 
     def _count_oversized(self, batch: Batch) -> None:
         """Count cells over the limit by table."""
@@ -214,17 +247,14 @@ class _Writer:
     def close(self) -> None:
         """Write what is left."""
         self._flush()
+        self.files.close()
         limit = self.settings.limits.cell_characters
         self.rejects += (found.reject(limit) for number, found in self.oversized.items() if number not in self.shared)
-        self._row_file.close()
-        self._token_file.close()
-        pq.write_table(
-            _merged(self._dictionaries), f"{self.prefix}.dictionary.parquet", compression="lz4", use_dictionary=False
-        )
         for part, records in (
             ("tables", pa.Table.from_pylist(self.tables, TABLES_SCHEMA)),
             ("rejects", _records(self.rejects)),
             ("sources", pa.Table.from_pylist(self.sources, SOURCES_SCHEMA)),
+            ("pieces", pa.Table.from_pylist(self.pieces, PIECES_SCHEMA)),
         ):
             pq.write_table(records, f"{self.prefix}.{part}.parquet")
 
@@ -244,17 +274,9 @@ def report_oversized(staged: Iterable[Staged], limits: Limits) -> None:
             found[cells.source] = replace(earlier, count=earlier.count + cells.count) if earlier else cells
             where[cells.source] = unit
     for source, unit in where.items():
-        path = unit.path("rejects")
+        path = unit.path("rejects.parquet")
         together = pa.concat_tables([pq.read_table(path), _records([found[source].reject(limits.cell_characters)])])
         pq.write_table(together, path)
-
-
-def _merged(dictionaries: list[pa.RecordBatch | pa.Table]) -> pa.Table:
-    """Return one entry a token of the unit, so that Spark shuffles each of them once."""
-    tables = [d if isinstance(d, pa.Table) else pa.Table.from_batches([d]) for d in dictionaries]
-    together = pa.concat_tables(tables) if tables else TOKENS_SCHEMA.empty_table()
-    summed = together.group_by(["token_id", "token"], use_threads=False).aggregate([("postings", "sum")])
-    return summed.select(["token_id", "token", "postings_sum"]).rename_columns(TOKENS_SCHEMA.names)
 
 
 def stage_unit(unit: Unit, directory: str, settings: StageSettings) -> Staged:
@@ -272,7 +294,9 @@ def stage_unit(unit: Unit, directory: str, settings: StageSettings) -> Staged:
         tables=len(writer.tables),
         columns=writer.columns,
         rows=writer.rows,
-        cells=writer.cells,
+        cells=writer.files.cells,
+        slots=writer.files.slots,
+        distinct=writer.files.distinct,
         rejects=sum(reject.count for reject in writer.rejects) + sum(found.count for found in shared),
         rejected_tables=sum(reject.count for reject in writer.rejects if reject.kind in ("file", "record")),
         continues=writer.continues,

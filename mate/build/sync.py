@@ -9,10 +9,10 @@ from os.path import realpath
 from pathlib import Path
 from typing import Any
 
-from mate.corpus import File, discover
+from mate.build.sources import FileSource, corpus_files
+from mate.corpus import File
 from mate.errors import CorpusError, UpdateError
-from mate.build.sources import FileSource
-from mate.store.base import IndexStore
+from mate.index.base import Index
 
 _READERS = 8
 """Files that are read at a time."""
@@ -33,25 +33,25 @@ class Difference:
     def __bool__(self) -> bool:
         return bool(self.new or self.changed or self.gone)
 
-    def check(self, store: IndexStore) -> None:
+    def check(self, index: Index) -> None:
         """Raise an error if the index was changed after the comparison."""
-        found = {r["source"]: r["sha256"] for r in store.sources_named(list(self.records))}
-        if found != self.records or store.sources_named([source.name for source in self.new]):
+        found = {r["source"]: r["sha256"] for r in index.sources_named(list(self.records))}
+        if found != self.records or index.sources_named([source.name for source in self.new]):
             raise UpdateError("the index was changed by somebody else in the meantime; please try again")
 
 
-def compare(store: IndexStore, paths: Sequence[str], format: str | None = None) -> Difference:
+def compare(index: Index, paths: Sequence[str], format: str | None = None) -> Difference:
     """Compare files and folders with what the index was read from, by checksum."""
     for path in paths:
         if not Path(path).exists():
             raise CorpusError(f"{path}: no such file or folder")
     try:
-        files = discover(paths, format)
+        files = corpus_files(paths, format)
     except CorpusError:
         if format is not None or any(Path(path).is_file() for path in paths):
             raise
         files = []  # the folders are empty
-    known = {realpath(record["source"]): record for record in store.sources()}
+    known = {realpath(record["source"]): record for record in index.sources() if record["format"] != "synthetic"}
     found = {realpath(file.path): file for file in files}
     new = [FileSource(file, _size(file.path)) for place, file in found.items() if place not in known]
     pairs = [(file, known[place]) for place, file in found.items() if place in known]

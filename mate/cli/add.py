@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mate.build.updates import Report, Updates
     from mate.cli import Commands
-    from mate.store.base import TableInfo
+    from mate.index.records import TableInfo
 
 EPILOG = """\
 examples:
-  mate add new/prices.csv new/shops.csv --store lake.duckdb           the tables of some files
-  mate add new/ --store lake.duckdb                                   the tables of a folder
-  mate add --table prices.csv --rows more-prices.csv --store lake.duckdb
-  mate add --table 17 --column region.csv --store lake.duckdb         one column, one value a row
+  mate add new/prices.csv new/shops.csv --store lake.mate           the tables of some files
+  mate add new/ --store lake.mate                                   the tables of a folder
+  mate add --table prices.csv --rows more-prices.csv --store lake.mate
+  mate add --table 17 --column region.csv --store lake.mate         one column, one value a row
 
 New rows are matched with the table by the names of their columns, or by their order if the file has as many columns
 and none of the names. A file that the index has already is refused: mate sync takes its new content.
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         raise MateError("mate add takes files, or --table T with --rows FILE or with --column FILE")
     if options.paths:
         with Bar("read") as bar:
-            report = replace(updates, told=bar).add_tables(options.paths, format_of(options))
+            report = replace(updates, progress=bar).add_tables(options.paths, format_of(options))
     else:
         report = _to_table(updates, options)
     print_report(report, options)
@@ -66,10 +66,10 @@ def run(options: argparse.Namespace) -> int:
 def _to_table(updates: Updates, options: argparse.Namespace) -> Report:
     from mate.build.naming import find_table
     from mate.errors import UpdateError
+    from mate.open import open_index
     from mate.search.query import read_query
-    from mate.store import open_store
 
-    with open_store(options.store) as store:
+    with open_index(options.store) as store:
         table = find_table(store, options.table)
     given = read_query(options.rows or options.column)
     columns = {name: given.columns.column(name).to_pylist() for name in given.header}

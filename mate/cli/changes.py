@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mate.build.updates import Report, Updates
-    from mate.store.base import TableInfo
+    from mate.index.records import TableInfo
 
 WAIT = 10.0
 MOST_NAMED = 5
@@ -19,7 +19,7 @@ MOST_NAMED = 5
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare what every change takes."""
-    parser.add_argument("--store", required=True, metavar="FILE", help="the index")
+    parser.add_argument("--store", required=True, metavar="LAKE", help="the index")
     parser.add_argument(
         "--wait",
         type=float,
@@ -35,11 +35,16 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", default="auto", choices=("auto", "dwtc", "csv", "parquet", "json"), help="(default: auto)"
     )
+    add_spark(parser)
+
+
+def add_spark(parser: argparse.ArgumentParser) -> None:
+    """Declare where tasks run."""
     spark = parser.add_argument_group("Spark")
     spark.add_argument(
         "--master",
         default="auto",
-        help="none: no Spark; local[*] or an address: on Spark; auto: on Spark from 64 MB of new files on (default)",
+        help="none: no Spark; local[*] or an address: on Spark; auto: by the size of what is read (default)",
     )
     spark.add_argument("--spark", action="append", default=[], metavar="NAME=VALUE", help="a Spark setting")
     spark.add_argument("-v", "--verbose", action="store_true", help="show what Spark logs")
@@ -75,18 +80,19 @@ def print_report(report: Report, options: argparse.Namespace) -> None:
 
     screen = console()
     screen.print(f"{options.store}: {summary(report)}", markup=False, soft_wrap=True)
-    if report.before and report.after and report.after.rejects > report.before.rejects:
-        more = report.after.rejects - report.before.rejects
-        told = f"{more:,} rejects more; which, and why: mate stats --rejects --store {options.store}"
-        screen.print(told, markup=False, soft_wrap=True)
+    if report.before and report.after and report.after.counts.rejects > report.before.counts.rejects:
+        more = report.after.counts.rejects - report.before.counts.rejects
+        hint = f"{more:,} rejects more; which, and why: mate stats --rejects --store {options.store}"
+        screen.print(hint, markup=False, soft_wrap=True)
 
 
 def as_json(report: Report) -> dict[str, Any]:
     """Return a report as plain data."""
     counts = {}
-    for name in ("tables", "rows", "cells", "distinct_tokens", "rejects"):
+    for name in ("tables", "columns", "rows", "cells", "rejects"):
         if report.before and report.after:
-            counts[name] = {"before": getattr(report.before, name), "after": getattr(report.after, name)}
+            before, after = report.before.counts, report.after.counts
+            counts[name] = {"before": getattr(before, name), "after": getattr(after, name)}
     return {
         **{name: [_table(table) for table in getattr(report, name)] for name in ("added", "changed", "removed")},
         "rows_written": report.rows_added,
@@ -113,8 +119,9 @@ def summary(report: Report) -> str:
         return f"nothing changed ({report.seconds:.2f} s)"
     if report.rows_added or report.rows_removed:
         parts.append(f"{counted(report.rows_added, 'row')} written, {report.rows_removed:,} taken out")
-    cells = report.after.cells - report.before.cells
-    return f"{', '.join(parts)}; {cells:+,} cells, now {report.after.cells:,} ({report.seconds:.2f} s)"
+    now = report.after.counts.cells
+    cells = now - report.before.counts.cells
+    return f"{', '.join(parts)}; {cells:+,} cells, now {now:,} ({report.seconds:.2f} s)"
 
 
 def _named(tables: Sequence[TableInfo]) -> str:

@@ -7,22 +7,18 @@ import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mate.build.repair import Repaired
+    from mate.build.check import Findings
     from mate.cli import Commands
-    from mate.integrity import Findings
 
 EPILOG = """\
 examples:
-  mate check --store lake.duckdb
-  mate check --store lake.duckdb --repair
+  mate check --store lake.mate
+  mate check --store lake.mate --repair
 
-Every block of the files is read and compared with its checksum. Tokens, super keys and postings are computed anew from
-the cells and compared with what is stored, the dictionary, the tables and the manifest with both. The exit code is 1 if
-anything is wrong.
+Every file is compared with its checksum. Tokens, directory, postings, codes and super keys are computed again from the
+cells and compared with what is stored, tables and sources with the manifest. The exit code is 1 if anything is wrong.
 
---repair makes the index anew from its own cells and puts it in the place of the old one, changes included. Cells that
-are lost cannot be computed: their rows are restored from their tokens, or left out, and the next mate sync reads their
-files again. An index with damaged blocks cannot be repaired: build it again, or put a copy in its place.
+--repair rebuilds what follows from the cells. Cells or records that are lost cannot be computed: build the index again.
 """
 MOST_LINES = 50
 
@@ -37,7 +33,7 @@ def add(commands: Commands) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--repair", action="store_true", help="make anew what can be computed")
+    parser.add_argument("--repair", action="store_true", help="rebuild what follows from the cells")
     parser.add_argument("--limit", type=int, default=MOST_LINES, help=f"most problems listed (default: {MOST_LINES})")
     add_options(parser)
     parser.set_defaults(run=run)
@@ -45,35 +41,28 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check, repair if asked for, and say what was found."""
+    from mate.build.check import as_json, check
+    from mate.build.repair import repair
     from mate.cli.index import Bar
-    from mate.integrity import FLAT, as_json, check
-    from mate.store.base import is_vertica
+    from mate.errors import StoreError
+    from mate.open import is_database
 
-    if is_vertica(options.store):
-        from mate.errors import StoreError
-
-        raise StoreError("mate check is for an index in a file; a database checks its own storage")
+    if is_database(options.store):
+        raise StoreError("mate check is for a lake; a database checks its own storage")
     with Bar("check") as bar:
         findings = check(options.store, bar)
-    repaired = None
-    if options.repair and not findings.sound and not findings.damaged:
-        from mate.build.repair import Repaired, repair, rewrite_flat
-
+    left = None
+    if options.repair and findings.repairable:
         with Bar("repair") as bar:
-            if set(findings.counts) == {FLAT}:
-                repaired = Repaired()
-                rewrite_flat(options.store, options.wait)
-            else:
-                repaired = repair(options.store, options.wait, bar)
-            left = check(options.store, bar)
+            left = repair(options.store, findings, options.wait, bar)
     if options.json:
-        record = as_json(findings) | ({"repaired": left.sound, "lost": repaired.lost} if repaired else {})
+        record = as_json(findings) | ({"repaired": left.sound} if left else {})
         print(json.dumps(record, ensure_ascii=False, indent=1))  # noqa: T201
     else:
         _print(findings, options)
-        if repaired:
-            _print_repaired(repaired, left, options.store)
-    return 0 if findings.sound or (repaired is not None and left.sound) else 1
+        if left:
+            _print_repaired(left, options.store)
+    return 0 if findings.sound or (left is not None and left.sound) else 1
 
 
 def _print(findings: Findings, options: argparse.Namespace) -> None:
@@ -85,34 +74,23 @@ def _print(findings: Findings, options: argparse.Namespace) -> None:
         return
     total = sum(findings.counts.values())
     rows = [
-        (p.part, "" if p.table_id is None else p.table_id, "" if p.row is None else p.row, p.text)
+        (p.part, p.segment, "" if p.table_id is None else p.table_id, p.text)
         for p in findings.problems[: options.limit]
     ]
-    screen.print(table(("part", "table", "row", "problem"), rows))
+    screen.print(table(("part", "segment", "table", "problem"), rows))
     if total > len(rows):
         by_part = ", ".join(f"{count:,} in {part}" for part, count in findings.counts.items())
         screen.print(f"and {total - len(rows):,} more: {by_part}", markup=False, soft_wrap=True)
-    if findings.damaged:
-        hint = "put a copy in its place, or build it again: mate index PATH --store"
-        screen.print(
-            f"{options.store} is damaged and cannot be repaired: {hint} {options.store}", markup=False, soft_wrap=True
-        )
+    if not findings.repairable:
+        hint = f"put a copy in its place, or build it again: mate index PATH --store {options.store}"
+        screen.print(f"{options.store} is damaged and cannot be repaired: {hint}", markup=False, soft_wrap=True)
     elif not options.repair:
-        hint = f"mate check --repair --store {options.store}"
-        screen.print(
-            f"{options.store} is not sound: {total:,} problems. To repair it: {hint}", markup=False, soft_wrap=True
-        )
+        hint = f"{total:,} problems. To repair it: mate check --repair --store {options.store}"
+        screen.print(f"{options.store} is not sound: {hint}", markup=False, soft_wrap=True)
 
 
-def _print_repaired(repaired: Repaired, left: Findings, store: str) -> None:
-    from mate.cli.changes import counted
+def _print_repaired(left: Findings, store: str) -> None:
     from mate.cli.terminal import console
 
-    screen = console()
-    for what, rows in (("restored from their tokens", repaired.restored), ("lost", repaired.lost)):
-        for table, number in list(rows.items())[:MOST_LINES]:
-            screen.print(
-                f"table {table}: {counted(number, 'row')} {what}; mate sync reads its file again", markup=False
-            )
     state = "was repaired and is sound" if left.sound else f"still has {sum(left.counts.values()):,} problems"
-    screen.print(f"{store} {state}", markup=False, soft_wrap=True)
+    console().print(f"{store} {state}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`mate compact`: fold the changes of an index into its file."""
+"""`mate compact`: merge the segments of an index."""
 
 from __future__ import annotations
 
@@ -12,31 +12,26 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  mate compact --store lake.duckdb
+  mate compact --store lake.mate
 
-Changes are kept beside the index, in FILE.changes, and every search reads both. From about a tenth of the index on it
-pays to fold them in. Searches that are under way go on undisturbed; killed at any moment, the index is as it was or
-done. Tables keep their numbers. JOSIE's index, which changes put out of date, is built anew if there was one.
+Every change adds a segment. Small segments and those that hold superseded tables are merged into new ones; large ones
+that are in use as a whole stay as they are. mate stats says when it pays. Searches that are under way go on
+undisturbed; killed at any moment, the index is as it was or done. Tables keep their numbers.
 """
 
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    from mate.cli.changes import add_options
+    from mate.cli.changes import add_options, add_spark
 
     parser = commands.add_parser(
         "compact",
-        help="fold the changes of an index into its file",
+        help="merge the segments that changes left behind",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--josie",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="build JOSIE's index, or leave it out (default: if there was one)",
-    )
     add_options(parser)
+    add_spark(parser)
     parser.set_defaults(run=run)
 
 
@@ -46,19 +41,21 @@ def run(options: argparse.Namespace) -> int:
     from mate.cli.index import Bar
     from mate.cli.stats import megabytes
     from mate.cli.terminal import console
-    from mate.store import open_store
 
-    updates = updates_of(options)
-    with open_store(options.store) as store:
-        before = store.sizes()["file"]
     with Bar("compact") as bar:
-        report = replace(updates, told=bar).compact(options.josie)
-    with open_store(options.store) as store:
-        after = store.sizes()["file"]
+        report = replace(updates_of(options), progress=bar).compact()
+    assert report.before
+    assert report.after
+    before, after = (
+        {"segments": len(manifest.segments), "bytes": sum(segment.bytes for segment in manifest.segments)}
+        for manifest in (report.before, report.after)
+    )
     if options.json:
-        print(json.dumps({"bytes": {"before": before, "after": after}, "seconds": report.seconds}))  # noqa: T201
+        print(json.dumps({"before": before, "after": after, "seconds": report.seconds}))  # noqa: T201
         return 0
-    told = f"{megabytes(before)} before, {megabytes(after)} now ({report.seconds:.1f} s)"
-    done = told if report.seconds else "there are no changes to fold in"
+    sizes = [f"{state['segments']:,} segments, {megabytes(state['bytes'])}" for state in (before, after)]
+    done = f"{sizes[0]} before; {sizes[1]} now ({report.seconds:.1f} s)"
+    if report.before == report.after:
+        done = "there is nothing to merge"
     console().print(f"{options.store}: {done}", markup=False, soft_wrap=True)
     return 0

@@ -1,29 +1,29 @@
-"""`mate index`: from files to an index, on Spark."""
+"""`mate index`: from files to an index, in this process or on Spark."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mate.build.build import BuildSettings, Summary
-    from mate.build.duckdb_target import DuckDBTarget
+    from mate.build.lake_target import LakeTarget
     from mate.cli import Commands
     from mate.sql.vertica_target import VerticaTarget
 
 EPILOG = """\
 examples:
-  mate index tables/ --store lake.duckdb
-  mate index dwtc-000.json.gz dwtc-001.json.gz --store web.duckdb --bits 512
-  mate index lake/ --store lake.duckdb --hash xash --hash bf:128:hashes=6 --layout per_row
-  mate index synthetic:tables=1000,seed=7 --store synthetic.duckdb
-  mate index my-tables/ --store small.duckdb --master none          a few small files, at once
+  mate index tables/ --store lake.mate
+  mate index dwtc-000.json.gz dwtc-001.json.gz --store web.mate --bits 512
+  mate index lake/ --store lake.mate --hash xash --hash bf:128:hashes=6
+  mate index synthetic:tables=1000,seed=7 --store synthetic.mate
   mate index s/ --store 'vertica://dbadmin@host:5433/VMart?schema=mate'   password: VERTICA_PASSWORD
-  mate index s/ --store lake.duckdb --master spark://host:7077 --spark spark.executor.memory=4g
+  mate index s/ --store lake.mate --master spark://host:7077 --spark spark.executor.memory=4g
 
-The index is built beside the store and published at the end in one step: an index that is already there stays in use
-until then, and stays as it is if the build fails or is stopped.
+An index is a folder of segments. They are built inside it and published at the end in one step: an index that is
+already there stays in use until then, and stays as it is if the build fails or is stopped.
 """
 
 
@@ -43,7 +43,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files, folders, or synthetic:tables=N,seed=S")
     parser.add_argument(
-        "--store", required=True, metavar="STORE", help="where the index goes: a DuckDB file, or vertica://..."
+        "--store", required=True, metavar="LAKE", help="where the index goes: a folder, or vertica://..."
     )
     parser.add_argument(
         "--format", default="auto", choices=("auto", "dwtc", "csv", "parquet", "json"), help="(default: auto)"
@@ -56,14 +56,6 @@ def add(commands: Commands) -> None:
         help="hash function of the super keys (default: xash); may be repeated, see: mate hashes",
     )
     parser.add_argument("--bits", type=int, default=128, help="size of super keys (default: 128)")
-    parser.add_argument(
-        "--layout",
-        default="per_cell",
-        help="per_cell: super key in every posting, the fastest; per_row: once a row, the smallest (default: per_cell)",
-    )
-    parser.add_argument(
-        "--josie", action="store_true", help="also build what the baselines scr-josie and mcr-josie need"
-    )
     parser.add_argument("--strict", action="store_true", help="publish nothing if anything at all was rejected")
     parser.add_argument("--null", action="append", metavar="TEXT", help="count TEXT as no value, besides the usual")
     parser.add_argument(
@@ -76,14 +68,19 @@ def add(commands: Commands) -> None:
         ("--max-rows", limits.rows, "rows of a table beyond this are rejected"),
     ):
         size.add_argument(option, type=int, default=default, metavar="N", help=f"{text} (default: {default:,})")
-    spark = parser.add_argument_group("Spark")
+    spark = parser.add_argument_group("where and how")
     spark.add_argument(
         "--master",
-        default="local[*]",
-        help="where Spark runs (default: local[*], this machine); none: no Spark, quick for small files",
+        default="auto",
+        help="local[*], spark://host:7077, ...: on Spark; none: in this process; auto: by size (default)",
     )
     spark.add_argument("--spark", action="append", default=[], metavar="NAME=VALUE", help="a Spark setting")
-    spark.add_argument("--memory", default="4GB", help="memory for sorting the index (default: 4GB)")
+    spark.add_argument(
+        "--memory", default="2GB", metavar="SIZE", help="memory of a task that writes a segment (default: 2GB)"
+    )
+    spark.add_argument(
+        "--segments", type=int, metavar="N", help="how many segments (default: as few as memory and cores allow)"
+    )
     spark.add_argument("-v", "--verbose", action="store_true", help="show what Spark logs")
     parser.set_defaults(run=run)
 
@@ -101,12 +98,12 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _target(options: argparse.Namespace) -> DuckDBTarget | VerticaTarget:
-    from mate.build.duckdb_target import DuckDBTarget
-    from mate.store.base import is_vertica
+def _target(options: argparse.Namespace) -> LakeTarget | VerticaTarget:
+    from mate.build.lake_target import LakeTarget
+    from mate.open import is_database
 
-    if not is_vertica(options.store):
-        return DuckDBTarget(options.store, options.memory)
+    if not is_database(options.store):
+        return LakeTarget(options.store)
     from mate.sql.vertica_target import VerticaTarget
 
     return VerticaTarget(options.store)
@@ -125,7 +122,6 @@ def _settings(options: argparse.Namespace) -> BuildSettings:
         raise MateError("--max-cell, --max-columns and --max-rows take whole numbers from 1 on")
     more = {token(text, nulls=frozenset()) or "" for text in options.null or ()}
     settings = BuildSettings(
-        layout=options.layout,
         format={"auto": None, "csv": "delimited"}.get(options.format, options.format),
         nulls=NULL_SPELLINGS | more,
         limits=Limits(
@@ -135,18 +131,29 @@ def _settings(options: argparse.Namespace) -> BuildSettings:
             layout_tables=options.layout_tables,
         ),
         strict=options.strict,
-        josie=options.josie,
         master=options.master,
         spark=spark,
+        memory=_bytes(options.memory),
+        segments=options.segments,
         verbose=options.verbose,
     )
     return with_hashes(settings, options.hash or ["xash"], options.bits)
 
 
+def _bytes(text: str) -> int:
+    """Return a size that a person wrote, such as 2GB."""
+    from mate.errors import MateError
+
+    match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*([kmgt]?)i?b?\s*", text, re.IGNORECASE | re.ASCII)
+    if not match:
+        raise MateError(f"--memory takes a size such as 2GB, not {text!r}")
+    return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
+
+
 class Bar:
     """Progress on standard error: a bar on a terminal, nothing in a pipe."""
 
-    def __init__(self, beginning: str = "start Spark") -> None:
+    def __init__(self, beginning: str = "begin") -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         from mate.cli.terminal import console
@@ -193,29 +200,31 @@ class Bar:
 def _print(summary: Summary, store: str, screen: Any) -> None:
     from mate.cli.stats import megabytes
     from mate.cli.terminal import table
+    from mate.open import open_index
     from mate.search.warm_up import warm_up
-    from mate.store import open_store
 
-    manifest = summary.manifest
-    with open_store(store) as index:
-        size = index.sizes()["file"]
+    manifest, counts = summary.manifest, summary.manifest.counts
+    with open_index(store) as index:
+        size = sum(index.sizes().values())
         warm_up(index)
     seconds = sum(summary.seconds.values())
     rows = [
-        ("tables", f"{manifest.tables:,}"),
-        ("rows", f"{manifest.rows:,}"),
-        ("cells indexed", f"{manifest.cells:,}"),
+        ("tables", f"{counts.tables:,}"),
+        ("rows", f"{counts.rows:,}"),
+        ("cells indexed", f"{counts.cells:,}"),
         ("distinct tokens", f"{manifest.distinct_tokens:,}"),
-        ("super keys", f"{', '.join(map(str, manifest.hashes))} ({manifest.layout})"),
-        ("size", f"{megabytes(size)} ({size / manifest.cells:.1f} bytes a cell)"),
-        ("rejects", f"{manifest.rejects:,} in all, {summary.rejected_tables:,} whole files or tables"),
-        ("time", f"{seconds:.1f} s ({manifest.cells / seconds / 1e3:,.0f} k cells/s)"),
+        ("super keys", ", ".join(map(str, manifest.hashes)) or "none"),
+        ("segments", f"{len(manifest.segments):,}"),
+        ("size", f"{megabytes(size)} ({size / max(1, counts.cells):.1f} bytes per cell)"),
+        ("rejects", f"{counts.rejects:,} in all, {summary.rejected_tables:,} whole files or tables"),
+        ("time", f"{seconds:.1f} s ({counts.cells / seconds / 1e3:,.0f} k cells/s)"),
         *((f"  {phase}", f"{spent:.1f} s") for phase, spent in summary.seconds.items()),
+        ("ran on", summary.engine),
     ]
     label = f" [{manifest.label}]" if manifest.label else ""
     screen.print(f"{store}{label}", markup=False, soft_wrap=True)
     screen.print(table(("", ""), rows))
-    if manifest.rejects:
+    if counts.rejects:
         screen.print(
             f"What was not indexed, and why: mate stats --rejects --store {store}", markup=False, soft_wrap=True
         )

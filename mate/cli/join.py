@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  mate join people.csv --key "First name,Last name" --table 17 --store lake.duckdb -o enriched.csv
-  mate join people.csv --key "First name,Last name" --table 17 --store lake.duckdb -o all.csv --all-matches
+  mate join people.csv --key "First name,Last name" --table 17 --store lake.mate -o enriched.csv
+  mate join people.csv --key "First name,Last name" --table 17 --store lake.mate -o all.csv --all-matches
 
 Every row of your table is kept, in its order (a left join). Where several rows of the other table match, the first of
 them is taken, so that the result has exactly as many rows as your table; --all-matches repeats a row for each match.
@@ -40,13 +40,13 @@ def run(options: argparse.Namespace) -> int:
     """Join and write."""
     from mate.cli.search import split_key
     from mate.cli.terminal import console
+    from mate.open import open_index
     from mate.search.joins import enrich, write
     from mate.search.query import read_query
-    from mate.store import open_store
 
-    with open_store(options.store) as store:
+    with open_index(options.store) as index:
         query = read_query(options.query)
-        joined = enrich(store, query, split_key(options.key, query), options.table, all_matches=options.all_matches)
+        joined = enrich(index, query, split_key(options.key, query), options.table, all_matches=options.all_matches)
     write(joined.table, options.output)
     mapping = ", ".join(f"{key} = {column}" for key, column in joined.mapping.items())
     console().print(

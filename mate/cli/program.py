@@ -11,7 +11,6 @@ from mate.cli import (
     add,
     check,
     compact,
-    fetch,
     hashes,
     index,
     join,
@@ -33,10 +32,10 @@ dropped without being read; what remains is checked exactly."""
 
 EPILOG = """\
 examples:
-  mate index tables/ --store lake.duckdb                              index a folder of CSV files
-  mate search people.csv --key "First name,Last name" --store lake.duckdb
-  mate join people.csv --key "First name,Last name" --table 17 --store lake.duckdb -o enriched.csv
-  mate sync tables/ --store lake.duckdb                               follow the files that came, changed and went
+  mate index tables/ --store lake.mate                              index a folder of CSV files
+  mate search people.csv --key "First name,Last name" --store lake.mate
+  mate join people.csv --key "First name,Last name" --table 17 --store lake.mate -o enriched.csv
+  mate sync tables/ --store lake.mate                               follow the files that came, changed and went
 
 Every command has its own help: mate search --help
 """
@@ -52,9 +51,28 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"mate {__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (index, search, join, add, update, remove, sync, compact, stats, check, fetch, synthetic, hashes):
+    for command in (index, search, join, add, update, remove, sync, compact, stats, check, synthetic, hashes):
         command.add(commands)
     return root
+
+
+def command() -> int:
+    """Run `mate` as a program of its own.
+
+    Arrow loads pandas with its first array wherever it is installed: a third of a second, and no command needs it.
+    """
+    sys.meta_path.insert(0, _WithoutPandas)
+    return main()
+
+
+class _WithoutPandas:
+    """Lets an import of pandas fail as if it were not installed."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        """Look for a module."""
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is not used by this program", name=name)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

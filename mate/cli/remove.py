@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  mate remove --table 17 --table prices.csv --store lake.duckdb       tables
-  mate remove --table 17 --row 3 --row 8-20 --store lake.duckdb       rows, counted from 1
-  mate remove --table 17 --column region --store lake.duckdb          a column
+  mate remove --table 17 --table prices.csv --store lake.mate       tables
+  mate remove --table 17 --row 3 --row 8-20 --store lake.mate       rows, counted from 1
+  mate remove --table 17 --column region --store lake.mate          a column
 
 Files are not touched. The next mate sync of a table's file takes it in again.
 """
@@ -43,12 +43,12 @@ def run(options: argparse.Namespace) -> int:
     from mate.build.naming import find_column, find_table
     from mate.cli.changes import print_report, updates_of
     from mate.errors import MateError
-    from mate.store import open_store
+    from mate.open import open_index
 
     if (options.row or options.column is not None) and len(options.table) > 1:
         raise MateError("rows and columns are removed from one table at a time")
     updates = updates_of(options)
-    with open_store(options.store) as store:
+    with open_index(options.store) as store:
         tables = [find_table(store, given) for given in options.table]
     number = tables[0].table_id
     if options.row:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mate.cli import Commands
-    from mate.store import IndexStore
-    from mate.store.base import Manifest
+    from mate.index.base import Index
+    from mate.index.manifest import Manifest
 
 EPILOG = """\
 examples:
-  mate stats --store lake.duckdb
-  mate stats --store lake.duckdb --rejects
-  mate stats --store lake.duckdb --tables | head
-  mate stats --store lake.duckdb --json
+  mate stats --store lake.mate
+  mate stats --store lake.mate --rejects
+  mate stats --store lake.mate --tables | head
+  mate stats --store lake.mate --json
 """
 
-COMPACT_FROM = 0.1
-"""Share of rows that were written or are dead, from which on compacting is advised."""
+MANY_SEGMENTS = 16
+MUCH = 0.1
+"""Compacting is advised from so many segments on, or from this share of superseded cells on."""
 
 
 def add(commands: Commands) -> None:
@@ -32,7 +32,7 @@ def add(commands: Commands) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--store", required=True, metavar="FILE", help="the index")
+    parser.add_argument("--store", required=True, metavar="LAKE", help="the index")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--rejects", action="store_true", help="list what was not indexed: file, line, reason")
     what.add_argument("--tables", action="store_true", help="list the tables")
@@ -46,11 +46,11 @@ def run(options: argparse.Namespace) -> int:
     """Print what was asked for."""
     from mate.cli.terminal import console, table
     from mate.errors import MateError
-    from mate.store import open_store
+    from mate.open import open_index
 
     if options.limit < 0:
         raise MateError(f"--limit takes a whole number from 0 on, not {options.limit}")
-    with open_store(options.store) as index:
+    with open_index(options.store) as index:
         if options.rejects:
             header, records = ("source", "line", "kind", "count", "reason"), index.rejects(options.limit)
         elif options.sources:
@@ -67,56 +67,71 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _tables(index: IndexStore, limit: int) -> list[dict[str, object]]:
-    from mate.store.base import as_ids
-
-    # Of an index that was changed, numbers may be missing; of one that was not, only those asked for are read.
-    first = as_ids(range(min(limit, index.manifest.tables)))
-    tables = index.tables() if index.changes else index.tables(first)
-    if len(tables) < len(first):
-        tables = index.tables()
+def _tables(index: Index, limit: int) -> list[dict[str, object]]:
     return [
         {"table_id": t.table_id, "name": t.name, "rows": t.rows, "columns": len(t.columns), "source": t.source}
-        for t in tables[:limit]
+        for t in index.tables()[:limit]
     ]
 
 
-def _overview(index: IndexStore, *, as_json: bool) -> int:
+def _overview(index: Index, *, as_json: bool) -> int:
     from mate.cli.terminal import console, table
-    from mate.store.changes import changes_path
 
     manifest, sizes = index.manifest, index.sizes()
     if as_json:
-        changes = {"changes": asdict(index.changes)} if index.changes else {}
-        record = {"manifest": json.loads(manifest.to_json()), "bytes": sizes, **changes, "outgrown": outgrown(manifest)}
+        record = {"manifest": json.loads(manifest.to_json()), "bytes": sizes, "outgrown": outgrown(manifest)}
         print(json.dumps(record, ensure_ascii=False, indent=1))  # noqa: T201
         return 0
+    counts, total = manifest.counts, sum(sizes.values())
+    cells = max(1, counts.cells)
     rows = [
         ("built", manifest.built),
-        ("tables", f"{manifest.tables:,}"),
-        ("columns", f"{manifest.columns:,} ({manifest.columns / max(1, manifest.tables):.1f} a table)"),
-        ("rows", f"{manifest.rows:,}"),
-        ("cells indexed", f"{manifest.cells:,}"),
+        ("tables", f"{counts.tables:,}"),
+        ("columns", f"{counts.columns:,} ({counts.columns / max(1, counts.tables):.1f} per table)"),
+        ("rows", f"{counts.rows:,}"),
+        ("cells indexed", f"{counts.cells:,}"),
         ("distinct tokens", f"{manifest.distinct_tokens:,}"),
-        ("super keys", f"{', '.join(map(str, manifest.hashes))} ({manifest.layout})"),
-        ("rejects", f"{manifest.rejects:,}"),
-        ("size", f"{megabytes(sizes['file'])} ({sizes['file'] / max(1, manifest.cells):.1f} bytes a cell)"),
-        *((f"  {name}", megabytes(size)) for name, size in sizes.items() if name != "file" and size),
+        ("super keys", ", ".join(map(str, manifest.hashes)) or "none"),
+        ("rejects", f"{counts.rejects:,}"),
+        ("size", f"{megabytes(total)} ({total / cells:.2f} bytes per cell)"),
+        *((f"  {name}", f"{megabytes(size)} ({size / cells:.2f})") for name, size in sizes.items() if size),
+        *_segments(manifest),
         ("versions", ", ".join(f"{name} {text}" for name, text in manifest.versions.items())),
-        *_changed(index),
     ]
     label = f" [{manifest.label}]" if manifest.label else ""
     console().print(f"{index.address}{label}", markup=False, soft_wrap=True)
     console().print(table(("", ""), rows))
-    if index.changes is None and changes_path(index.address).is_file():
-        stale = f"{changes_path(index.address)} belongs to another build of this index and is not used"
-        console().print(stale, markup=False, soft_wrap=True)
     for text, needed in outgrown(manifest).items():
         console().print(f"{text}: the corpus has outgrown its alpha, equation 5 asks for {needed}: rebuild it")
-    if index.changes and index.changes.rows + index.changes.dead_rows > manifest.rows * COMPACT_FROM:
-        hint = f"the changes are large; mate compact --store {index.address} folds them in"
+    if hint := compact_hint(index):
         console().print(hint, markup=False, soft_wrap=True)
     return 0
+
+
+def _segments(manifest: Manifest) -> list[tuple[str, str]]:
+    """Return what the index is made of and what was changed since it was built, for people."""
+    if not manifest.segments:
+        return []
+    superseded = sum(len(segment.superseded_tables) for segment in manifest.segments)
+    segments = f"{len(manifest.segments):,}" + (f", with {superseded:,} superseded tables" if superseded else "")
+    changes = f"{manifest.operations:,} since it was built or compacted, the last at {manifest.changed}"
+    return [("segments", segments), *([("changes", changes)] if manifest.operations else [])]
+
+
+def compact_hint(index: Index) -> str:
+    """Return advice to compact where it pays: many small segments, or much that is superseded."""
+    segments = index.manifest.segments
+    stored = sum(segment.counts.cells for segment in segments)
+    if len(segments) < MANY_SEGMENTS and stored <= (1 + MUCH) * index.manifest.counts.cells:
+        return ""
+    from mate.build.compact import worth_merging
+    from mate.index.lake import Lake
+
+    merged = worth_merging(index) if isinstance(index, Lake) else []
+    if not merged:
+        return ""
+    what = f"{len(merged):,} segments are small or hold superseded tables"
+    return f"{what}; mate compact --store {index.address} merges them"
 
 
 def outgrown(manifest: Manifest) -> dict[str, int]:
@@ -125,19 +140,6 @@ def outgrown(manifest: Manifest) -> dict[str, int]:
 
     found = ((spec, alpha_for(spec.bits, manifest.distinct_tokens)) for spec in manifest.hashes if spec.name == "xash")
     return {str(spec): alpha for spec, alpha in found if alpha > spec.parameters["alpha"]}
-
-
-def _changed(index: IndexStore) -> list[tuple[str, str]]:
-    """Return what was changed since the index was built, for people."""
-    changes = index.changes
-    if changes is None:
-        return []
-    tables = (("added", changes.added_tables), ("changed", changes.changed_tables), ("removed", changes.removed_tables))
-    return [
-        ("changes", f"{changes.operations:,} since it was built, the last at {changes.last}"),
-        ("  tables", ", ".join(f"{number:,} {verb}" for verb, number in tables)),
-        ("  rows", f"{changes.rows:,} written, {changes.dead_rows:,} of the index as built are dead"),
-    ]
 
 
 def megabytes(size: int) -> str:

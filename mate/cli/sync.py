@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  mate sync lake/ --store lake.duckdb
-  mate sync lake/ --store lake.duckdb --dry-run
+  mate sync lake/ --store lake.mate
+  mate sync lake/ --store lake.mate --dry-run
 
 Files are told apart by checksum. New ones are added, those that differ are read again (their tables keep their
 numbers), those that are gone are removed; files of the index outside the given paths are left alone. A table that was
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         _show(difference, as_json=options.json)
         return 0
     with Bar("read") as bar:
-        report = replace(updates, told=bar).apply(difference)
+        report = replace(updates, progress=bar).apply(difference)
     if not options.json:
         console().print(_counted(difference))
     print_report(report, options)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mate.cli import Commands
-    from mate.store.base import TableInfo
+    from mate.index.records import TableInfo
 
 EPILOG = """\
 examples:
-  mate update --table prices.csv --row 12 --column city --value Berlin --store lake.duckdb
-  mate update --table 17 --cells corrections.csv --store lake.duckdb
+  mate update --table prices.csv --row 12 --column city --value Berlin --store lake.mate
+  mate update --table 17 --cells corrections.csv --store lake.mate
 
 Rows are counted from 1, the first one below the header, as the table is now. Columns are named, or counted from 1.
 A file for --cells has the columns row, column and value; all its cells are set in one change.
@@ -45,13 +45,13 @@ def run(options: argparse.Namespace) -> int:
     from mate.build.naming import find_column, find_table
     from mate.cli.changes import print_report, updates_of
     from mate.errors import MateError
-    from mate.store import open_store
+    from mate.open import open_index
 
     given = sum(part is not None for part in (options.row, options.column, options.value))
     if given != (3 if options.cells is None else 0):
         raise MateError("mate update takes --row, --column and --value, or --cells FILE")
     updates = updates_of(options)
-    with open_store(options.store) as store:
+    with open_index(options.store) as store:
         table = find_table(store, options.table)
     if options.cells:
         cells = read_cells(options.cells, table)

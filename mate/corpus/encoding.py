@@ -10,7 +10,6 @@ import codecs
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import BinaryIO
 
 from mate.errors import CorpusError
@@ -51,6 +50,8 @@ _ASCII_END = re.compile(rb"[^\n\r\x80-\xff]*\Z")
 _HIGH_CONTEXT = re.compile(rb"[^\n\r]{0,12}[\x80-\xff][^\n\r]{0,12}")
 _IN_WORD = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?=[^\W\d_])")
 _OPENED_LATE = re.compile(r"(?<=[^\W\d_])[‚„]")
+_PAIR_NOT_ASCII = re.compile(r"(?s)(?=((?:[^\x00-\x7f].|.[^\x00-\x7f])))")
+"""Two characters next to each other, not both of them ASCII; pairs overlap."""
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _COMMON_LETTERS = frozenset("äöüßÄÖÜéèêëàâáãåæçíìîïñóòôõøœúùûýÿšžÉÈÀÁÂÅÆÇÍÎÑÓÔØÚŠŽ’‘´")
 _COMMON_SIGNS = frozenset("–—„“”‚‘’…•€£§°²³µ½¼¾«»®©™·´¹º±×¿¡†\xa0\xad")
@@ -225,6 +226,6 @@ def _plausibility(text: str) -> float:
     """
     inside = sum(1.0 if c in _COMMON_LETTERS else -2.0 for c in _IN_WORD.findall(text) if not c.isspace())
     anywhere = sum(0.5 if c in _COMMON else -0.5 for c in _NOT_ASCII.findall(text))
-    capitals = sum(a.islower() and b.isupper() and not (a + b).isascii() for a, b in pairwise(text))
-    misplaced = capitals + len(_OPENED_LATE.findall(text))
+    capitals: int = sum(a.islower() and b.isupper() for a, b in _PAIR_NOT_ASCII.findall(text))
+    misplaced: int = capitals + len(_OPENED_LATE.findall(text))
     return inside + anywhere - 2.0 * misplaced - 5.0 * text.count("\ufffd")

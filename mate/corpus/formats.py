@@ -10,8 +10,8 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from mate.corpus import delimited, dwtc, records
-from mate.corpus.books import own_files
 from mate.corpus.compression import SUFFIXES, unpacked_head
+from mate.corpus.sidecars import sidecar_files
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.errors import CorpusError, did_you_mean
 
@@ -66,7 +66,7 @@ def discover(paths: Iterable[str | os.PathLike[str]], format: str | None = None)
     """List the files under the paths, sorted, each with its format.
 
     Folders are walked without following links to other folders. Left out unless named are hidden files and
-    folders, and what `mate fetch` writes for itself. A ``format`` given here holds for every file. A file that
+    folders, and what a download writes for itself. A ``format`` given here holds for every file. A file that
     no reader fits is listed with the format None, so that it is reported and not lost.
     """
     if format is not None and format not in READERS:
@@ -102,7 +102,7 @@ def _files(path: Path) -> Iterator[Path]:
 def _walk(folder: Path) -> Iterator[Path]:
     for where, folders, names in os.walk(folder, onerror=_unreadable):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        left_out = own_files(Path(where), names)
+        left_out = sidecar_files(Path(where), names)
         visible = (Path(where, name) for name in names if not name.startswith(".") and name not in left_out)
         yield from (path for path in visible if path.is_file())
 

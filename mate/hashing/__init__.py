@@ -1,7 +1,7 @@
 """Tokens to bits: hash functions, super keys, and the registry."""
 
 from mate.hashing.base import CorpusStatistics, SuperKeyHash, available, find, fit, get, register
-from mate.hashing.superkey import Keys, bits_set, covers, or_aggregate
+from mate.hashing.superkey import Keys, bits_set, or_aggregate
 from mate.hashing.xash import Xash
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Xash",
     "available",
     "bits_set",
-    "covers",
     "find",
     "fit",
     "get",

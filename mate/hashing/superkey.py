@@ -14,45 +14,15 @@ import numpy.typing as npt
 Keys: TypeAlias = npt.NDArray[np.uint64]
 Index: TypeAlias = npt.NDArray[np.integer]
 
-_SMALL = 50_000
-"""Below this many pairs NumPy is done before the compiled kernel is loaded."""
-
 
 def or_aggregate(hashes: Keys, offsets: Index) -> Keys:
-    """Return one super key a row: the OR of ``hashes[offsets[r]:offsets[r + 1]]``; an empty row sets no bit."""
+    """Return one super key per row: the OR of ``hashes[offsets[r]:offsets[r + 1]]``; an empty row sets no bit."""
     rows, words = len(offsets) - 1, hashes.shape[1]
     keys = np.zeros((rows, words), np.uint64)
     filled = np.flatnonzero(np.diff(offsets))
     if len(filled):
         keys[filled] = np.bitwise_or.reduceat(hashes, offsets[filled], axis=0)
     return keys
-
-
-def covers(
-    query: Keys, rows: Keys, query_index: Index | None = None, row_index: Index | None = None
-) -> npt.NDArray[np.bool_]:
-    """Tell for each pair whether the row's super key has every bit of the query's key (section 6.3).
-
-    Pairs are ``(query[i], rows[i])``, or ``(query[query_index[i]], rows[row_index[i]])`` where an index is given.
-    """
-    pairs = len(query if query_index is None else query_index)
-    if pairs < _SMALL:
-        return _covers_numpy(query, rows, query_index, row_index)
-    from mate.hashing.superkey_kernel import covers_indexed, covers_pairs
-
-    if query_index is None and row_index is None:
-        return covers_pairs(query, rows)
-    every = np.arange(pairs)
-    return covers_indexed(
-        query, rows, every if query_index is None else query_index, every if row_index is None else row_index
-    )
-
-
-def _covers_numpy(query: Keys, rows: Keys, query_index: Index | None, row_index: Index | None) -> npt.NDArray[np.bool_]:
-    wanted = query if query_index is None else query[query_index]
-    present = rows if row_index is None else rows[row_index]
-    missing: npt.NDArray[np.bool_] = np.any(wanted & ~present, axis=1)
-    return ~missing
 
 
 def bits_set(keys: Keys) -> npt.NDArray[np.int64]:

@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from mate.errors import QueryError
-from mate.search.discovery import Result, as_query, match_table
+from mate.index.base import Ids, Index
+from mate.search.engine import as_query, match_table
 from mate.search.query import unique_names
+from mate.search.results import Matches
 
 if TYPE_CHECKING:
-    from mate.search.discovery import AnyQuery
-    from mate.store.base import IndexStore
+    from mate.search.engine import AnyQuery
 
 
 @dataclass(frozen=True)
@@ -29,47 +30,46 @@ class Enriched:
     matched_rows: int
 
 
-def enrich(
-    store: IndexStore, query: AnyQuery, key: Sequence[str], table_id: int, *, all_matches: bool = False
-) -> Enriched:
+def enrich(index: Index, query: AnyQuery, key: Sequence[str], table_id: int, *, all_matches: bool = False) -> Enriched:
     """Left-join the query with a table of the index, under the mapping of the highest joinability.
 
     Every row of the query is kept. Of several matching rows the first is taken, unless all are asked for.
     """
     table = as_query(query)
-    if not store.tables(np.array([table_id])):
-        last = store.tables()[-1].table_id if store.manifest.tables else -1
-        raise QueryError(f"the index has no table {table_id}; its tables are 0 to {last:,}")
-    found = match_table(store, table, key, table_id)
+    info = index.table(table_id)
+    found = match_table(index, table, key, table_id)
     if not found.results:
-        info = store.tables(np.array([table_id]))[0]
         raise QueryError(f"table {table_id} ({info.name}) does not join with {table.name} on {', '.join(key)}")
     result = found.results[0]
-    rows, partner = _pairs(found.key.row_tuple, result, all_matches=all_matches)
-    cells = store.cells(partner[partner >= 0])
-    added = [c for c in range(len(result.table.columns)) if c not in result.column_ids]
-    names = _names(table.header, [result.table.columns[c] or f"column {c + 1}" for c in added], result.table.name)
+    rows, partner = _pairs(found.key.row_tuple, result.matches, all_matches=all_matches)
+    wanted, place = np.unique(partner[partner >= 0], return_inverse=True)
+    cells = index.cells(table_id, wanted)
+    added = [c for c in range(len(info.columns)) if c not in result.column_ids]
     columns = [table.columns.column(name).take(pa.array(rows)) for name in table.header]
-    partners = [cells[row] if row >= 0 else None for row in partner.tolist()]
-    columns += [pa.array([row[c] if row else None for row in partners], pa.string()) for c in added]
+    chosen = np.full(len(partner), -1)
+    chosen[partner >= 0] = place
+    taken = pa.array(chosen, mask=chosen < 0)
+    columns += [pa.array([row[c] for row in cells], pa.string()).take(taken) for c in added]
+    names = _names(table.header, [info.column_names()[c] for c in added], info.name)
     joined = pa.table(columns, names=[*table.header, *names])
     return Enriched(joined, result.mapping, names, int((partner >= 0).sum()))
 
 
-def _pairs(
-    row_tuple: np.ndarray[tuple[int], np.dtype[np.int64]], result: Result, *, all_matches: bool
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """Return query rows and the rows of the index that they are joined with, -1 for none."""
-    partners: dict[int, list[int]] = {}
-    for number, row in sorted(set(zip(result.tuple_ids.tolist(), result.row_ids.tolist(), strict=True))):
-        partners.setdefault(number, []).append(row)
-    rows, joined = [], []
-    for place, number in enumerate(row_tuple.tolist()):
-        matches = partners.get(number, [-1])
-        for row in matches if all_matches else matches[:1]:
-            rows.append(place)
-            joined.append(row)
-    return np.array(rows, np.int64), np.array(joined, np.int64)
+def _pairs(row_tuple: Ids, matches: Matches, *, all_matches: bool) -> tuple[Ids, Ids]:
+    """Return query rows and the rows of the table that they are joined with, -1 for none."""
+    tuples, first, count = np.unique(matches.tuple_id, return_index=True, return_counts=True)
+    place = np.searchsorted(tuples, row_tuple)
+    known = (place < len(tuples)) & (row_tuple >= 0)
+    known[known] = tuples[place[known]] == row_tuple[known]
+    times = np.ones(len(row_tuple), np.int64)
+    if all_matches:
+        times[known] = count[place[known]]
+    rows = np.repeat(np.arange(len(row_tuple)), times)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+    partner = np.full(len(rows), -1)
+    joined = known[rows]
+    partner[joined] = matches.row[first[place[rows[joined]]] + within[joined]]
+    return rows, partner
 
 
 def _names(taken: Sequence[str], new: Sequence[str], table: str) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mate.errors import StoreError, did_you_mean
+from mate.sql.vertica_sql import LAYOUTS
 
 SCHEME = "vertica://"
 PASSWORD_VARIABLE = "VERTICA_PASSWORD"
@@ -49,6 +50,8 @@ class VerticaAddress:
     """Up to so many numbers are looked up as an IN list; more go through a temporary table."""
     connections: int = 8
     """Most sessions of one search process, and most loading sessions of one machine."""
+    layout: str = LAYOUTS[0]
+    """Where a build puts super keys: per_cell, into every posting, or per_row, into a table of their own."""
     passfile: str = ""
     workdir: str = ""
     """Folder for the files of a build; on a cluster, one that all workers share."""
@@ -79,6 +82,8 @@ class VerticaAddress:
             raise StoreError(f"schema={self.schema!r} is not a plain name of letters, digits and underscores")
         if self.tlsmode not in TLS_MODES:
             raise StoreError(f'unknown tlsmode "{self.tlsmode}"; {did_you_mean(self.tlsmode, TLS_MODES)}')
+        if self.layout not in LAYOUTS:
+            raise StoreError(f'unknown layout "{self.layout}"; {did_you_mean(self.layout, LAYOUTS)}')
         if self.in_list < 1 or self.connections < 1 or not self.timeout > 0:
             raise StoreError("in_list, connections and timeout must be above 0")
 

@@ -1,7 +1,7 @@
-"""What a task does with its unit: spool the records as COPY reads them, then load them in one transaction.
+"""Segments into Vertica: each of their tables streamed by COPY, all in one transaction.
 
-**Exactly once.** A transaction holds all records of a unit and one record in the load log, whose primary key the
-server enforces. Whoever commits first has loaded the unit; a retry, a speculative twin or a task of a lost executor
+**Exactly once.** A transaction holds all records of a segment and one record in the load log, whose primary key the
+server enforces. Whoever commits first has loaded the segment; a retry, a speculative twin or a task of a lost executor
 then fails on the key, is rolled back as a whole, and counts as done. If the connection breaks while a commit is under
 way, nobody knows how it ended: the retry finds out by the same key.
 """
@@ -13,100 +13,109 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mate.build.josie import MEMBERS
+from mate.build.segments import Written
 from mate.errors import StoreError
-from mate.hashing import Keys
-from mate.sql import vertica_josie_sql
+from mate.index.arrays import Array
+from mate.index.segment import Segment
+from mate.sql import export
 from mate.sql import vertica_sql as sql
 from mate.sql.vertica_address import Password, VerticaAddress
 from mate.sql.vertica_copy import hexadecimal, lines
 from mate.sql.vertica_session import DuplicateKeyError, Session
 from mate.sql.vertica_sql import NO_CELL, PIECE, Generation
 
-_CHUNK = 1 << 20
 _SLOT_WAIT = 0.05
+
+Columns: TypeAlias = list[pa.Array]
+"""Records of a table, an array per column."""
+
+
+@dataclass(frozen=True)
+class Destination:
+    """The tables of a generation, as they are loaded."""
+
+    generation: Generation
+    hashes: int
+    layout: str
+
+    def copy_segment(self, session: Session, segment: Segment, first_row: int) -> int:
+        """Stream a segment but for its dictionary, its rows numbered from one on; return how many records that are."""
+        sources = _Records(segment, first_row, self.layout == "per_cell")
+        tables: Mapping[str, Callable[[], Iterator[Columns]]] = {
+            "tables": sources.tables,
+            "columns": sources.columns,
+            "sources": sources.sources,
+            "rejects": sources.rejects,
+            "postings": sources.postings,
+            "cells": sources.cells,
+        }
+        if self.layout == "per_row" and self.hashes:
+            tables = {**tables, "super_keys": sources.super_keys}
+        return sum(self.copy(session, name, batches()) for name, batches in tables.items())
+
+    def copy_tokens(self, session: Session, segment: Segment, table: str) -> int:
+        """Stream the dictionary of a segment into a table; return how many tokens that are."""
+        batches = (batch.columns for batch in export.token_batches(segment))
+        return _copied(session, table, sql.columns("tokens", 0, ""), batches)
+
+    def copy(self, session: Session, name: str, batches: Iterable[Columns]) -> int:
+        """Stream records into one of the tables; return how many these are."""
+        names = sql.columns(name, self.hashes, self.layout)
+        return _copied(session, self.generation.table(name), names, batches)
+
+
+def _copied(session: Session, table: str, names: list[str], batches: Iterable[Columns]) -> int:
+    sent = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal sent
+        for columns in batches:
+            sent += len(columns[0])
+            yield from lines(columns)
+
+    taken = session.copy(table, names, pieces())
+    if taken != sent:
+        raise StoreError(f"{session.address}: {taken:,} of {sent:,} records of {table} were taken")
+    return sent
 
 
 @dataclass(frozen=True)
 class Loader:
-    """Loads units into the tables of a generation; travels to the machines where tasks run."""
+    """Loads the segments that tasks have written; travels to the machines where they run."""
 
     address: VerticaAddress
     password: Password
-    generation: Generation
-    octets: tuple[int, ...]
-    layout: str
-    log: str = "load_log"
+    destination: Destination
 
-    def __call__(self, batches: Iterable[tuple[str, Any]], _: Mapping[str, Any], unit: int) -> int:
-        """Load a unit; return how many records that are."""
+    def __call__(self, written: Written) -> int:
+        """Load a segment; return how many records that are."""
         try:
-            return self._loaded(batches, unit)
+            return self._loaded(written)
         except StoreError as error:
             raise StoreError(str(error)) from None  # by the name that the driver knows
 
-    def _loaded(self, batches: Iterable[tuple[str, Any]], unit: int) -> int:
-        with ExitStack() as stack:
-            spools = self._spooled(batches, stack)
-            records = sum(spool.records for spool in spools.values())
-            stack.enter_context(slot(self.address))
-            session = stack.enter_context(Session.patient(self.address, self.password))
-            for name, spool in spools.items():
-                self._copy(session, name, spool)
+    def _loaded(self, written: Written) -> int:
+        segment = Segment.open(Path(written.folder), self.destination.hashes)
+        generation = self.destination.generation
+        with slot(self.address), Session.patient(self.address, self.password) as session:
+            records = self.destination.copy_segment(session, segment, written.first_row)
+            records += self.destination.copy_tokens(session, segment, generation.table(sql.TOKEN_COUNTS))
             try:
-                session.execute(self.generation.log(self.log), [unit, records])
+                session.execute(generation.log(), [written.share, records])
                 session.commit()
             except DuplicateKeyError:
                 session.rollback()
         return records
-
-    def _spooled(self, batches: Iterable[tuple[str, Any]], stack: ExitStack) -> dict[str, Spool]:
-        """Write the records to local files: batches of several tables alternate, a session copies one at a time."""
-        spools: dict[str, Spool] = {}
-        rows: Any = None
-        for name, batch in batches:
-            rows = batch if name == "rows" else rows
-            for table, columns in tables_of(name, batch, rows, self.octets):
-                if table not in spools:
-                    spools[table] = Spool(stack.enter_context(tempfile.TemporaryFile()))  # noqa: SIM115
-                spools[table].add(columns)
-        return spools
-
-    def _copy(self, session: Session, name: str, spool: Spool) -> None:
-        josie = name == vertica_josie_sql.STAGE
-        names = vertica_josie_sql.columns(name) if josie else sql.columns(name, len(self.octets), self.layout)
-        taken = session.copy(self.generation.table(name), names, spool.pieces())
-        if taken != spool.records:
-            raise StoreError(f"{self.address}: {taken:,} of {spool.records:,} records of {name} were taken")
-
-
-class Spool:
-    """Records of one table in a file."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self.records = 0
-
-    def add(self, columns: list[pa.Array]) -> None:
-        """Append records."""
-        self._stream.writelines(lines(columns))
-        self.records += len(columns[0])
-
-    def pieces(self) -> Iterator[bytes]:
-        """Yield the file from its beginning."""
-        self._stream.seek(0)
-        while piece := self._stream.read(_CHUNK):
-            yield piece
 
 
 @contextmanager
@@ -133,75 +142,75 @@ def _locked(file: IO[str]) -> bool:
     return True
 
 
-def tables_of(
-    name: str, batch: pa.RecordBatch, rows: pa.RecordBatch, octets: tuple[int, ...]
-) -> Iterator[tuple[str, list[pa.Array]]]:
-    """Yield what a batch of the pipeline means for the tables of the store.
+@dataclass(frozen=True)
+class _Records:
+    """The records of a segment, table by table of the database."""
 
-    The pipeline's "rows" (tokens by row) and the "cells" after it (texts of the same rows) are one table here.
-    """
-    if name == "tables":
-        order = ("table_id", "name", "source", "position", "line", "first_row", "rows")
-        yield "tables", [batch.column(column) for column in order]
-        yield "columns", _header(batch)
-    elif name in ("postings", "super_keys"):
-        yield name, _with_keys(batch, octets)
-    elif name == "cells":
-        yield name, _cells(batch, rows.column("tokens"))
-    elif name == MEMBERS:
-        yield vertica_josie_sql.STAGE, batch.columns
+    segment: Segment
+    first_row: int
+    per_cell: bool
+
+    def tables(self) -> Iterator[Columns]:
+        """Yield tables with the numbers of their first rows."""
+        for batch in export.table_batches(self.segment):
+            table_id = batch.column("table_id").to_numpy()
+            first = pa.array(self._row_id(table_id, np.zeros(len(table_id), np.int64)))
+            names = ("table_id", "name", "source", "position", "line")
+            yield [*(batch.column(name) for name in names), first, batch.column("rows")]
+
+    def columns(self) -> Iterator[Columns]:
+        """Yield the names of columns."""
+        for batch in export.table_batches(self.segment):
+            yield export.column_records(batch).columns
+
+    def sources(self) -> Iterator[Columns]:
+        """Yield the files that were read."""
+        return (batch.columns for batch in self.segment.folder.sources_table.to_batches())
+
+    def rejects(self) -> Iterator[Columns]:
+        """Yield what was not indexed."""
+        return (batch.columns for batch in self.segment.folder.rejects_table.to_batches())
+
+    def postings(self) -> Iterator[Columns]:
+        """Yield postings, with super keys if these belong there."""
+        for batch in export.posting_batches(self.segment):
+            token, table, column, row = batch.columns
+            place = export.row_places(self.segment.arrays, table.to_numpy(), row.to_numpy())
+            keys = [hexadecimal(keys[place]) for keys in self.segment.keys] if self.per_cell else []
+            yield [token, table, column, pa.array(place + self.first_row), *keys]
+
+    def super_keys(self) -> Iterator[Columns]:
+        """Yield super keys by row."""
+        for batch, keys in export.key_batches(self.segment):
+            table, row = (column.to_numpy() for column in batch.columns)
+            yield [pa.array(self._row_id(table, row)), *map(hexadecimal, keys)]
+
+    def cells(self) -> Iterator[Columns]:
+        """Yield one record per cell, more for one that is long."""
+        for batch in export.cell_batches(self.segment):
+            token, table, column, row, cell = batch.columns
+            row_id = pa.array(self._row_id(table.to_numpy(), row.to_numpy()))
+            tokens = pc.if_else(cell.is_null(), NO_CELL, token)
+            yield in_pieces([row_id, column, pa.array(np.zeros(len(cell), np.int64)), tokens, cell])
+
+    def _row_id(self, table_id: Array, row: Array) -> Array:
+        return self.first_row + export.row_places(self.segment.arrays, table_id, row)
 
 
-def _header(batch: pa.RecordBatch) -> list[pa.Array]:
-    lists = batch.column("columns")
-    tables, columns = _places(lists)
-    return [batch.column("table_id").take(pa.array(tables)), pa.array(columns), lists.flatten()]
-
-
-def _places(lists: pa.ListArray) -> tuple[Any, Any]:
-    """Return for each value of lists which list it is in, and where."""
-    widths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
-    starts = np.cumsum(widths) - widths
-    return np.repeat(np.arange(len(lists)), widths), np.arange(widths.sum()) - np.repeat(starts, widths)
-
-
-def _with_keys(batch: pa.RecordBatch, octets: tuple[int, ...]) -> list[pa.Array]:
-    """Join the words of each super key."""
-    plain = [batch.column(name) for name in batch.schema.names if not name.startswith("key")]
-    words = [batch.column(name).to_numpy() for name in batch.schema.names if name.startswith("key")]
-    keys = []
-    for size in octets if words else ():
-        taken, words = words[: size // 8], words[size // 8 :]
-        key: Keys = np.column_stack(taken)
-        keys.append(hexadecimal(key))
-    return plain + keys
-
-
-def _cells(batch: pa.RecordBatch, tokens_of: pa.ListArray) -> list[pa.Array]:
-    """Return one record a cell, more for one that is long."""
-    rows, columns = _places(batch.column("cells"))
-    texts = batch.column("cells").flatten()
-    tokens = pc.if_else(texts.is_null(), NO_CELL, tokens_of.flatten())
-    records = [batch.column("row_id").take(pa.array(rows)), pa.array(columns), pa.array(np.zeros(len(rows), np.int64))]
-    long = pc.greater(pc.binary_length(texts), PIECE).fill_null(False)
-    if not pc.any(long).as_py():
-        return [*records, tokens, texts]
-    return _in_pieces([*records, tokens, texts], np.flatnonzero(long.to_numpy(zero_copy_only=False)))
-
-
-def _in_pieces(records: list[pa.Array], long: Any) -> list[pa.Array]:
-    """Cut long cells between characters."""
+def in_pieces(records: Columns) -> Columns:
+    """Return records of cells (row, column, piece, token, text) with long texts cut between characters."""
     row, column, _, token, text = records
-    more: list[tuple[int, int, int, int, str]] = []
-    first: dict[int, str] = {}
-    for place in long.tolist():
-        pieces = list(cut(text[place].as_py()))
-        first[place] = pieces[0]
-        where = row[place].as_py(), column[place].as_py()
-        more += [(*where, n, token[place].as_py(), piece) for n, piece in enumerate(pieces[1:], 1)]
-    short = pa.array([first.get(place, value) for place, value in enumerate(text.to_pylist())], pa.string())
-    added = [pa.array(values, array.type) for values, array in zip(zip(*more, strict=True), records, strict=True)]
-    return [pa.concat_arrays([a, b]) for a, b in zip([*records[:4], short], added, strict=True)]
+    long = pc.greater(pc.binary_length(text), PIECE).fill_null(False).to_numpy(zero_copy_only=False)
+    if not long.any():
+        return records
+    places = np.flatnonzero(long).tolist()
+    pieces = [(place, n, piece) for place in places for n, piece in enumerate(cut(text[place].as_py()))]
+    at = pa.array([place for place, _, _ in pieces])
+    number = pa.array([n for _, n, _ in pieces], pa.int64())
+    cells = pa.array([piece for _, _, piece in pieces], text.type)
+    added = [row.take(at), column.take(at), number, token.take(at), cells]
+    kept = pa.array(~long)
+    return [pa.concat_arrays([a.filter(kept), b]) for a, b in zip(records, added, strict=True)]
 
 
 def cut(text: str, octets: int = PIECE) -> Iterator[str]:

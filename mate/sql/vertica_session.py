@@ -18,10 +18,10 @@ import vertica_python
 from vertica_python import errors
 
 from mate.errors import StoreError
+from mate.index.base import Ids
 from mate.sql import vertica_sql as sql
 from mate.sql.vertica_address import PASSWORD_VARIABLE, Password, VerticaAddress
 from mate.sql.vertica_copy import Stream, lines
-from mate.store.base import Ids
 
 DUPLICATE_KEY = 6745
 DISK_FULL, QUOTA = "53100", 10765

@@ -9,27 +9,24 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from mate.build.josie import MEMBERS
-from mate.build.stage import Staged
+from mate.build.segments import Written
 from mate.errors import StoreError
-from mate.sql import vertica_josie_sql as josie_sql
+from mate.index.manifest import Manifest
 from mate.sql import vertica_sql as sql
 from mate.sql.vertica_address import VerticaAddress
-from mate.sql.vertica_copy import lines
-from mate.sql.vertica_josie_load import make_index, member_loader
-from mate.sql.vertica_load import Loader
+from mate.sql.vertica_load import Destination, Loader
 from mate.sql.vertica_session import BusyError, ConnectionLostError, Session
-from mate.store.base import Manifest
 
-_TABLE = re.compile(rf"({'|'.join((*sql.TABLES, *josie_sql.TABLES, *josie_sql.WORK))})_(\d+)")
+_TABLE = re.compile(rf"({'|'.join(sql.TABLES)})_(\d+)")
+
+
+NEXT_ROW = "next_row"
+"""Note of the manifest: the first number that no row ever had."""
 
 
 class VerticaTarget:
@@ -74,7 +71,7 @@ class VerticaTarget:
                 published = {number for number, _ in session.execute(sql.published(self.address.schema))}
                 if self._generation.number in published:
                     return  # The commit got through, only its answer did not.
-                for statement in _removal(self._generation):
+                for statement in self._generation.drop():
                     session.execute(statement)
         except StoreError:
             return  # The server is gone. The next build removes what this one left.
@@ -105,78 +102,57 @@ class VerticaTarget:
 
     def _drop(self, numbers: Iterable[int]) -> None:
         for number in sorted(numbers):
-            for statement in _removal(sql.Generation(self.address.schema, number)):
+            for statement in sql.Generation(self.address.schema, number).drop():
                 self._session.execute(statement)
 
-    def task(self, schemas: Mapping[str, Any]) -> Loader:
-        """Create the tables, and return the function that loads a unit into them."""
-        if MEMBERS in schemas:
-            return member_loader(self._session, self.address, self._password, self._generation)
-        layout = "per_row" if "super_keys" in schemas else "per_cell"
-        named = schemas["super_keys" if layout == "per_row" else "postings"].names
-        words = Counter(int(name[3:].split("_")[0]) for name in named if name.startswith("key"))
-        octets = tuple(8 * words[number] for number in sorted(words))
-        for statement in self._generation.create(octets, layout):
+    def task(self, manifest: Manifest) -> Loader:
+        """Create the tables, and return the function that loads a segment into them."""
+        most = sql.MOST_CHARACTERS
+        if manifest.cell_characters > most:
+            raise StoreError(f"Vertica compares texts of up to {most:,} characters: lower --max-cell to that")
+        octets, layout = sql.octets_of(manifest.hashes), self.address.layout
+        for statement in self._generation.create(octets, layout, manifest.cell_characters):
             self._session.execute(statement)
-        return Loader(self.address, self._password, self._generation, octets, layout)
+        return Loader(self.address, self._password, Destination(self._generation, len(octets), layout))
 
-    def load(self, stored: list[int], dictionary: str, staged: list[Staged], manifest: Manifest) -> None:
-        """Load what the driver has, and check that every unit is there and nothing was lost."""
-        for statement in self._generation.create_rest(manifest.cell_characters):
-            self._session.execute(statement)
-        names = ("token_id", "token", "postings")
-        self._copy("tokens", (_batch(b, names) for p in _parts(dictionary) for b in pq.ParquetFile(p).iter_batches()))
-        for name in ("sources", "rejects"):
-            tables = (pq.read_table(unit.path(name)) for unit in staged)
-            self._copy(name, (_batch(b, b.schema.names) for table in tables for b in table.to_batches()))
+    def publish(self, manifest: Manifest, written: list[Written], stored: list[Any]) -> None:
+        """Merge the dictionaries, check that nothing was lost, and make the new generation the one in use."""
+        notes = {NEXT_ROW: manifest.counts.rows}
+        manifest = replace(manifest, segments=(), layout=self.address.layout, notes=notes)
+        self._session.execute(self._generation.merge_tokens(self._generation.table(sql.TOKEN_COUNTS)))
         self._session.commit()
-        self._verify(stored, manifest)
-        for name in sql.TABLES:
-            if name != "super_keys" or manifest.layout == "per_row":
-                self._session.execute(self._generation.analyze(name))
-        self._manifest = manifest
+        self._verify(manifest, len(written))
+        for statement in self._generation.drop([sql.TOKEN_COUNTS]):
+            self._session.execute(statement)
+        for name in sql.tables_in_use(manifest.layout, len(manifest.hashes)):
+            self._session.execute(self._generation.analyze(name))
+        self._publish(manifest)
 
-    def _copy(self, name: str, batches: Iterable[list[pa.Array]]) -> None:
-        sent = 0
-
-        def pieces() -> Iterator[bytes]:
-            nonlocal sent
-            for columns in batches:
-                sent += len(columns[0])
-                yield from lines(columns)
-
-        taken = self._session.copy(self._generation.table(name), sql.columns(name, 0, ""), pieces())
-        if taken != sent:
-            raise StoreError(f"{self.address}: {taken:,} of {sent:,} records of {name} were taken")
-
-    def _verify(self, stored: list[int], manifest: Manifest) -> None:
+    def _verify(self, manifest: Manifest, segments: int) -> None:
+        counts = manifest.counts
         expected = {
-            ("load_log", ""): len(stored),
-            ("tokens", ""): manifest.distinct_tokens,
-            ("postings", ""): manifest.cells,
-            ("cells", " WHERE column_id = 0 AND piece = 0"): manifest.rows,
-            ("tables", ""): manifest.tables,
-            ("columns", ""): manifest.columns,
+            ("load_log", ""): segments,
+            ("postings", ""): counts.cells,
+            ("cells", " WHERE column_id = 0 AND piece = 0"): counts.rows,
+            ("tables", ""): counts.tables,
+            ("columns", ""): counts.columns,
         }
-        if manifest.layout == "per_row":
-            expected["super_keys", ""] = manifest.rows
+        if manifest.layout == "per_row" and manifest.hashes:
+            expected["super_keys", ""] = counts.rows
         for (name, where), count in expected.items():
             [[found]] = self._session.execute(self._generation.count(name, where))
             if found != count:
                 raise StoreError(f"the table {name} has {found:,} records where {count:,} were staged")
+        check_numbers(self._session, self._generation)
+        [[found]] = self._session.execute(self._generation.count("tokens"))
+        if found != manifest.distinct_tokens:
+            raise StoreError(f"the dictionary has {found:,} tokens where {manifest.distinct_tokens:,} were counted")
 
-    def load_josie(self, stored: list[int]) -> None:
-        """Let the server make the JOSIE index of what the tasks loaded."""
-        make_index(self._session, self._generation, len(stored))
-
-    def publish(self) -> None:
-        """Make the new generation the one in use, and remove all older ones but the last.
-
-        That one stays until the next build, for searches that have it open.
-        """
+    def _publish(self, manifest: Manifest) -> None:
+        """Publish, and remove all older generations but the last: searches may have it open until the next build."""
         schema, number = self.address.schema, self._generation.number
         self._lock.execute(sql.lock_builds(schema), [number])  # fails if the lock went with its session
-        self._session.execute(sql.publish(schema), [number, self._manifest.to_json()])
+        self._session.execute(sql.publish(schema), [number, manifest.to_json()])
         try:
             self._session.commit()
         except ConnectionLostError as error:
@@ -191,13 +167,11 @@ class VerticaTarget:
             self._drop(numbers[2:])
 
 
-def _removal(generation: sql.Generation) -> list[str]:
-    return [*generation.drop(), *josie_sql.drop(generation)]
-
-
-def _batch(batch: pa.RecordBatch, names: Iterable[str]) -> list[pa.Array]:
-    return [batch.column(name) for name in names]
-
-
-def _parts(folder: str) -> list[Path]:
-    return sorted(Path(folder).glob("*.parquet"))
+def check_numbers(session: Session, generation: sql.Generation, where: str = "") -> None:
+    """Refuse a dictionary in which two texts have the same number: cells are told apart by these alone."""
+    [[shared]] = session.execute(generation.shared_numbers(where))
+    if shared:
+        raise StoreError(
+            f"{session.address}: {shared} numbers stand for two texts each, which a database cannot tell apart; "
+            "an index in a folder can"
+        )

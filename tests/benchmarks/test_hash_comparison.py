@@ -10,7 +10,7 @@ import pytest
 from benchmarks import sample
 from benchmarks.__main__ import main
 from benchmarks.hashes import contestants, draw_probes, measure
-from benchmarks.sample import Rows, Sample
+from benchmarks.sample import Sample, TokenTable
 from mate.hashing import get
 
 
@@ -34,7 +34,7 @@ def test_probes_are_never_members(small: Sample) -> None:
 
 
 def test_measured_figures() -> None:
-    data = Sample("by hand", [Rows(2, pa.array(["a", "b", "c", "d"])), Rows(1, pa.array(["a", "e", None]))])
+    data = Sample("by hand", [TokenTable(2, pa.array(["a", "b", "c", "d"])), TokenTable(1, pa.array(["a", "e", None]))])
     result = measure(get("ht", 128), data, draw_probes(data, seed=1), rounds=1)
     distinct_bits = len(np.unique(get("ht", 128).hash(["a", "b", "c", "d", "e"]), axis=0))
     assert result.bits_per_value == 1
@@ -82,8 +82,3 @@ def test_too_few_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     values.write_text("one\ntwo\n", encoding="utf-8")
     assert main(["hashes", "--values", str(values)]) == 2
     assert "has 2 distinct values; the comparison needs at least 100" in capsys.readouterr().err
-
-
-def test_covers_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["covers", "--pairs", "60000", "--rounds", "1"]) == 0
-    assert "times a read" in capsys.readouterr().out

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks import machine, memory
+from benchmarks import memory
 from benchmarks.__main__ import main
 from benchmarks.indexing import lake
 from benchmarks.indexing_build import Build
 from benchmarks.indexing_report import fit, paper_rate
 from benchmarks.memory import Peaks, Process, parse, roles
+from experiments import machine
 from mate.corpus.synthetic import SyntheticLake
 
 linux = pytest.mark.skipif(not memory.available(), reason="needs /proc")
@@ -22,9 +23,9 @@ linux = pytest.mark.skipif(not memory.available(), reason="needs /proc")
 
 def build(cells: int, seconds: float, **changes: Any) -> Build:
     values: dict[str, Any] = {
-        "corpus": "x", "path": "x", "label": "synthetic", "layout": "per_cell", "hashes": [], "tables": 1, "rows": 1,
+        "corpus": "x", "path": "x", "label": "synthetic", "segments": 1, "hashes": [], "tables": 1, "rows": 1,
         "cells": cells, "distinct_tokens": 1, "seconds": {"read": seconds}, "cores": 2, "processor_seconds": {},
-        "load": (0.0, 0.0), "peak_bytes": {}, "index_bytes": {"file": 1},
+        "load": (0.0, 0.0), "peak_bytes": {}, "index_bytes": {"postings": 1},
     }  # fmt: skip
     return Build(**{**values, **changes})
 
@@ -34,19 +35,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a small build wrote."""
     folder = tmp_path_factory.mktemp("indexing")
     out, figure, keep = folder / "new" / "out.json", folder / "new" / "out.png", folder / "kept"
-    options = ["--sizes", "0.02", "--layouts", "per_row", "--master", "none"]
+    options = ["--sizes", "0.02", "--segments", "2", "--master", "none"]
     assert main(["indexing", *options, "--json", str(out), "--figure", str(figure), "--keep", str(keep)]) == 0
     return {"record": json.loads(out.read_text()), "figure": figure, "kept": sorted(keep.iterdir())}
 
 
 def test_builds_are_measured(results: dict[str, Any]) -> None:
     [built] = results["record"]["builds"]
-    assert (built["label"], built["corpus"], built["layout"]) == ("synthetic", "synthetic 0.02 M", "per_row")
+    assert (built["label"], built["corpus"], built["segments"]) == ("synthetic", "synthetic 0.02 M", 1)
     assert built["cells"] > 0
     assert built["total_seconds"] == pytest.approx(sum(built["seconds"].values()))
-    assert {"read and tokenise", "hash and post", "sort and load", "other"} <= set(built["seconds"])
-    assert built["index_bytes"]["file"] >= built["index_bytes"]["super_keys"] > 0
-    assert results["record"]["machine"]["duckdb"]
+    assert {"read and tokenise", "count distinct tokens", "write segments", "other"} <= set(built["seconds"])
+    assert built["index_bytes"]["super keys"] >= 16 * built["rows"]
+    assert built["index_bytes"]["postings"] >= 2 * built["cells"]
+    assert results["record"]["versions"]["numpy"]
 
 
 @linux
@@ -59,7 +61,7 @@ def test_memory_is_the_builds_own(results: dict[str, Any]) -> None:
 
 def test_figure_and_kept_index(results: dict[str, Any]) -> None:
     assert results["figure"].read_bytes().startswith(b"\x89PNG")
-    assert results["kept"][0].name.endswith("-per_row-0.duckdb")
+    assert results["kept"][0].name.endswith("-0.mate")
 
 
 def test_given_paths_print_one_table(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -68,11 +70,18 @@ def test_given_paths_print_one_table(tmp_path: Path, capfd: pytest.CaptureFixtur
     (folder / "a.csv").write_text("name,town\nanna,bonn\nbert,ulm\n", encoding="utf-8")
     assert main(["indexing", "--paths", str(folder), "--master", "none"]) == 0
     printed = capfd.readouterr()
-    for text in ("shop", "cells indexed", "s, sort and load", "peak MB, driver Python", "bytes/cell, postings", "35 h"):
+    for text in (
+        "shop",
+        "cells indexed",
+        "s, write segments",
+        "peak MB, driver Python",
+        "bytes/cell, postings",
+        "35 h",
+    ):
         assert text in printed.out
     assert "synthetic" not in printed.out
-    assert "shop, per_cell: 0 s: start" in printed.err
-    assert "shop, per_cell: done: 4 cells" in printed.err
+    assert "shop: 0 s: start" in printed.err
+    assert "shop: done: 4 cells" in printed.err
 
 
 @pytest.mark.parametrize("million_cells", [0.02, 0.5, 3])
@@ -95,12 +104,20 @@ def test_a_line_tells_fixed_cost_from_rate() -> None:
         assert line.times_paper == pytest.approx(25_000 / paper_rate())
         assert line.cells_per_processor_second == pytest.approx(45_000)
     assert [line.points for line in (whole, first, last)] == [3, 2, 2]
-    assert first.series == "synthetic, per_cell: 1.0 M to 4.0 M"
+    assert first.series == "synthetic: 1.0 M to 4.0 M"
+
+
+def test_exponents_of_seconds_and_memory() -> None:
+    builds = [build(n, n**1.5, peak_bytes={"together": n * n}) for n in (100, 400, 1600)]
+    for line in fit(builds):
+        assert line.seconds_exponent == pytest.approx(1.5)
+        assert line.memory_exponent == pytest.approx(2)
+    assert fit([build(5, 1.0), build(9, 2.0)])[0].memory_exponent is None
 
 
 def test_no_line_where_there_is_none() -> None:
     assert fit([build(5, 1.0)]) == []
-    assert fit([build(5, 1.0), build(9, 1.0, layout="per_row"), build(7, 2.0, label="")]) == []
+    assert fit([build(5, 1.0), build(7, 2.0, label="")]) == []
     [slower] = fit([build(5, 2.0), build(9, 1.0)])
     assert slower.cells_per_second_per_core is None
     assert slower.times_paper is None
@@ -133,9 +150,8 @@ def test_a_process_is_seen_with_its_memory() -> None:
 
 def test_packages_that_are_missing_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "PACKAGES", ("numpy", "no-such-package-at-all"))
-    described = machine.describe()
-    assert "numpy" in described
-    assert "no-such-package-at-all" not in described
+    assert "numpy" in machine.versions()
+    assert "no-such-package-at-all" not in machine.versions()
 
 
 @pytest.mark.parametrize(
@@ -144,10 +160,10 @@ def test_packages_that_are_missing_are_left_out(monkeypatch: pytest.MonkeyPatch)
         (["--sizes", "1,ten"], "--sizes takes millions of cells, such as 1,10,40, not '1,ten'"),
         (["--sizes", "0"], "--sizes takes millions of cells"),
         (["--sizes", "inf"], "--sizes takes millions of cells"),
-        (["--layouts", "per_column"], 'unknown layout "per_column"; known: per_cell, per_row'),
+        (["--segments", "0"], "there must be at least one segment, not 0"),
         (["--bits", "100"], "100"),
         (["--paths", "no/such/folder"], "there is no no/such/folder"),
-        (["--master", "spark://host:7077"], "--master takes none, local, local[N] or local[*]"),
+        (["--master", "spark://host:7077"], "--master takes none, auto, local, local[N] or local[*]"),
         (["--json", "."], "cannot write to ."),
         (["--figure", "out.txt"], "--figure takes a file that ends in .png, .pdf, .svg, not 'out.txt'"),
     ],
@@ -162,7 +178,7 @@ def test_bad_input(options: list[str], message: str, capsys: pytest.CaptureFixtu
 def test_a_build_that_fails_says_why(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["indexing", "--paths", str(tmp_path), "--master", "none"]) == 2
     last = capfd.readouterr().err.splitlines()[-1]
-    assert last.startswith(f"benchmarks: {tmp_path.name}, per_cell: ")
+    assert last.startswith(f"benchmarks: {tmp_path.name}: ")
     assert "Traceback" not in last
 
 

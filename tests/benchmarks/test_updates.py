@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.updates import COMPACT, OPERATIONS, REBUILD
-from mate.store import open_store
-from mate.store.changes import changes_path
-from tests.updates.model import ModelTable, build
+from benchmarks.updates import ADD_LARGE, ALL, REBUILD, UPDATE_LARGE
+from mate.index.lake import open_lake
+from tests.lakes import lake
+
+SMALL = ["--rounds", "1", "--large", "300"]
 
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("updates")
     out, figure = folder / "new" / "out.json", folder / "new" / "out.png"
-    options = ["--sizes", "0.01", "--rounds", "1", "--piles", "0,2", "--master", "none", "--layout", "per_row"]
+    options = ["--sizes", "0.01", "--piles", "0,2", "--master", "none", *SMALL]
     assert main(["updates", *options, "--json", str(out), "--figure", str(figure)]) == 0
     assert figure.read_bytes().startswith(b"\x89PNG")
     found: dict[str, Any] = json.loads(out.read_text())
@@ -25,28 +26,34 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_every_operation_is_measured_beside_a_build(record: dict[str, Any]) -> None:
-    assert [cost["operation"] for cost in record["costs"]] == [REBUILD, *OPERATIONS, COMPACT]
+    assert [cost["operation"] for cost in record["costs"]] == [REBUILD, *ALL]
     assert all(cost["best"] == min(cost["seconds"]) > 0 for cost in record["costs"])
     assert all(start > 0 for cost in record["costs"] for start in cost["start_seconds"])
     rows = {cost["operation"]: cost["rows"] for cost in record["costs"]}
     assert (rows["add a table"], rows["append 10 rows"], rows["update a cell"], rows["remove a row"]) == (200, 10, 1, 1)
+    assert (rows[ADD_LARGE], rows[UPDATE_LARGE]) == (300, 1)
     assert rows["remove a table"] == rows["add a column"] == rows["remove a column"] > 1
-    assert (
-        len({cost["cells"] for cost in record["costs"]} - {record["costs"][-1]["cells"]}) == 1
-    )  # each on the same index
     assert [pile["changes_before"] for pile in record["piles"]] == [0, 2]
 
 
-def test_an_index_of_ones_own_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store = tmp_path / "own.duckdb"
-    build(store, [ModelTable(name, ["a", "b"], [["x", "y"], ["z", "w"]]) for name in ("one", "two")], "per_cell")
-    before = store.read_bytes()
-    assert main(["updates", "--store", str(store), "--rounds", "1", "--piles", "0"]) == 0
-    assert "own.duckdb" in capsys.readouterr().out
-    assert store.read_bytes() == before
-    assert not changes_path(store).exists()
-    with open_store(str(store)) as index:
-        assert index.manifest.tables == 2
+def test_each_operation_meets_the_lake_as_it_was(record: dict[str, Any]) -> None:
+    cells = {cost["operation"]: cost["cells"] for cost in record["costs"]}
+    last = cells.pop("compact after that")
+    large = cells.pop(UPDATE_LARGE)
+    (built,) = set(cells.values())
+    assert last < built
+    assert large == built + 4 * 300
+
+
+def test_a_lake_of_ones_own_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = tmp_path / "own.mate"
+    lake(store, [[["x", "y"], ["z", "w"]]] * 2)
+    before = {path: path.read_bytes() for path in sorted(store.rglob("*")) if path.is_file()}
+    assert main(["updates", "--store", str(store), "--piles", "0", *SMALL]) == 0
+    assert "own.mate" in capsys.readouterr().out
+    assert {path: path.read_bytes() for path in sorted(store.rglob("*")) if path.is_file()} == before
+    with open_lake(store) as index:
+        assert index.manifest.counts.tables == 2
 
 
 @pytest.mark.parametrize(
@@ -54,9 +61,9 @@ def test_an_index_of_ones_own_is_not_touched(tmp_path: Path, capsys: pytest.Capt
     [
         (["--sizes", "ten"], "--sizes takes numbers such as 1,10,40, not 'ten'"),
         (["--piles", "-1"], "--piles takes numbers"),
-        (["--layout", "per_table"], 'unknown layout "per_table"'),
+        (["--large", "0"], "--large takes a whole number from 1 on, not 0"),
         (["--rounds", "0"], "--rounds takes a whole number from 1 on, not 0"),
-        (["--store", "no/such.duckdb"], "there is no index at no/such.duckdb"),
+        (["--store", "no/such.mate"], "there is no index at no/such.mate"),
         (["--json", "."], "cannot write to ."),
     ],
 )

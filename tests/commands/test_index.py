@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mate.cli.program import main
-from mate.store import open_store
+from mate.index.lake import open_lake
 
 MATE = [sys.executable, "-c", "import sys; from mate.cli.program import main; sys.exit(main())"]
 
@@ -43,37 +43,38 @@ def shown(out: str) -> dict[str, str]:
 def test_the_summary_shows_the_counts(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], lake: Path, tmp_path: Path, master: str
 ) -> None:
-    store = tmp_path / "out" / "lake [v2].duckdb"
+    store = tmp_path / "out" / "lake [v2].mate"
     code, out, err = run(capsys, lake, "--store", store, "--master", master)
     assert (code, err) == (0, "")
     counts = shown(out)
     assert out.splitlines()[0].strip() == str(store)
     assert [counts[name] for name in ("tables", "rows", "cells indexed", "distinct tokens")] == ["2", "5", "8", "7"]
-    assert counts["super keys"] == "xash:128:alpha=1 (per_cell)"
+    assert counts["super keys"] == "xash:128:alpha=1"
     assert counts["rejects"] == "2 in all, 1 whole files or tables"
-    assert re.match(r"\d\.\d MB \(", counts["size"])
-    assert {"time", "find files", "read and tokenise", "dictionary", "hash and post", "publish"} <= set(counts)
+    assert re.match(r"[\d.]+ kB \(", counts["size"])
+    assert {"time", "find files", "read and tokenise", "count distinct tokens", "write segments", "publish"} <= set(
+        counts
+    )
     assert f"mate stats --rejects --store {store}" in out
-    with open_store(str(store)) as index:
-        assert (index.manifest.tables, index.manifest.rows, index.manifest.cells) == (2, 5, 8)
+    with open_lake(store) as index:
+        assert (index.manifest.counts.tables, index.manifest.counts.rows, index.manifest.counts.cells) == (2, 5, 8)
 
 
 def test_options_reach_the_index(capsys: pytest.CaptureFixture[str], lake: Path, tmp_path: Path) -> None:
-    store = tmp_path / "a.duckdb"
-    options = ["--hash", "xash", "--hash", "bf:128:hashes=6", "--bits", "256", "--layout", "per_row", "--null", " us "]
+    store = tmp_path / "a.mate"
+    options = ["--hash", "xash", "--hash", "bf:128:hashes=6", "--bits", "256", "--segments", "2", "--null", " us "]
     limits = ["--max-cell", "4", "--max-rows", "2", "--max-columns", "2", "--format", "csv"]
     code, out, _ = run(capsys, lake / "people.csv", "--store", store, "--master", "none", *options, *limits)
     assert code == 0
-    assert shown(out)["super keys"] == "xash:256:alpha=1, bf:128:hashes=6 (per_row)"
-    with open_store(str(store)) as index:
-        assert index.manifest.layout == "per_row"
+    assert shown(out)["super keys"] == "xash:256:alpha=1, bf:128:hashes=6"
+    with open_lake(store) as index:
         assert "us" in index.manifest.nulls
-        assert index.manifest.cells == 3  # Lee, Kim, KR
+        assert index.manifest.counts.cells == 3  # Lee, Kim, KR
         assert index.manifest.cell_characters == 4
 
 
 def test_a_synthetic_lake_is_called_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    store = tmp_path / "s.duckdb"
+    store = tmp_path / "s.mate"
     code, out, _ = run(capsys, "synthetic:tables=5,seed=3", "--store", store, "--master", "none")
     assert code == 0
     assert out.splitlines()[0].strip() == f"{store} [synthetic]"
@@ -94,11 +95,14 @@ def test_a_synthetic_lake_is_called_so(capsys: pytest.CaptureFixture[str], tmp_p
         (["{lake}", "--hash", "xahs"], 'mate: unknown hash "xahs"; did you mean "xash"?'),
         (["{lake}", "--hash", "xash:x"], "mate: a hash is written NAME[:BITS[:PARAMETER=NUMBER,...]], not 'xash:x'"),
         (["{lake}", "--bits", "100"], "mate: xash has no 100-bit version; it has: 64, 128, 256, 512"),
-        (["{lake}", "--layout", "per_table"], 'mate: unknown layout "per_table"; known: per_cell, per_row'),
-        (["{lake}", "--memory", "plenty"], "mate: --memory takes a size such as 4GB, not 'plenty'"),
+        (["{lake}", "--memory", "plenty"], "mate: --memory takes a size such as 2GB, not 'plenty'"),
         (["{lake}", "--spark", "spark.executor.memory"], "mate: --spark takes NAME=VALUE"),
         (["{lake}", "--max-rows", "0"], "mate: --max-cell, --max-columns and --max-rows take whole numbers from 1 on"),
-        (["{lake}", "--store", "{empty}"], "mate: {empty} is a folder; --store takes the path of a file"),
+        (
+            ["{lake}", "--store", "{lake}/people.csv"],
+            "mate: {lake}/people.csv is a file; --store takes the path of a folder",
+        ),
+        (["{lake}", "--store", "{lake}"], "mate: {lake} is a folder with other things in it (notes.zzz)"),
         (["synthetic:tables=x"], "mate: "),
     ],
 )
@@ -108,7 +112,7 @@ def test_errors_are_one_line_and_publish_nothing(
     empty = tmp_path / "empty"
     empty.mkdir()
     filled = [text.format(lake=lake, empty=empty) for text in arguments]
-    code, out, err = run(capsys, "--store", tmp_path / "a.duckdb", "--master", "none", *filled)
+    code, out, err = run(capsys, "--store", tmp_path / "a.mate", "--master", "none", *filled)
     assert (code, out) == (2, "")
     assert err.startswith(message.format(lake=lake, empty=empty))
     assert err.count("\n") == 1
@@ -120,7 +124,7 @@ def test_a_process_of_its_own_is_quiet_and_leaves_nothing(lake: Path, tmp_path: 
     for name in ("tmp", "work"):
         (tmp_path / name).mkdir()
     done = subprocess.run(
-        [*MATE, "index", str(lake), "--store", str(tmp_path / "a.duckdb"), "--master", "local[2]"],
+        [*MATE, "index", str(lake), "--store", str(tmp_path / "a.mate"), "--master", "local[2]"],
         capture_output=True,
         text=True,
         check=False,
@@ -130,13 +134,13 @@ def test_a_process_of_its_own_is_quiet_and_leaves_nothing(lake: Path, tmp_path: 
     assert (done.returncode, done.stderr) == (0, "")
     assert shown(done.stdout)["cells indexed"] == "8"
     assert "WARN" not in done.stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.duckdb", "a.duckdb.flat", "lake", "tmp", "work"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.mate", "lake", "tmp", "work"]
     assert not any(path for name in ("tmp", "work") for path in (tmp_path / name).iterdir())
 
 
 def test_spark_that_does_not_start_is_one_line(lake: Path, tmp_path: Path) -> None:
     done = subprocess.run(
-        [*MATE, "index", str(lake), "--store", str(tmp_path / "a.duckdb"), "--master", "nonsense"],
+        [*MATE, "index", str(lake), "--store", str(tmp_path / "a.mate"), "--master", "nonsense"],
         capture_output=True,
         text=True,
         check=False,

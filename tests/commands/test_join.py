@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "lake/cities.csv").write_text("Stadt,Land\nBerlin,Germany\nLondon,UK\n")
     (folder / "lake/people.csv").write_text(PEOPLE)
     (folder / "query.csv").write_text(QUERY)
-    assert main(["index", str(folder / "lake"), "--store", str(folder / "x.duckdb"), "--master", "none"]) == 0
+    assert main(["index", str(folder / "lake"), "--store", str(folder / "x.mate"), "--master", "none"]) == 0
     return folder
 
 
@@ -47,9 +47,7 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     """``run("query.csv", ...)``: exit code, standard output, standard error."""
     monkeypatch.chdir(folder)
 
-    def join(
-        *arguments: str, key: str = "First,Last", table: str = "1", store: str = "x.duckdb"
-    ) -> tuple[int, str, str]:
+    def join(*arguments: str, key: str = "First,Last", table: str = "1", store: str = "x.mate") -> tuple[int, str, str]:
         capsys.readouterr()
         code = main(["join", "--store", store, "--key", key, "--table", table, *arguments])
         return code, *capsys.readouterr()
@@ -126,13 +124,13 @@ def test_the_output_may_be_the_query_itself(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (["query.csv"], {"table": "2"}, "the index has no table 2; its tables are 0 to 1"),
-        (["query.csv"], {"table": "-1"}, "the index has no table -1; its tables are 0 to 1"),
+        (["query.csv"], {"table": "2"}, "x.mate has no table 2; see: mate stats --tables"),
+        (["query.csv"], {"table": "-1"}, "x.mate has no table -1; see: mate stats --tables"),
         (["query.csv"], {"table": "0"}, "table 0 (cities) does not join with query on First, Last"),
         (["query.csv"], {"key": "First,Lost"}, 'query has no column "Lost"; did you mean "last"?'),
         (["none.csv"], {}, "none.csv: no such file or folder"),
         (["lake"], {}, "lake is a folder; a query table is one file"),
-        (["query.csv"], {"store": "none.duckdb"}, "there is no index at none.duckdb"),
+        (["query.csv"], {"store": "none.mate"}, "there is no index at none.mate"),
     ],
 )
 def test_errors_are_one_line_and_write_nothing(

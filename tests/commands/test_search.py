@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "lake/same content.csv").write_text(QUERY)
     (folder / "elsewhere.csv").write_text(QUERY)
     (folder / "changed.csv").write_text(QUERY + "One,more,row,3\n")
-    assert main(["index", str(folder / "lake"), "--store", str(folder / "x.duckdb"), "--master", "none"]) == 0
+    assert main(["index", str(folder / "lake"), "--store", str(folder / "x.mate"), "--master", "none"]) == 0
     return folder
 
 
@@ -52,7 +52,7 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     """``run("elsewhere.csv", ...)``: exit code, standard output, standard error."""
     monkeypatch.chdir(folder)
 
-    def search(*arguments: str, store: str = "x.duckdb") -> tuple[int, str, str]:
+    def search(*arguments: str, store: str = "x.mate") -> tuple[int, str, str]:
         capsys.readouterr()
         code = main(["search", "--store", store, *arguments])
         return code, *capsys.readouterr()
@@ -93,7 +93,7 @@ def test_nothing_found_is_an_answer(run: Run, tmp_path: Path) -> None:
 
 
 def test_json(run: Run) -> None:
-    answer = found(run, "elsewhere.csv", *KEY, "-k", "3")
+    answer = found(run, "elsewhere.csv", *KEY, "-k", "3", "--system", "mate")
     assert answer["results"][2] == {
         "table_id": 1,
         "table": "people",
@@ -110,7 +110,7 @@ def test_json(run: Run) -> None:
 
 
 def test_explain_shows_the_funnel(run: Run) -> None:
-    code, out, _ = run("elsewhere.csv", *KEY, "--explain", "--initial-column", "Last")
+    code, out, _ = run("elsewhere.csv", *KEY, "--explain", "--system", "mate", "--initial-column", "Last")
     counts = {" ".join(line.split()[:-1]): line.split()[-1] for line in out.splitlines() if len(line.split()) > 1}
     assert code == 0
     assert counts["distinct key tuples of the query"] == "4"
@@ -128,7 +128,8 @@ def test_every_system_and_strategy_gives_the_same_answer(run: Run) -> None:
     for options in (("--system", "scr"), ("--system", "mcr"), ("--hash", "xash"), ("--hash", "xash:128")):
         assert found(run, "elsewhere.csv", *KEY, *options)["results"] == expected
     for strategy in ("pairs", "postings", "cardinality", "order", "longest", "Last"):
-        assert found(run, "elsewhere.csv", *KEY, "--initial-column", strategy)["results"] == expected
+        options = ("--system", "mate", "--initial-column", strategy)
+        assert found(run, "elsewhere.csv", *KEY, *options)["results"] == expected
 
 
 # The key
@@ -173,6 +174,8 @@ def test_exclude_self_knows_the_path_after_the_file_changed(run: Run, folder: Pa
 
 # What goes wrong
 
+AS_IN_THE_PAPER = ["elsewhere.csv", "--key", "First", "--system", "mate"]
+
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -180,17 +183,17 @@ def test_exclude_self_knows_the_path_after_the_file_changed(run: Run, folder: Pa
         (["none.csv", "--key", "a"], "none.csv: no such file or folder"),
         (["lake", "--key", "First"], "lake is a folder; a query table is one file"),
         (["lake", "--key", "First", "--exclude-self"], "lake is a folder; a query table is one file"),
-        (["x.duckdb", "--key", "First"], "x.duckdb cannot be used as a query table: unsupported file type .duckdb"),
+        (["x.mate", "--key", "First"], "x.mate is a folder; a query table is one file"),
         (["elsewhere.csv", "--key", "Frist"], 'elsewhere has no column "Frist"; did you mean "first"?'),
         (["elsewhere.csv", "--key", ""], 'elsewhere has no column ""; known: '),
         (["elsewhere.csv", "--key", "First,"], 'elsewhere has no column ""; known: '),
         (["elsewhere.csv", "--key", "First,first"], 'the key names the column "First" twice'),
         (["elsewhere.csv", "--key", "First", "-k", "0"], "k must be a whole number of at least 1, not 0"),
         (["elsewhere.csv", "--key", "First", "--system", "mtae"], 'unknown system "mtae"; did you mean "mate"?'),
-        (["elsewhere.csv", "--key", "First", "--hash", "bf"], "the index has no bf; it was built with: xash:128"),
-        (["elsewhere.csv", "--key", "First", "--hash", "xash:64"], "the index has no xash with 64 bits; it was built"),
+        ([*AS_IN_THE_PAPER, "--hash", "bf"], "the index has no bf; it was built with: xash:128"),
+        ([*AS_IN_THE_PAPER, "--hash", "xash:64"], "the index has no xash with 64 bits; it was built"),
         (["elsewhere.csv", "--key", "First", "--hash", "xash:x"], "--hash takes NAME or NAME:BITS, not 'xash:x'"),
-        (["elsewhere.csv", "--key", "First", "--initial-column", "longst"], "no strategy or key column is called"),
+        ([*AS_IN_THE_PAPER, "--initial-column", "longst"], "no strategy or key column is called"),
     ],
 )
 def test_errors_are_one_line(run: Run, arguments: list[str], message: str) -> None:
@@ -203,9 +206,9 @@ def test_errors_are_one_line(run: Run, arguments: list[str], message: str) -> No
 @pytest.mark.parametrize(
     ("store", "message"),
     [
-        ("none.duckdb", "there is no index at none.duckdb; build one with: mate index PATH --store none.duckdb"),
-        ("elsewhere.csv", "elsewhere.csv cannot be opened as an index: "),
-        ("lake", "there is no index at lake"),
+        ("none.mate", "there is no index at none.mate; build one with: mate index PATH --store none.mate"),
+        ("elsewhere.csv", "elsewhere.csv is a file; an index is a folder"),
+        ("lake", "lake is a folder without an index: it has no manifest.json"),
     ],
 )
 def test_a_store_that_is_none(run: Run, store: str, message: str) -> None:
@@ -232,7 +235,7 @@ def test_a_search_loads_nothing_that_it_does_not_need(folder: Path) -> None:
         "heavy = [n for n in ('pyspark', 'matplotlib', 'numba') if n in sys.modules];"
         "print(code, heavy, file=sys.stderr)"
     )
-    arguments = ["search", "elsewhere.csv", *KEY, "--store", "x.duckdb", "--exclude-self"]
+    arguments = ["search", "elsewhere.csv", *KEY, "--store", "x.mate", "--exclude-self"]
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments], cwd=folder, capture_output=True, text=True, check=True
     )

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from mate.build.build import BuildSettings, HashRequest, build
-from mate.build.duckdb_target import DuckDBTarget
+from mate.build.lake_target import LakeTarget
 from mate.cli.program import main
-from mate.store.flat import flat_path
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +25,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def store(lake: Path) -> Path:
-    path = lake.with_name("lake [v2].duckdb")
-    with DuckDBTarget(path) as target:
+    path = lake.with_name("lake [v2].mate")
+    with LakeTarget(path) as target:
         hashes = (HashRequest("xash", 128), HashRequest("bf", 512))
         build([str(lake)], target, BuildSettings(master="none", hashes=hashes))
     return path
@@ -46,14 +45,14 @@ def test_the_overview(capsys: pytest.CaptureFixture[str], store: Path) -> None:
     assert out.splitlines()[0].strip() == str(store)
     assert lines >= {
         "tables 2",
-        "columns 4 (2.0 a table)",
+        "columns 4 (2.0 per table)",
         "rows 5",
         "cells indexed 8",
         "distinct tokens 7",
-        "super keys xash:128:alpha=1, bf:512:hashes=177 (per_cell)",
+        "super keys xash:128:alpha=1, bf:512:hashes=177",
         "rejects 2",
     }
-    assert "duckdb" in out
+    assert "pyarrow" in out
     assert "outgrown" not in out
 
 
@@ -61,9 +60,9 @@ def test_the_overview_as_json(capsys: pytest.CaptureFixture[str], store: Path) -
     code, out, _ = run(capsys, "--store", store, "--json")
     record = json.loads(out)
     assert code == 0
-    assert record["manifest"]["cells"] == 8
+    assert record["manifest"]["counts"]["cells"] == 8
     assert record["manifest"]["hashes"][1] == {"name": "bf", "bits": 512, "parameters": {"hashes": 177}}
-    assert record["bytes"]["file"] == store.stat().st_size + flat_path(store).stat().st_size
+    assert sum(record["bytes"].values()) == sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
 
 
 def test_rejects_name_file_line_and_reason(capsys: pytest.CaptureFixture[str], store: Path, lake: Path) -> None:
@@ -119,18 +118,18 @@ def test_a_corpus_that_has_outgrown_its_alpha_is_told(
     capsys: pytest.CaptureFixture[str], lake: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "more.csv").write_text("a,b\n" + "".join(f"x{n},y{n}\n" for n in range(100)))
-    with DuckDBTarget(tmp_path / "a.duckdb") as target:
+    with LakeTarget(tmp_path / "a.mate") as target:
         settings = BuildSettings(master="none", hashes=(HashRequest("xash", 128, {"alpha": 1}),))
         build([str(lake), str(tmp_path / "more.csv")], target, settings)
-    _, out, _ = run(capsys, "--store", tmp_path / "a.duckdb")
+    _, out, _ = run(capsys, "--store", tmp_path / "a.mate")
     assert "xash:128:alpha=1: the corpus has outgrown its alpha, equation 5 asks for 2: rebuild it" in out
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("missing.duckdb", None, "mate: there is no index at"),
-        ("text.duckdb", "hello", "mate: {path} cannot be opened as an index"),
+        ("missing.mate", None, "mate: there is no index at"),
+        ("text.mate", "hello", "mate: {path} is a file; an index is a folder"),
     ],
 )
 def test_errors_are_one_line(

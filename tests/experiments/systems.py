@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mate.search import discovery
-from mate.search.discovery import SearchResult
+from mate.search.results import SearchResult
+from mate.search.systems import find_system
 
 STALL = "MATE_TEST_STALL"
 
 
 def wrong(*arguments: Any) -> SearchResult:
     """Answer with one too many for the best table."""
-    found = discovery.search(*arguments)
+    found = find_system("mate")(*arguments)
     best, *others = found.results
     return replace(found, results=[replace(best, joinability=best.joinability + 1), *others])
 
@@ -45,9 +45,9 @@ def stalling(*arguments: Any) -> SearchResult:
         (Path(folder) / f"call-{calls}").touch()
         if calls >= 3:
             endless()
-    return discovery.search(*arguments)
+    return find_system("mate")(*arguments)
 
 
-def endless_elsewhere(store: Any, query: Any, key: Any, *arguments: Any) -> SearchResult:
+def endless_elsewhere(index: Any, query: Any, key: Any, *arguments: Any) -> SearchResult:
     """Never answer a query of more than nine rows; answer others."""
-    return endless() if query.columns.num_rows > 9 else discovery.search(store, query, key, *arguments)
+    return endless() if query.columns.num_rows > 9 else find_system("mate")(index, query, key, *arguments)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.lakes import HASHES, of_folder
+from experiments.lakes import of_folder
 from experiments.regenerate.collisions import formulas, lhbf, measured, sample_tokens, xash
 from mate.hashing import find
-from mate.store import open_store
+from mate.open import open_index
 
 
 def test_the_papers_numbers_at_128_bits() -> None:
@@ -34,10 +34,10 @@ def test_xash_collides_less_from_some_number_of_characters_on(tmp_path: Path) ->
 
 def test_collisions_are_counted_as_defined(indexed: Path, files: Path, tmp_path: Path) -> None:
     lake = of_folder("mine", files)
-    address = lake.address(indexed, HASHES)
-    with open_store(address) as store:
-        tokens = sample_tokens(store, 40)
-        specs = {str(spec): spec for spec in store.manifest.hashes}
+    address = lake.address(indexed)
+    with open_index(address) as index:
+        tokens = sample_tokens(index, 40)
+        specs = {str(spec): spec for spec in index.manifest.hashes}
     rows = measured(lake, address, 40, tmp_path)
     assert len(tokens) == len(set(tokens.to_pylist())) == 40
     assert len(rows) == 35

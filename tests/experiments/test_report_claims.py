@@ -279,15 +279,13 @@ def test_initial_column(postings: tuple[int, ...], expected: tuple[Verdict, ...]
 
 
 def builds(plain: int, cell: int, row: int, josie: int, josie_seconds: float = 100.0) -> Results:
-    kinds = {"inverted index": plain, "super keys per cell": plain + cell, "super keys per row": plain + row}
-    kinds["super keys per cell + JOSIE"] = plain + cell + josie
+    own = {"lake": "opendata", "bytes_postings": plain, "seconds": 10.0}
+    keys = {"bytes_super_keys": row, "per_cell_bytes_computed": cell, "per_row_bytes_computed": max(1, row)}
     rows = [
-        {"lake": "opendata", "build": name, "bytes_postings": size, "seconds": 10.0, "super_key_bytes_computed": 100}
-        for name, size in kinds.items()
+        {**own, "build": "inverted index", "bytes_super_keys": 0},
+        {**own, "build": "super keys", **keys, "josie_bytes": josie, "josie_seconds": josie_seconds},
     ]
-    frame = pd.DataFrame(rows)
-    frame["phase_josie_index"] = [None, None, None, josie_seconds]
-    return results({"index-generation": frame})
+    return results({"index-generation": pd.DataFrame(rows)})
 
 
 def test_index_generation() -> None:

@@ -7,8 +7,11 @@ import pytest
 
 from experiments import records
 from experiments.__main__ import main
+from experiments.lakes import Request
 from experiments.registry import EXPERIMENTS
 from experiments.settings import RELEASED
+from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.lake_target import LakeTarget
 from tests.experiments.conftest import Experiments, records_of
 
 
@@ -34,7 +37,9 @@ def test_every_experiment_runs_and_can_be_loaded(
     best, worst = strategies["best case (ground truth)"], strategies["worst case"]
     assert best == strategies.min() < strategies.max() == worst
     builds = records.load(results, "index-generation").set_index("build")
-    assert builds.loc["super keys per cell", "super_key_bytes_computed"] == builds["cells"].iloc[0] * 16
+    assert builds.loc["super keys", "per_cell_bytes_computed"] == builds["cells"].iloc[0] * 16
+    assert builds.loc["super keys", "bytes_super_keys"] >= builds["rows"].iloc[0] * 16
+    assert builds.loc["inverted index", "bytes_super_keys"] == 0 < builds.loc["super keys", "josie_bytes"]
     facts = records.load(results, "figure4").attrs["files"][0]
     assert {"definition", "versions", "machine", "seed", "scale", "command"} <= set(facts)
 
@@ -43,7 +48,7 @@ def test_every_experiment_runs_and_can_be_loaded(
     assert records_of(results) == before
     capsys.readouterr()
     assert experiments("--all", "--queries", "1", "--dry-run") == 0
-    assert "7 of 7" in capsys.readouterr().out
+    assert "8 of 8" in capsys.readouterr().out
     assert main(["list", "--results", str(results)]) == 0
     assert capsys.readouterr().out.count("mine (smoke)") == len(EXPERIMENTS)
 
@@ -67,7 +72,7 @@ def test_a_dry_run_does_nothing(experiments: Experiments, results: Path, capsys:
         (["run", "table1", "--lake", "webtables"], "--webtables DIR"),
         (["run", "table1", "--lake", "school=x"], "no name for a lake of your own"),
         (["run", "table1", "--webtables", "nowhere"], "there is no folder nowhere"),
-        (["run", "table1", "--store", "nowhere.duckdb"], "there is no index at nowhere.duckdb"),
+        (["run", "table1", "--store", "nowhere.mate"], "there is no index at nowhere.mate"),
         (["run", "table1", "--lake", "synthetic", "--lake", "synthetic"], 'two lakes are called "synthetic"'),
         (["run", "table1", "--lake", "synthetic", "--kaggle", "nowhere"], "--kaggle: there is no folder nowhere"),
     ],
@@ -158,16 +163,18 @@ def test_an_experiment_without_any_query_fails(
 
 
 def test_an_index_that_is_there_serves_what_it_can(
-    experiments: Experiments, results: Path, capsys: pytest.CaptureFixture[str]
+    files: Path, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (main_index,) = (results / "lakes").glob("mine-*/main-*.duckdb")
-    options = ["--store", str(main_index), "--results", str(results), "--scale", "smoke", "--queries", "1"]
+    own = tmp_path / "own.mate"
+    with LakeTarget(own) as target:
+        build([str(files)], target, BuildSettings((HashRequest("xash"), Request("xash-paper")), master="none"))
+    options = ["--store", str(own), "--results", str(results), "--scale", "smoke", "--queries", "1"]
     assert main(["run", "figure4", "table2", "index-generation", *options]) == 0
     error = capsys.readouterr().err
-    assert "has no super keys or JOSIE index for: md5 128" in error
+    assert "has no super keys or column sets for: md5 128" in error
     assert "index-generation needs the corpus itself" in error
     assert set(records.load(results, "table2")["method"]) == {"scr", "xash 128", "xash 128 (paper's alpha)"}
-    assert len(set(records.load(results, "figure4")["method"])) == 7
+    assert len(set(records.load(results, "figure4")["method"])) == 8
 
 
 def test_query_files_and_jobs(experiments: Experiments, results: Path, tmp_path: Path) -> None:

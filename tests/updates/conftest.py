@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from mate.build.build import BuildSettings, build
-from mate.build.duckdb_target import DuckDBTarget
-from tests.store.conftest import write_csv
+from mate.build.lake_target import LakeTarget
+from tests.lakes import write_csv
 
 
 def index(lake: Path, store: Path, **changes: object) -> Path:
     """Build an index in this process."""
-    with DuckDBTarget(store) as target:
+    with LakeTarget(store) as target:
         build([str(lake)], target, BuildSettings(**{"master": "none", **changes}))  # type: ignore[arg-type]
     return store
 
@@ -32,4 +32,4 @@ def lake(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(lake: Path, tmp_path: Path) -> Path:
     """An index of the lake."""
-    return index(lake, tmp_path / "lake.duckdb")
+    return index(lake, tmp_path / "lake.mate")

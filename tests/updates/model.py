@@ -1,29 +1,25 @@
-"""A lake as plain lists, what each change does to it, and an index compared with one that is built from it anew."""
+"""A lake as plain lists, what each change does to it, and an index compared with one that is built from it."""
 
 from __future__ import annotations
 
 import random
-from collections import Counter
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from mate.build.build import BuildSettings, HashRequest, build_sources
-from mate.build.duckdb_target import DuckDBTarget
+from mate.build.lake_target import LakeTarget
 from mate.build.updates import Updates
-from mate.hashing.superkey import from_ints, to_ints
-from mate.search.discovery import SearchSettings
+from mate.index.lake import Lake, open_lake
+from mate.search.engine import SearchSettings
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
-from mate.store import IndexStore, open_store
-from mate.store.base import Probes, as_ids
 from mate.values.text import token
-from mate.values.token_ids import NO_TOKEN
-from tests.lakes import ListSource
+from tests.lakes import OWN_UNIT, ListSource, dump
 
 HASHES = (
     HashRequest("xash", 128, {"alpha": 4}),
@@ -55,8 +51,6 @@ class Model:
 
     tables: dict[int, ModelTable] = field(default_factory=dict)
     made: int = 0
-    vocabulary: set[str] = field(default_factory=set)
-    """Every token that was ever there."""
 
     def new_table(self, dice: random.Random) -> ModelTable:
         self.made += 1
@@ -68,10 +62,6 @@ class Model:
     @staticmethod
     def row(dice: random.Random, width: int) -> list[str | None]:
         return [dice.choice(CELLS) for _ in range(width)]
-
-    def remember(self) -> None:
-        cells = (cell for table in self.tables.values() for row in table.rows for cell in row)
-        self.vocabulary |= {text for cell in cells if cell is not None and (text := token(cell)) is not None}
 
     # Each operation, on the index and on the model
 
@@ -146,18 +136,17 @@ OPERATIONS: dict[str, Callable[[Model, Updates, random.Random], None]] = {
 
 def operate(model: Model, updates: Updates, name: str, seed: int) -> None:
     """Do an operation; a lake without tables gets one."""
-    model.remember()
     OPERATIONS[name if model.tables else "add"](model, updates, random.Random(seed))
 
 
-def source(table: ModelTable) -> ListSource:
-    return ListSource(table.rows, table.name, tuple(table.header))
+def source(table: ModelTable, size: int = 1) -> ListSource:
+    return ListSource(table.rows, table.name, tuple(table.header), size=size)
 
 
-def build(path: Path, tables: Sequence[ModelTable], layout: str, **changes: Any) -> None:
-    settings = BuildSettings(**{"hashes": HASHES, "layout": layout, "master": "none", **changes})
-    with DuckDBTarget(path) as target:
-        build_sources([source(table) for table in tables], target, settings)
+def build(path: Path, tables: Sequence[ModelTable], **changes: Any) -> None:
+    settings = BuildSettings(**{"hashes": HASHES, "master": "none", **changes})
+    with LakeTarget(path) as target:
+        build_sources([source(table, OWN_UNIT) for table in tables], target, settings)
 
 
 def first_lake(dice: random.Random) -> Model:
@@ -169,115 +158,42 @@ def first_lake(dice: random.Random) -> Model:
 # Two indexes that must be alike
 
 
-def compare(store: IndexStore, model: Model, folder: Path, dice: random.Random) -> None:
+def compare(lake: Lake, model: Model, folder: Path, dice: random.Random) -> None:
     """Assert that an index holds the model's tables, and answers as one that is built from them."""
     alive = {number: table for number, table in sorted(model.tables.items()) if table.rows}
-    assert [(t.table_id, t.name, list(t.columns), t.rows) for t in store.tables()] == [
+    assert [(t.table_id, t.name, list(t.columns), t.rows) for t in lake.tables()] == [
         (number, table.name, table.header, len(table.rows)) for number, table in sorted(model.tables.items())
     ]
     if not any(token(cell) for table in alive.values() for row in table.rows for cell in row if cell):
-        assert store.manifest.cells == store.manifest.distinct_tokens == 0
+        assert lake.manifest.counts.cells == 0
         return
-    path = folder / "rebuilt.duckdb"
-    hashes = [HashRequest(spec.name, spec.bits, spec.parameters) for spec in store.manifest.hashes]
-    build(path, list(alive.values()), store.manifest.layout, hashes=tuple(hashes))
-    with open_store(str(path)) as built:
-        number_of = dict(enumerate(alive))
-        same_content(store, built, model, number_of)
-        same_candidates(store, built, model, number_of)
-        same_search(store, built, model, number_of, dice)
-    path.unlink()
+    path = folder / "rebuilt.mate"
+    hashes = [HashRequest(spec.name, spec.bits, spec.parameters) for spec in lake.manifest.hashes]
+    build(path, list(alive.values()), hashes=tuple(hashes))
+    with open_lake(path) as built:
+        same_content(lake, built, model, list(alive))
+        same_search(lake, built, model, list(alive), dice)
+    shutil.rmtree(path)
 
 
-def places(store: IndexStore) -> dict[int, tuple[int, int]]:
-    """Return table and place in the table of every row."""
-    rows = store.row_ids(as_ids([table.table_id for table in store.tables()]))
-    found: dict[int, tuple[int, int]] = {}
-    seen: Counter[int] = Counter()
-    for row, table in zip(rows.row_id.tolist(), rows.table_id.tolist(), strict=True):
-        found[row] = (table, seen[table])
-        seen[table] += 1
-    return found
-
-
-def same_content(store: IndexStore, built: IndexStore, model: Model, number_of: dict[int, int]) -> None:
-    """Compare everything that the protocol tells, by table and place of the row in it."""
-    for name in ("rows", "cells", "distinct_tokens"):
-        assert getattr(store.manifest, name) == getattr(built.manifest, name), name
+def same_content(lake: Lake, built: Lake, model: Model, number_of: list[int]) -> None:
+    """Compare everything that follows from the cells; `number_of` has the number of each rebuilt table."""
+    own, other = lake.manifest.counts, built.manifest.counts
     empty = [table for table in model.tables.values() if not table.rows]
-    assert store.manifest.tables == built.manifest.tables + len(empty)
-    assert store.manifest.columns == built.manifest.columns + sum(len(table.header) for table in empty)
-    own, other = places(store), places(built)
-    where = {row: (number_of[table], place) for row, (table, place) in other.items()}
-    assert sorted(own.values()) == sorted(where.values())
-    mine, theirs = as_ids(sorted(own, key=own.__getitem__)), as_ids(sorted(where, key=where.__getitem__))
-    assert [store.cells(mine)[row] for row in mine.tolist()] == [built.cells(theirs)[row] for row in theirs.tolist()]
-    assert tokens_by_place(store, own) == tokens_by_place(built, where)
-    for number in range(len(store.manifest.hashes)):
-        assert to_ints(store.super_keys(mine, number)) == to_ints(built.super_keys(theirs, number))
-    texts = pa.array(sorted(model.vocabulary | {"never there"}), pa.string())
-    for a, b in zip(store.tokens(texts), built.tokens(texts), strict=True):
-        assert a.tolist() == b.tolist()
-    ids = built.tokens(texts).token_id
-    assert postings_by_place(store, ids, own) == postings_by_place(built, ids, where)
-    weights = np.arange(len(ids)) % 3 + 1
-    for given in (None, weights):
-        assert counts_by_table(store, ids, given) == {
-            number_of[table]: count for table, count in counts_by_table(built, ids, given).items()
-        }
-    known = store.dictionary(ids)
-    assert (known.token_id.tolist(), known.token.to_pylist()) == (
-        np.unique(ids).tolist(),
-        built.dictionary(ids).token.to_pylist(),
-    )
-    assert known.postings.tolist() == built.dictionary(ids).postings.tolist()
+    assert (own.rows, own.cells) == (other.rows, other.cells)
+    assert own.tables == other.tables + len(empty)
+    assert own.columns == other.columns + sum(len(table.header) for table in empty)
+    mine, theirs = dump(lake), dump(built)
+    for name in ("postings", "codes"):
+        assert mine[name] == sorted((*r[:2], number_of[r[2]], *r[3:]) for r in theirs[name]), name
+    for name in (*(f"keys{number}" for number in range(len(lake.manifest.hashes))), "cells"):
+        records = [record for record in mine[name] if model.tables[record[0]].rows]
+        assert records == [(number_of[r[0]], *r[1:]) for r in theirs[name]], name
 
 
-def tokens_by_place(store: IndexStore, where: dict[int, tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
-    rows = store.rows(as_ids(sorted(where)))
-    assert rows.row_id.tolist() == sorted(where)
-    ends = zip(rows.row_id.tolist(), rows.offsets[:-1], rows.offsets[1:], strict=True)
-    return {where[row]: rows.token_id[start:stop].tolist() for row, start, stop in ends}
-
-
-def postings_by_place(store: IndexStore, ids: Any, where: dict[int, tuple[int, int]]) -> Counter[tuple[int, ...]]:
-    found = store.postings(ids)
-    assert len(found.row_id) == store.manifest.cells
-    records = zip(*(column.tolist() for column in found), strict=True)
-    return Counter((text, column, *where[row]) for text, _, column, row in records)
-
-
-def counts_by_table(store: IndexStore, ids: Any, weights: Any) -> dict[int, int]:
-    counts = store.count_by_table(ids, weights)
-    return dict(zip(counts.table_id.tolist(), counts.postings.tolist(), strict=True))
-
-
-def same_candidates(store: IndexStore, built: IndexStore, model: Model, number_of: dict[int, int]) -> None:
-    own, other = places(store), places(built)
-    rows = built.rows(as_ids(sorted(other)))
-    tokens = rows.token_id[rows.token_id != NO_TOKEN]
-    dice = np.random.default_rng(len(tokens))
-    chosen = dice.choice(tokens, 12)
-    for number in (*range(len(store.manifest.hashes)), None):
-        bits = store.manifest.hashes[number or 0].bits
-        keys = to_ints(built.super_keys(as_ids(dice.choice(sorted(other), 12)), number or 0))
-        probes = Probes(chosen, np.arange(12), from_ints(keys, bits))
-        for tables in (None, list(number_of)[::2]):
-            restricted = None if tables is None else as_ids([number_of[table] for table in tables])
-            mine = store.candidates(probes, number, restricted)
-            theirs = built.candidates(probes, number, None if tables is None else as_ids(tables))
-            records = zip(*(column.tolist() for column in theirs), strict=True)
-            assert Counter(
-                (t, table, column, own[row][1])
-                for t, table, column, row in zip(*(c.tolist() for c in mine), strict=True)
-            ) == Counter((t, number_of[table], column, other[row][1]) for t, table, column, row in records)
-
-
-def same_search(
-    store: IndexStore, built: IndexStore, model: Model, number_of: dict[int, int], dice: random.Random
-) -> None:
-    """Search for the key of a table, with some hash functions and with every other system."""
-    hashes = list(store.manifest.hashes)
+def same_search(lake: Lake, built: Lake, model: Model, number_of: list[int], dice: random.Random) -> None:
+    """Search for the key of a table, with some hash functions and with another system."""
+    hashes = list(lake.manifest.hashes)
     wide = [table for table in model.tables.values() if len(table.header) > 1 and table.rows]
     for table in dice.sample(wide, min(1, len(wide))):
         names = [f"k{n}" for n in range(len(table.header))]
@@ -286,12 +202,11 @@ def same_search(
         query = QueryTable("query", pa.table(columns, names=names))
         key = names[: dice.randint(2, 3)]
         for system, hash_ in [
-            ("scr", hashes[0]),
-            ("mcr", hashes[0]),
+            ("column-first", hashes[0]),
             *(("mate", h) for h in dice.sample(hashes, min(3, len(hashes)))),
         ]:
             settings = SearchSettings(hash_name=hash_.name, bits=hash_.bits)
-            mine = find_system(system)(store, query, key, 50, settings)
+            mine = find_system(system)(lake, query, key, 50, settings)
             theirs = find_system(system)(built, query, key, 50, settings)
             assert [(r.joinability, r.table_id, r.table.name, r.column_ids, r.mapping) for r in mine] == [
                 (r.joinability, number_of[r.table_id], r.table.name, r.column_ids, r.mapping) for r in theirs

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from mate.cli.program import main
-from mate.store import open_store
-from mate.store.base import as_ids
-from mate.store.changes import changes_path
-from tests.store.conftest import write_csv
+from mate.index.lake import open_lake
+from tests.build.test_publish import state
+from tests.lakes import cells_of, write_csv
 from tests.updates.conftest import index
 
 CITIES, PEOPLE = 0, 1
@@ -29,10 +28,8 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def cells(store: Path, table: int) -> list[list[str | None]]:
-    with open_store(str(store)) as opened:
-        rows = opened.row_ids(as_ids([table])).row_id
-        found = opened.cells(rows)
-        return [found[row] for row in rows.tolist()]
+    with open_lake(store) as opened:
+        return cells_of(opened, table)
 
 
 def test_a_day_in_the_life_of_an_index(
@@ -56,16 +53,16 @@ def test_a_day_in_the_life_of_an_index(
     assert run("stats", "--store", store) == 0
     shown = told(capsys)
     assert "6 since it was built" in shown
-    assert "1 added, 0 changed, 0 removed" in shown
+    assert "segments" in shown
     assert run("remove", "--table", "cities.csv", "--table", "shops", "--store", store) == 2
     assert run("remove", "--table", lake / "cities.csv", "--table", "shops", "--store", store) == 0
     assert "tables 0 (cities), 2 (shops) removed" in told(capsys)
     assert run("compact", "--store", store) == 0
-    assert "MB now" in told(capsys)
+    assert "kB now" in told(capsys)
     assert run("check", "--store", store) == 0
     assert run("stats", "--store", store, "--tables", "--json") == 0
     told(capsys)
-    with open_store(str(store)) as opened:
+    with open_lake(store) as opened:
         assert [(t.table_id, t.name) for t in opened.tables()] == [(PEOPLE, "people")]
 
 
@@ -84,6 +81,7 @@ def test_sync_and_what_it_would_do(store: Path, lake: Path, capsys: pytest.Captu
     write_csv(lake / "new.csv", ["a"], [["b"]])
     write_csv(lake / "people.csv", ["name", "age"], [["Ada", "36"]])
     (lake / "cities.csv").unlink()
+    before = state(store)
     assert run("sync", lake, "--store", store, "--dry-run") == 0
     assert told(capsys).split("\n") == [
         f"+ {lake / 'new.csv'}",
@@ -92,7 +90,7 @@ def test_sync_and_what_it_would_do(store: Path, lake: Path, capsys: pytest.Captu
         "1 file new, 1 changed, 1 gone, 1 as before",
         "",
     ]
-    assert not changes_path(store).exists()
+    assert state(store) == before
     assert run("sync", lake, "--store", store, "--dry-run", "--json") == 0
     assert json.loads(told(capsys))["gone"] == [str(lake / "cities.csv")]
     assert run("sync", lake, "--store", store) == 0
@@ -117,18 +115,51 @@ def test_rows_whose_columns_have_other_names(store: Path, tmp_path: Path, capsys
 def test_an_index_that_outgrows_its_alpha_says_so(
     lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = index(lake, tmp_path / "small.duckdb")
+    store = index(lake, tmp_path / "small.mate")
     many = write_csv(tmp_path / "many.csv", ["n"], [[f"value {n}"] for n in range(200)])
     assert run("add", many, "--store", store) == 0
+    assert run("compact", "--store", store) == 0  # which counts the distinct tokens again
     told(capsys)
     assert run("stats", "--store", store) == 0
-    shown = told(capsys)
-    assert "xash:128:alpha=1: the corpus has outgrown its alpha, equation 5 asks for 2" in shown
-    assert "mate compact" in shown  # the changes are larger than the index
+    assert "xash:128:alpha=1: the corpus has outgrown its alpha, equation 5 asks for 2" in told(capsys)
     assert run("stats", "--store", store, "--json") == 0
-    record = json.loads(told(capsys))
-    assert record["outgrown"] == {"xash:128:alpha=1": 2}
-    assert record["changes"]["added_tables"] == 1
+    assert json.loads(told(capsys))["outgrown"] == {"xash:128:alpha=1": 2}
+
+
+def test_a_lake_of_many_small_segments_says_so(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(16):
+        assert run("add", write_csv(tmp_path / f"{number}.csv", ["n"], [[str(number)]]), "--store", store) == 0
+    told(capsys)
+    assert run("stats", "--store", store) == 0
+    assert "mate compact" in told(capsys)
+    assert run("compact", "--store", store) == 0
+    assert "17 segments" in told(capsys)
+    assert run("stats", "--store", store) == 0
+    assert "mate compact" not in told(capsys)
+
+
+def test_check_and_repair(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("check", "--store", store) == 0
+    assert f"{store} is sound" in told(capsys)
+    [arrays] = store.glob("segments/*/arrays")
+    arrays.write_bytes(arrays.read_bytes()[:-1])
+    assert run("check", "--store", store) == 1
+    assert f"mate check --repair --store {store}" in told(capsys)
+    assert run("check", "--store", store, "--json") == 1
+    found = json.loads(told(capsys))
+    assert (found["sound"], found["repairable"], found["problems"][0]["part"]) == (False, True, "file")
+    assert run("check", "--store", store, "--repair") == 0
+    assert "was repaired and is sound" in told(capsys)
+    assert run("check", "--store", store) == 0
+    [cells_file] = store.glob("segments/*/cells-0000.parquet")
+    cells_file.unlink()
+    for options in ((), ("--repair",)):
+        assert run("check", "--store", store, *options) == 1
+        shown = capsys.readouterr()
+        assert "is damaged and cannot be repaired" in shown.out
+        assert "Traceback" not in shown.out + shown.err
+    assert run("check", "--store", store.with_name("no.mate")) == 2
+    assert "there is no index at" in capsys.readouterr().err
 
 
 LIMITED = (
@@ -136,12 +167,12 @@ LIMITED = (
 )
 
 
-@pytest.mark.parametrize("limit", [500, 30_000, 300_000, 1_000_000])
+@pytest.mark.parametrize("limit", [500, 30_000, 150_000, 400_000])
 def test_a_disk_that_is_full(store: Path, lake: Path, tmp_path: Path, limit: int) -> None:
     rows = [[f"value {n}", f"other {n * n}"] for n in range(8_000)]
     new = write_csv(tmp_path / "new.csv", ["a", "b"], rows)
     run("remove", "--table", PEOPLE, "--store", store)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    before = state(store)
     done = subprocess.run(
         [sys.executable, "-c", LIMITED.format(limit) + "sys.exit(main())", "add", str(new), "--store", str(store)],
         capture_output=True,
@@ -151,8 +182,7 @@ def test_a_disk_that_is_full(store: Path, lake: Path, tmp_path: Path, limit: int
     assert (done.returncode, done.stdout) == (2, "")
     assert "the disk is full" in done.stderr
     assert done.stderr.count("\n") == 1
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
-    assert not (tmp_path / ".lake.duckdb.build").exists()
+    assert state(store) == before
 
 
 REFUSED: list[tuple[list[Any], str]] = [
@@ -176,12 +206,13 @@ REFUSED: list[tuple[list[Any], str]] = [
 def test_what_makes_no_sense(
     store: Path, capsys: pytest.CaptureFixture[str], arguments: list[Any], message: str
 ) -> None:
+    before = state(store)
     assert run(*arguments, "--store", store) == 2
     error = capsys.readouterr().err
     assert error.startswith("mate: ")
     assert error.count("\n") == 1
     assert message in error
-    assert not changes_path(store).exists()
+    assert state(store) == before
 
 
 @pytest.mark.parametrize("command", ["add", "update", "remove", "sync", "compact", "check"])

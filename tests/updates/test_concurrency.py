@@ -12,11 +12,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from mate.build.duckdb_target import DuckDBTarget
-from mate.build.updates import Updates, writer_of
+from mate.build.lake_target import LakeTarget
+from mate.build.lake_writer import LakeWriter
+from mate.build.updates import Updates
 from mate.errors import StoreError
-from mate.store import IndexStore, open_store
-from mate.store.base import as_ids
+from mate.index import lake as lake_module
+from mate.index.lake import SEGMENTS, Lake, open_lake
+from mate.values.token_ids import token_ids
+from tests.lakes import cells_of, codes_of, postings_of
 from tests.updates.model import HASHES, ModelTable, build
 
 ROOT = Path(__file__).parents[2]
@@ -27,9 +30,9 @@ CHANGES = 8
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """An index of a table whose rows all say which version they are of."""
-    path = tmp_path / "lake.duckdb"
+    path = tmp_path / "lake.mate"
     table = ModelTable("versions", ["version", "row"], [["version 0", f"row {n}"] for n in range(ROWS)])
-    build(path, [table], "per_cell", hashes=HASHES[:2])
+    build(path, [table], hashes=HASHES[:2])
     return path
 
 
@@ -41,21 +44,22 @@ def change(store: Path, number: int) -> None:
     updates.update_cells(0, [(row, 0, f"version {number}") for row in range(ROWS)])
 
 
-def version(index: IndexStore) -> int:
+def version(index: Lake) -> int:
     """Return which version an index is of; everything that it says must agree."""
-    rows = index.row_ids(as_ids([0])).row_id
-    cells = index.cells(rows)
-    [seen] = {cells[row][0] for row in rows.tolist()}
+    [seen] = {row[0] for row in cells_of(index, 0)}
+    found = index.place_of(0)
+    assert found
+    segment = found[0]
     texts = [f"version {number}" for number in range(CHANGES + 1)]
-    entries = index.tokens(pa.array(texts))
-    [place], [count] = entries.place.tolist(), entries.postings.tolist()
-    assert (texts[place], count) == (seen, ROWS)
-    postings = index.postings(entries.token_id)
-    assert sorted(postings.row_id.tolist()) == rows.tolist()
-    assert (index.rows(rows).token_id.reshape(ROWS, 2)[:, 0] == entries.token_id[0]).all()
-    assert index.count_by_table(entries.token_id).postings.tolist() == [ROWS]
-    assert (index.manifest.rows, index.manifest.cells, index.manifest.distinct_tokens) == (ROWS, 2 * ROWS, ROWS + 1)
-    return place
+    places = segment.places(token_ids(pa.array(texts)), pa.array(texts))
+    [number] = [n for n, place in enumerate(places.tolist()) if place >= 0]
+    assert texts[number] == seen
+    for read in (postings_of, codes_of):
+        rows = [row for token, table, column, row in read(segment.arrays) if token == places[number] and column == 0]
+        assert rows == list(range(ROWS))
+    assert (index.manifest.counts.rows, index.manifest.counts.cells) == (ROWS, 2 * ROWS)
+    assert [table.rows for table in index.tables()] == [ROWS]
+    return number
 
 
 def watch(store: Path, done: threading.Event) -> list[int]:
@@ -63,7 +67,7 @@ def watch(store: Path, done: threading.Event) -> list[int]:
     seen = []
     while True:
         last = done.is_set()
-        with open_store(str(store)) as index:
+        with open_lake(store) as index:
             first = version(index)
             assert version(index) == first
             seen.append(first)
@@ -89,7 +93,7 @@ def test_readers_see_one_state_as_a_whole(store: Path, tmp_path: Path) -> None:
     assert process.stdout
     assert process.stdout.readline() == "ready\n"
     done = threading.Event()
-    with ThreadPoolExecutor(2) as pool, open_store(str(store)) as old:
+    with ThreadPoolExecutor(2) as pool, open_lake(store) as old:
         watchers = [pool.submit(watch, store, done) for _ in range(2)]
         try:
             for number in range(1, CHANGES + 1):
@@ -121,64 +125,66 @@ def test_two_writers_wait_for_each_other_and_lose_nothing(store: Path) -> None:
         for name in ("one", "two")
     ]
     assert [process.wait() for process in processes] == [0, 0]
-    with open_store(str(store)) as index:
-        rows = index.row_ids(as_ids([0])).row_id
-        cells = index.cells(rows)
-        added = [cells[row][1] for row in rows.tolist()][ROWS:]
+    with open_lake(store) as index:
+        added = [row[1] for row in cells_of(index, 0)][ROWS:]
         assert sorted(added) == sorted(f"{name} {number}" for name in ("one", "two") for number in range(each))
         for name in ("one", "two"):
             assert [text for text in added if text.startswith(name)] == [f"{name} {number}" for number in range(each)]
-        assert index.changes is not None
-        assert index.changes.operations == 2 * each
+        assert index.manifest.operations == 2 * each
 
 
 def test_threads_that_write_wait_for_each_other(store: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda n: Updates(str(store), wait=120).append_rows(0, [["x", f"y {n}"]]), range(6)))
-    with open_store(str(store)) as index:
-        assert index.manifest.rows == ROWS + 6
+    with open_lake(store) as index:
+        assert index.manifest.counts.rows == ROWS + 6
 
 
 @pytest.mark.parametrize("work", ["change", "build"])
 def test_a_writer_that_must_not_wait_is_told(store: Path, work: str) -> None:
-    first = writer_of(str(store), 0) if work == "change" else DuckDBTarget(store)
+    first = LakeWriter(str(store), 0) if work == "change" else LakeTarget(store)
     with first:
         for wait, waited in ((0.0, ""), (0.05, r"; waited 0.05 s for it \(--wait\)")):
             with pytest.raises(StoreError, match=rf"another build or change of .* is under way{waited}$"):
                 Updates(str(store), wait=wait).append_rows(0, [["x", "y"]])
             with pytest.raises(StoreError, match="another build or change"):
                 Updates(str(store), wait=wait).compact()
-        with pytest.raises(StoreError, match="another build of"), DuckDBTarget(store):
+        with pytest.raises(StoreError, match="another build of"), LakeTarget(store):
             pass
     Updates(str(store), wait=0).append_rows(0, [["x", "y"]])
 
 
-def test_readers_of_changes_that_vanish_at_that_moment(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the look whether there are changes and opening them, a compaction folds them in."""
+def test_a_reader_opens_while_compaction_removes_segments(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between its manifest and each of the files, one change after the other removes what it was to open."""
     change(store, 1)
-    from mate.store import layered
+    left = list(range(2, 5))
+    real = lake_module.Segment.open
 
-    real = layered.ChangesStore
+    def opened(path: Path, *rest: object) -> object:
+        if left:
+            number = left.pop(0)
+            monkeypatch.setattr(lake_module.Segment, "open", real)
+            change(store, number)
+            Updates(str(store)).compact()
+            monkeypatch.setattr(lake_module.Segment, "open", opened)
+        return real(path, *rest)  # type: ignore[arg-type]
 
-    def opened(path: Path) -> IndexStore:
-        monkeypatch.setattr(layered, "ChangesStore", real)
+    monkeypatch.setattr(lake_module.Segment, "open", opened)
+    with open_lake(store) as index:
+        assert version(index) == 4
+    assert left == []
+
+
+def test_a_reader_keeps_its_files_though_they_are_gone(store: Path) -> None:
+    with open_lake(store) as index:
+        for number in (1, 2, 3):
+            change(store, number)
         Updates(str(store)).compact()
-        return real(path)
+        assert not (store / SEGMENTS / index.manifest.segments[0].name).exists()
+        assert version(index) == 0
+        assert index.sources()[0]["source"] == "versions"
 
-    monkeypatch.setattr(layered, "ChangesStore", opened)
-    with open_store(str(store)) as index:
-        assert version(index) == 1
-        assert index.changes is None
-    change(store, 2)
 
-    base = layered.DuckDBStore
-
-    def compacted(*arguments: object) -> IndexStore:
-        monkeypatch.setattr(layered, "DuckDBStore", base)
-        Updates(str(store)).compact()  # after the changes were opened
-        return base(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(layered, "DuckDBStore", compacted)
-    with open_store(str(store)) as index:
-        assert version(index) == 2
-        assert index.changes is None
+def test_threads_share_one_reader(store: Path) -> None:
+    with open_lake(store) as index, ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: version(index), range(200))) == {0}

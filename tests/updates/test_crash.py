@@ -21,10 +21,10 @@ from typing import Any
 
 import pytest
 
+from mate.build.check import check
 from mate.build.updates import Updates
-from mate.integrity import FLAT, check
-from mate.store import IndexStore, open_store
-from mate.store.base import LAYOUTS, as_ids
+from mate.index.lake import MANIFEST, SEGMENTS, Lake, open_lake
+from tests.lakes import cells_of
 from tests.updates.model import HASHES, build, first_lake
 from tests.updates.victim import STEPS, save, step, step_name
 
@@ -32,10 +32,20 @@ KILLS = int(os.environ.get("MATE_KILLS", "10"))
 LENGTH = len(STEPS) + 3
 DICE = random.SystemRandom()
 ROOT = Path(__file__).parents[2]
+SOUND = [".lock", MANIFEST, SEGMENTS]
 
-MOMENTS = ("before replace 1", "after replace 1", "", "")
-COMPACTION = ("before replace 1", "before replace 2", "after replace 2", "before unlink 1", "", "")
-"""Where files are renamed and removed: a compaction has the flat file, the index, and changes to remove."""
+MOMENTS = (
+    "before replace segment 1",
+    "after replace segment 1",
+    "before replace manifest 1",
+    "after replace manifest 1",
+    "before rmtree segment 1",
+    "after rmtree segment 1",
+    "after unlink arrays 1",
+    "",
+    "",
+)
+"""Where files are renamed and removed; not every change does all of it. Otherwise: at any time."""
 
 LONGEST = 0.5
 """Seconds that a kill comes after the start of a step at the latest."""
@@ -79,14 +89,9 @@ def zygote() -> Iterator[Zygote]:
     started.close()
 
 
-def content(index: IndexStore) -> list[Any]:
+def content(index: Lake) -> list[Any]:
     """Everything that people put in, by table."""
-    found = []
-    for table in index.tables():
-        rows = index.row_ids(as_ids([table.table_id])).row_id
-        cells = index.cells(rows)
-        found.append((table.table_id, table.name, table.columns, [cells[row] for row in rows.tolist()]))
-    return found
+    return [(t.table_id, t.name, t.columns, cells_of(index, t.table_id)) for t in index.tables()]
 
 
 def copied(source: Path, target: Path) -> None:
@@ -94,18 +99,18 @@ def copied(source: Path, target: Path) -> None:
     shutil.copytree(source, target)
 
 
-@pytest.fixture(scope="module", params=LAYOUTS)
+@pytest.fixture(scope="module", params=[1, 3])
 def states(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
     """A lake, its index, and what every step of a sequence must make of it."""
     folder = tmp_path_factory.mktemp("states")
     model = first_lake(random.Random(3))
-    build(folder / "store" / "lake.duckdb", list(model.tables.values()), request.param, hashes=HASHES[:2])
+    build(folder / "store" / "lake.mate", list(model.tables.values()), segments=request.param, hashes=HASHES[:2])
     save(model, folder / "0.json")
     copied(folder / "store", folder / "start")
-    updates = Updates(str(folder / "store" / "lake.duckdb"))
+    updates = Updates(str(folder / "store" / "lake.mate"))
     found = []
     for number in range(LENGTH + 1):
-        with open_store(str(folder / "store" / "lake.duckdb")) as index:
+        with open_lake(folder / "store" / "lake.mate") as index:
             found.append(content(index))
         if number < LENGTH:
             step(model, updates, number)
@@ -127,7 +132,7 @@ def wait_for(path: Path, victim: int) -> bool:
 def kill(zygote: Zygote, folder: Path, reached: int) -> str | None:
     """Start a victim and kill it; return at which moment, or None if it ended too early."""
     last = reached + DICE.randrange(2)
-    moment = DICE.choice(COMPACTION if step_name(last) == "compact" else MOMENTS)
+    moment = DICE.choice(MOMENTS)
     first = last if moment else reached
     victim = zygote.start(folder=str(folder), first=reached, hold=first, stop=last + 2, moment=moment)
     there = wait_for(folder / ("held" if moment else f"started-{last}"), victim)
@@ -145,9 +150,9 @@ def numbers(folder: Path, what: str) -> list[int]:
 
 
 def test_kill_9(states: tuple[Path, list[Any]], zygote: Zygote, tmp_path: Path) -> None:
-    """Half of the kills for each layout."""
+    """Half of the kills for each number of segments to begin with."""
     origin, expected = states
-    store = tmp_path / "store" / "lake.duckdb"
+    store = tmp_path / "store" / "lake.mate"
     reached, seen, moments = 0, Counter[str](), Counter[str]()
     copied(origin / "start", store.parent)
     while moments.total() < max(1, KILLS // 2):
@@ -157,13 +162,11 @@ def test_kill_9(states: tuple[Path, list[Any]], zygote: Zygote, tmp_path: Path) 
         shutil.copy(origin / f"{reached}.json", tmp_path / "model.json")
         moment = kill(zygote, tmp_path, reached)
         started, done = max(numbers(tmp_path, "started")), max(numbers(tmp_path, "done"), default=reached)
-        with open_store(str(store)) as index:
+        with open_lake(store) as index:
             found = content(index)
         assert found in (expected[done], expected[started]), (moment, step_name(started - 1))
-        # The flat file, which only makes searches faster, may be the new one's while the index is the old one.
-        assert set(check(str(store)).counts) <= {FLAT}, moment
-        names = {path.name.partition("lake.duckdb")[2] for path in store.parent.iterdir()}
-        assert names <= {"", ".flat", ".changes", ".build"}
+        assert check(str(store)).sound, moment
+        assert {path.name for path in store.iterdir()} <= {*SOUND, ".build", f".{MANIFEST}.new"}
         reached = started if found == expected[started] else done
         if moment:
             moments[moment] += 1
@@ -176,7 +179,10 @@ def test_kill_9(states: tuple[Path, list[Any]], zygote: Zygote, tmp_path: Path) 
     shutil.copy(origin / f"{reached}.json", tmp_path / "model.json")
     zygote.start(folder=str(tmp_path), first=reached, stop=reached + 1)
     assert zygote.ended() == 0
-    with open_store(str(store)) as index:
+    with open_lake(store) as index:
         assert content(index) == expected[reached + 1]
-    assert not [path for path in store.parent.iterdir() if path.name.startswith(".")]
+    assert sorted(path.name for path in store.iterdir()) == SOUND
+    with open_lake(store) as index:
+        named = {segment.name for segment in index.manifest.segments}
+    assert {path.name for path in (store / SEGMENTS).iterdir()} == named
     sys.stdout.write(f"{moments.total()} kills, leaving {dict(seen)}; {dict(moments)}\n")

@@ -13,39 +13,34 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from mate.build.check import check
 from mate.build.updates import Updates
 from mate.errors import CorpusError, UpdateError
-from mate.integrity import check
-from mate.store import IndexStore, open_store
-from mate.store.base import as_ids
-from mate.store.changes import changes_path
-from tests.store.conftest import write_csv
+from mate.index.lake import MANIFEST, Lake, open_lake
+from tests.lakes import cells_of, write_csv
 from tests.updates.conftest import index
 
 EXAMPLES = int(os.environ.get("MATE_EXAMPLES", "3"))
 
 
-def held(store: IndexStore) -> dict[str, list[Any]]:
+def held(store: Lake) -> dict[str, list[Any]]:
     """Return what an index holds of each file."""
     found: dict[str, list[Any]] = {}
     for record in store.sources():
         found[record["source"]] = [record["sha256"], record["tables"], record["bytes"]]
     for table in store.tables():
-        rows = store.row_ids(as_ids([table.table_id])).row_id
-        cells = store.cells(rows)
-        found[table.source] += [table.columns, [cells[row] for row in rows.tolist()]]
+        found[table.source] += [table.columns, cells_of(store, table.table_id)]
     for reject in store.rejects():
         found[reject["source"]].append((reject["kind"], reject["reason"], reject["count"]))
     return found
 
 
 def same_as_built(store: Path, lake: Path, folder: Path) -> None:
-    other = index(lake, folder / "again.duckdb")
-    with open_store(str(store)) as mine, open_store(str(other)) as theirs:
+    other = index(lake, folder / "again.mate")
+    with open_lake(store) as mine, open_lake(other) as theirs:
         assert held(mine) == held(theirs)
-        for name in ("tables", "columns", "rows", "cells", "distinct_tokens", "rejects"):
-            assert getattr(mine.manifest, name) == getattr(theirs.manifest, name), name
-    other.unlink()
+        assert mine.manifest.counts == theirs.manifest.counts
+    shutil.rmtree(other)
     assert check(str(store)).sound
 
 
@@ -65,18 +60,18 @@ def test_what_came_changed_and_went(store: Path, lake: Path, tmp_path: Path) -> 
     assert [(t.table_id, t.name) for t in report.added] == [(3, "new")]
     assert [(t.table_id, t.name) for t in report.changed] == [(1, "people")]  # it keeps its number
     assert [(t.table_id, t.name) for t in report.removed] == [(0, "cities")]
-    with open_store(str(store)) as opened:
+    with open_lake(store) as opened:
         assert str(outside) in held(opened)
     updates.remove_tables([2])
     same_as_built(store, lake, tmp_path)
 
 
 def test_nothing_to_do(store: Path, lake: Path) -> None:
-    updates = Updates(str(store))
+    updates, before = Updates(str(store)), (store / MANIFEST).read_bytes()
     os.utime(lake / "people.csv", (1, 1))  # only the content counts
     assert not updates.compare([str(lake)])
     assert updates.sync([str(lake)]).after is None
-    assert not changes_path(store).exists()
+    assert (store / MANIFEST).read_bytes() == before
 
 
 def test_tables_that_were_changed_by_hand_become_their_files_again(store: Path, lake: Path, tmp_path: Path) -> None:
@@ -92,7 +87,7 @@ def test_tables_that_were_changed_by_hand_become_their_files_again(store: Path, 
 
 def test_paths_may_be_written_in_other_ways(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    store = index(Path("lake"), tmp_path / "relative.duckdb")
+    store = index(Path("lake"), tmp_path / "relative.mate")
     updates = Updates(str(store))
     write_csv(lake / "people.csv", ["name", "age"], [["Ada", "36"]])
     for written in (str(lake), "./lake", "lake/../lake"):
@@ -115,8 +110,8 @@ def test_a_folder_without_files_and_one_that_is_not_there(store: Path, lake: Pat
     for path in lake.iterdir():
         path.unlink()
     Updates(str(store)).sync([str(lake)])
-    with open_store(str(store)) as opened:
-        assert (opened.manifest.tables, opened.sources(), opened.rejects()) == (0, [], [])
+    with open_lake(store) as opened:
+        assert (opened.manifest.counts.tables, opened.sources(), opened.rejects()) == (0, [], [])
     lake.rmdir()
     with pytest.raises(CorpusError, match="no such file or folder"):
         Updates(str(store)).sync([str(lake)])
@@ -139,13 +134,25 @@ def test_several_tables_of_a_file_keep_their_numbers(tmp_path: Path) -> None:
     lake.mkdir()
     table = '{"relation": [["a", "%s"], ["b", "1"]], "tableType": "RELATION", "hasHeader": true, "headerRowIndex": 0}\n'
     (lake / "web.json").write_text("".join(table % name for name in ("x", "y", "z")))
-    store = index(lake, tmp_path / "web.duckdb")
-    with open_store(str(store)) as opened:
-        assert opened.manifest.tables == 3
+    store = index(lake, tmp_path / "web.mate")
+    with open_lake(store) as opened:
+        assert opened.manifest.counts.tables == 3
     (lake / "web.json").write_text("".join(table % name for name in ("x", "other")))
     report = Updates(str(store)).sync([str(lake)])
     assert ([t.table_id for t in report.changed], [t.table_id for t in report.removed]) == ([0, 1], [2])
     same_as_built(store, lake, tmp_path)
+
+
+def test_the_index_itself_and_synthetic_tables_are_no_files_of_the_folder(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = index(lake, lake / "lake.mate")
+    updates = Updates(str(store))
+    updates.add_tables(["synthetic:tables=3,seed=3"])
+    monkeypatch.chdir(lake)
+    assert not updates.compare(["."])
+    (lake / "people.csv").unlink()
+    assert [Path(name).name for name in updates.compare(["."]).gone] == ["people.csv"]
 
 
 def test_an_index_that_somebody_changed_meanwhile(store: Path, lake: Path) -> None:
@@ -179,7 +186,7 @@ def _any_history(folder: Path, dice: random.Random) -> None:
 
     for name in names[:3]:
         write(name)
-    store = index(lake, folder / "lake.duckdb")
+    store = index(lake, folder / "lake.mate")
     updates = Updates(str(store))
     for _ in range(3):
         for name in dice.sample(names, 2):
@@ -187,7 +194,7 @@ def _any_history(folder: Path, dice: random.Random) -> None:
                 (lake / name).unlink(missing_ok=True)
             else:
                 write(name)
-        with open_store(str(store)) as opened:
+        with open_lake(store) as opened:
             tables = [table for table in opened.tables() if table.rows]
         if tables and dice.random() < 0.5:
             updates.remove_rows(dice.choice(tables).table_id, [0])

@@ -1,6 +1,6 @@
 """A process that forks off others that change an index, for tests that kill them: ``python -m tests.updates.victim``.
 
-It reads one order a line, forks, and answers with the child's number; when the child has ended it says so. Everything
+It reads one order per line, forks, and answers with the child's number; when the child has ended it says so. Everything
 that takes long to import is imported before, and nothing that starts a thread is done.
 """
 
@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import sys
 import time
 from pathlib import Path
 
-import mate.build.duckdb_changes
-import mate.build.duckdb_compact  # noqa: F401
+import mate.build.compact
+import mate.build.lake_writer  # noqa: F401
 from mate.build.updates import Updates
 from tests.updates.model import Model, ModelTable, operate
 
@@ -44,33 +45,36 @@ def save(model: Model, path: Path) -> None:
     path.write_text(json.dumps({"tables": tables, "made": model.made}))
 
 
+ENDINGS = {"manifest": "manifest.json", "arrays": "arrays"}
+
+
 def hold_at(moment: str, held: Path) -> None:
-    """Stop for good before or after the n-th rename or removal, and say so by a file."""
-    when, _, rest = moment.partition(" ")
-    name, _, count = rest.partition(" ")
+    """Stop for good before or after the n-th rename or removal of a manifest, a segment, or a file of one."""
+    when, name, what, count = moment.split()
     left = [int(count)]
-    real = getattr(os, name)
+    module = shutil if name == "rmtree" else os
+    real = getattr(module, name)
 
     def stand_in(*arguments: object, **more: object) -> object:
-        mine = str(arguments[0]).endswith((".changes", ".duckdb", ".flat"))
+        paths = [str(argument) for argument in arguments]
+        mine = any("/segments/" in path if what == "segment" else path.endswith(ENDINGS[what]) for path in paths)
         left[0] -= mine
-        if mine and not left[0] and when == "before":
-            held.touch()
-            time.sleep(600)
-        result = real(*arguments, **more)
-        if mine and not left[0] and when == "after":
-            held.touch()
-            time.sleep(600)
+        for now in ("before", "after"):
+            if now == "after":
+                result = real(*arguments, **more)
+            if mine and not left[0] and when == now:
+                held.touch()
+                time.sleep(600)
         return result
 
-    setattr(os, name, stand_in)
+    setattr(module, name, stand_in)
 
 
 def work(order: dict[str, str | int]) -> None:
     """Do steps from a place on, noting each before and after."""
     folder = Path(str(order["folder"]))
     model = load(folder / "model.json")
-    updates = Updates(str(folder / "store" / "lake.duckdb"), wait=30)
+    updates = Updates(str(folder / "store" / "lake.mate"), wait=30)
     for number in range(int(order["first"]), int(order["stop"])):
         if order.get("moment") and number == order["hold"]:
             hold_at(str(order["moment"]), folder / "held")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mate.build.build import BuildSettings, HashRequest, build
-from mate.build.duckdb_target import DuckDBTarget
+from mate.build.lake_target import LakeTarget
+from mate.index.lake import Lake, open_lake
 from mate.sql.vertica_address import PASSWORD_VARIABLE
-from mate.store import IndexStore, open_store
-from tests.store.conftest import HOSTILE, write_csv
+from tests.sql.conftest import HOSTILE, write_csv
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 
@@ -43,10 +43,14 @@ def small_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def embedded(small_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexStore]:
-    """The same lake in the embedded store."""
-    path = tmp_path_factory.mktemp("embedded") / "lake.duckdb"
-    with DuckDBTarget(path) as target:
-        build([str(small_lake)], target, BuildSettings(master="none", hashes=HASHES))
-    with open_store(str(path)) as store:
-        yield store
+def lake(small_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """The same files in a lake."""
+    return built_lake(small_lake, tmp_path_factory.mktemp("built") / "lake.mate")
+
+
+def built_lake(files: Path, path: Path, **changes: object) -> Lake:
+    """Build a lake in this process, without Spark."""
+    settings = BuildSettings(**{"master": "none", "hashes": HASHES, **changes})  # type: ignore[arg-type]
+    with LakeTarget(path) as target:
+        build([str(files)], target, settings)
+    return open_lake(path)

@@ -29,16 +29,9 @@ STATEMENTS = {
 
 _REFERENCE = "https://docs.vertica.com/latest/en/sql-reference/functions"
 FUNCTIONS = {
-    "CAST": "https://docs.vertica.com/latest/en/sql-reference/language-elements/operators/data-type-coercion-operators-cast/",
     "COALESCE": f"{_REFERENCE}/null-handling-functions/coalesce/",
     "COUNT": f"{_REFERENCE}/aggregate-functions/count-aggregate/",
-    "HEX_TO_INTEGER": f"{_REFERENCE}/string-functions/hex-to-integer/",
     "LOWER": f"{_REFERENCE}/string-functions/lower/",
-    "MAX": f"{_REFERENCE}/aggregate-functions/max-aggregate/",
-    "MD5": f"{_REFERENCE}/string-functions/md5/",
-    "MIN": f"{_REFERENCE}/aggregate-functions/min-aggregate/",
-    "ROW_NUMBER": f"{_REFERENCE}/analytic-functions/row-number-analytic/",
-    "SUBSTR": f"{_REFERENCE}/string-functions/substr/",
     "SUM": f"{_REFERENCE}/aggregate-functions/sum-aggregate/",
     "HASH": f"{_REFERENCE}/mathematical-functions/hash/",
     "ANALYZE_STATISTICS": f"{_REFERENCE}/management-functions/statistics-management-functions/analyze-statistics/",

@@ -11,11 +11,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.build import BuildSettings, build
+from mate.open import open_index
+from mate.sql.vertica import VerticaIndex
 from mate.sql.vertica_address import PASSWORD_VARIABLE, VerticaAddress
 from mate.sql.vertica_session import Session
 from mate.sql.vertica_target import VerticaTarget
-from mate.store import IndexStore, open_store
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 
@@ -51,10 +52,17 @@ def index(lake: Path | list[str], address: str, **changes: object) -> None:
         build(paths, target, BuildSettings(**{"master": "none", **changes}))  # type: ignore[arg-type]
 
 
+def open_vertica(address: str) -> VerticaIndex:
+    """Open an index."""
+    opened = open_index(address)
+    assert isinstance(opened, VerticaIndex)
+    return opened
+
+
 @contextmanager
-def vertica_store(lake: Path, layout: str, hashes: tuple[HashRequest, ...], **changes: object) -> Iterator[IndexStore]:
+def vertica_index(lake: Path, layout: str, **changes: object) -> Iterator[VerticaIndex]:
     """Yield an index of the lake; few enough values go into an IN list that both ways of looking up are taken."""
-    with place(in_list=50) as address:
-        index(lake, address, layout=layout, hashes=hashes, **changes)
-        with open_store(address) as store:
-            yield store
+    with place(in_list=50, layout=layout) as address:
+        index(lake, address, **changes)
+        with open_vertica(address) as opened:
+            yield opened

@@ -1,4 +1,4 @@
-"""`mate index`, `search`, `stats` and `join` with a Vertica address, as with a file."""
+"""`mate index`, `search`, `stats` and `join` with a Vertica address, as with the folder of a lake."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from mate.build import sources
 from mate.cli.program import main
-from mate.store import IndexStore, open_store
-from tests.store.conftest import write_csv
+from mate.corpus import Limits
+from mate.errors import StoreError
+from mate.index.lake import Lake
+from mate.sql.vertica_sql import LAYOUTS
+from tests.sql.conftest import write_csv
 from tests.vertica.compare import same
-from tests.vertica.conftest import HASHES
-from tests.vertica.places import index, place
+from tests.vertica.conftest import HASHES, built_lake
+from tests.vertica.places import index, open_vertica, place, vertica_index
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 
@@ -29,12 +33,7 @@ def answers(capsys: pytest.CaptureFixture[str], query: Path, store: str) -> obje
 
 
 def test_index_search_stats_and_join(
-    server: StandIn,
-    small_lake: Path,
-    embedded: IndexStore,
-    query: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    server: StandIn, small_lake: Path, lake: Lake, query: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = server.address()
     given = ["--master", "none", "--hash", "xash", "--hash", "bf:512"]
@@ -42,7 +41,7 @@ def test_index_search_stats_and_join(
     assert "cells indexed" in capsys.readouterr().out
     found = answers(capsys, query, server.address("Mate"))  # names of schemas know no case
     assert found
-    assert found == answers(capsys, query, embedded.address)
+    assert found == answers(capsys, query, lake.address)
     assert main(["stats", "--store", address]) == 0
     joined = str(tmp_path / "joined.csv")
     assert main(["join", str(query), "--key", "who,where", "--table", "0", "--store", address, "-o", joined]) == 0
@@ -51,12 +50,32 @@ def test_index_search_stats_and_join(
     assert PASSWORD not in told.out + told.err
 
 
-@pytest.mark.parametrize("layout", ["per_cell", "per_row"])
-def test_an_index_holds_what_the_embedded_one_holds(small_lake: Path, embedded: IndexStore, layout: str) -> None:
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_index_holds_what_a_lake_holds(small_lake: Path, lake: Lake, layout: str) -> None:
+    with vertica_index(small_lake, layout, hashes=HASHES) as found:
+        assert found.manifest.layout == layout
+        same(found, lake)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_several_segments_and_no_hash_function(
+    small_lake: Path, tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables are numbered through the segments, and so are rows; dictionaries are merged."""
+    monkeypatch.setattr(sources, "_LEAST_UNIT", 1)
+    for hashes in (HASHES, ()):
+        lake = built_lake(small_lake, tmp_path / f"{len(hashes)}.mate", hashes=hashes)
+        with vertica_index(small_lake, layout, hashes=hashes, segments=4) as found:
+            same(found, lake)
+            loaded = f"SELECT COUNT(*) FROM {found.reader.table('load_log')}"
+            assert found.reader.sessions.ask(lambda session, q=loaded: session.execute(q))[0][0] == 4  # type: ignore[misc]
+
+
+def test_cells_that_are_longer_than_vertica_compares(tmp_path: Path) -> None:
+    write_csv(tmp_path / "a.csv", ["a"], [["b"], ["c"]])
     with place() as address:
-        index(small_lake, address, layout=layout, hashes=HASHES)
-        with open_store(address) as store:
-            if layout == "per_cell":
-                same(store, embedded)
-            assert store.cells(store.rows(store.tables_from([]))[0]) == {}
-            assert store.manifest.layout == layout
+        with pytest.raises(StoreError, match="lower --max-cell"):
+            index(tmp_path / "a.csv", address, limits=Limits(cell_characters=16_251))
+        index(tmp_path / "a.csv", address, limits=Limits(cell_characters=16_250))
+        with open_vertica(address) as found:
+            assert found.manifest.counts.cells == 2

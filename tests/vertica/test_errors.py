@@ -8,19 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from mate.build.build import BuildSettings, build
 from mate.cli.program import main
 from mate.errors import StoreError
+from mate.index.base import Index
+from mate.index.lake import Lake
+from mate.open import open_index
 from mate.sql import vertica_sql
 from mate.sql.vertica_address import PASSWORD_VARIABLE
 from mate.sql.vertica_target import VerticaTarget
-from mate.store import IndexStore, open_store
-from mate.store.base import as_ids
-from mate.values.token_ids import token_id
+from mate.values.token_ids import token_ids
 from tests.vertica.compare import same
 from tests.vertica.conftest import HASHES
-from tests.vertica.places import index
+from tests.vertica.places import index, open_vertica
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 from tests.vertica.standin.wire import ClosedError
@@ -31,6 +34,11 @@ WRONG = "not the pass word"
 def tables(server: StandIn) -> set[str]:
     found = server.database.execute("SELECT table_name FROM v_catalog.tables WHERE table_schema = 'mate'").fetchall()
     return {name for (name,) in found}
+
+
+def postings_of(found: Index, text: str) -> int:
+    texts = pa.array([text])
+    return int(found.posting_counts(token_ids(texts), texts)[0])
 
 
 def cut_when(event: str, part: str) -> Callable[[str, Any, str], None]:
@@ -68,7 +76,7 @@ def test_a_right_password_shows_nowhere(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     assert main(["index", str(small_lake), "--store", server.address(), "--master", "none"]) == 0
-    with open_store(server.address()) as store, VerticaTarget(server.address()) as target:
+    with open_index(server.address()) as store, VerticaTarget(server.address()) as target:
         shown = repr(vars(store)) + repr(vars(target)) + repr(target.address)
     told = capfd.readouterr()
     assert PASSWORD not in told.out + told.err + caplog.text + shown + " ".join(server.statements)
@@ -90,14 +98,14 @@ def test_a_password_file(server: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_p
     file = tmp_path / "password"
     address = server.address(passfile=file)
     with pytest.raises(StoreError, match="cannot read the password file"):
-        open_store(address)
+        open_index(address)
     file.write_text(f"{PASSWORD}\n")
     file.chmod(0o644)
     with pytest.raises(StoreError, match=r"others can read .*chmod 600"):
-        open_store(address)
+        open_index(address)
     file.chmod(0o600)
     with pytest.raises(StoreError, match="there is no index"):
-        open_store(address)
+        open_index(address)
 
 
 @pytest.mark.parametrize(
@@ -113,46 +121,47 @@ def test_a_password_file(server: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_p
         ("vertica://me@host/db?schem=a", 'unknown option "schem" .* did you mean "schema"'),
         ("vertica://me@host/db?in_list=few", "in_list=few in the Vertica address is not a number"),
         ("vertica://me@host/db?connections=0", "must be above 0"),
+        ("vertica://me@host/db?layout=per_col", 'unknown layout "per_col"; did you mean "per_cell"'),
     ],
 )
 def test_an_address_that_cannot_work(address: str, message: str) -> None:
     with pytest.raises(StoreError, match=message):
-        open_store(address)
+        open_index(address)
 
 
 def test_nobody_answers(server: StandIn) -> None:
     address = server.address()
     server.vanish()
     with pytest.raises(StoreError, match=r"no server answers at 127.0.0.1:\d+; is it running"):
-        open_store(address)
+        open_index(address)
 
 
 def test_a_backup_node_answers(server: StandIn) -> None:
     address = server.address(backup=f"127.0.0.1:{server.port}").replace(f"@127.0.0.1:{server.port}", "@127.0.0.1:1")
     with pytest.raises(StoreError, match="there is no index"):
-        open_store(address)
+        open_index(address)
 
 
 def test_encryption_that_the_server_does_not_have(server: StandIn) -> None:
     with pytest.raises(StoreError, match=r"no encrypted connection .tlsmode=require"):
-        open_store(server.address().replace("tlsmode=disable", "tlsmode=require"))
+        open_index(server.address().replace("tlsmode=disable", "tlsmode=require"))
 
 
 def test_a_database_that_is_not_there(server: StandIn) -> None:
     with pytest.raises(StoreError, match='the server refuses: Database "Other" does not exist'):
-        open_store(server.address().replace("/VMart", "/Other"))
+        open_index(server.address().replace("/VMart", "/Other"))
 
 
 def test_the_client_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("mate.open.find_spec", lambda name: None)
     with pytest.raises(StoreError, match=r"pip install 'mate-discovery\[vertica\]'"):
-        open_store("vertica://me@host/db")
+        open_index("vertica://me@host/db")
 
 
 @pytest.mark.filterwarnings("ignore:TLS is not configured")
 def test_a_connection_that_is_not_encrypted_is_told(server: StandIn, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(StoreError, match="there is no index"):
-        open_store(server.address().replace("tlsmode=disable", "tlsmode=prefer"))
+        open_index(server.address().replace("tlsmode=disable", "tlsmode=prefer"))
     assert "the connection is not encrypted" in caplog.text
 
 
@@ -168,52 +177,52 @@ def test_notices_of_the_server_are_no_warnings(server: StandIn) -> None:
 
 def test_no_index(server: StandIn, small_lake: Path) -> None:
     with pytest.raises(StoreError, match=r"there is no index at vertica://dbadmin@127.0.0.1.*schema=mate; build one"):
-        open_store(server.address())
+        open_index(server.address())
     with VerticaTarget(server.address()), pytest.raises(StoreError, match="there is no index"):
-        open_store(server.address())
+        open_index(server.address())
 
 
 def test_a_table_that_is_missing(server: StandIn, small_lake: Path) -> None:
     index(small_lake, server.address())
-    with open_store(server.address()) as store:
+    with open_index(server.address()) as store:
         server.database.execute("DROP TABLE mate.cells_1")
         with pytest.raises(StoreError, match=r"Relation .* does not exist .*SQLSTATE 42V01"):
-            store.rows(as_ids([1]))
-        assert len(store.postings(as_ids([token_id("name 1")])).row_id) == 8
+            store.cells(0, np.array([1]))
+        assert postings_of(store, "name 1") == 8
     with pytest.raises(StoreError, match="lacks the table cells_1: build the index again"):
-        open_store(server.address())
+        open_index(server.address())
 
 
 def test_a_server_that_disappears_in_the_middle_of_a_search(server: StandIn, small_lake: Path) -> None:
     index(small_lake, server.address())
 
     def fault(event: str, _: Any, detail: str) -> None:
-        if event == "statement" and "postings_1" in detail:
+        if event == "statement" and "tokens_1" in detail:
             server.vanish()
             raise ClosedError
 
-    with open_store(server.address()) as store, server.faulty(fault):
+    with open_index(server.address()) as store, server.faulty(fault):
         with pytest.raises(StoreError, match="no server answers") as caught:
-            store.postings(as_ids([token_id("name 1")]))
+            postings_of(store, "name 1")
         assert "\n" not in str(caught.value)
 
 
 def test_a_session_that_died_while_idle_is_replaced(server: StandIn, small_lake: Path) -> None:
     index(small_lake, server.address())
-    with open_store(server.address()) as store:
+    with open_index(server.address()) as store:
         for session in list(server.sessions):
             session.line.cut()
-        assert store.rows(as_ids([3])).row_id.tolist() == [3]
-        with server.faulty(cut_when("statement", "postings_1")):
-            assert len(store.postings(as_ids([token_id("name 1")])).row_id) == 8
+        assert store.cells(0, np.array([3])) == [["name 3", "city 3", "0"]]
+        with server.faulty(cut_when("statement", "tokens_1")):
+            assert postings_of(store, "name 1") == 8
 
 
 def test_an_open_index_stays_readable_while_the_next_one_is_published(server: StandIn, small_lake: Path) -> None:
     index(small_lake, server.address())
-    with open_store(server.address()) as store:
-        before = store.cells(np.arange(20))
-        index(small_lake, server.address(), layout="per_row", hashes=HASHES)
-        assert store.cells(np.arange(20)) == before
+    with open_index(server.address()) as store:
+        before = store.cells(1, np.arange(20))
+        index(small_lake, server.address(layout="per_row"), hashes=HASHES)
+        assert store.cells(1, np.arange(20)) == before
         index(small_lake, server.address())
     assert {name.rpartition("_")[2] for name in tables(server) - {"manifest", "builds"}} == {"2", "3"}
 
@@ -226,29 +235,32 @@ def test_an_open_index_stays_readable_while_the_next_one_is_published(server: St
     [
         ("copy data", ".postings_"),
         ("copy data", ".cells_"),
-        ("copy data", ".tokens_"),
-        ("statement", ".load_log_"),
+        ("copy data", ".token_counts_"),
+        ("statement", "INSERT INTO mate.load_log_"),
+        ("statement", "INSERT INTO mate.tokens_"),
+        ("statement", "SELECT COUNT(*) FROM mate.cells_"),
+        ("statement", "DROP TABLE IF EXISTS mate.token_counts_2"),
         ("statement", "CREATE PROJECTION"),
         ("statement", "ANALYZE_STATISTICS"),
         ("statement", ".manifest (load_id"),
     ],
 )
 def test_a_connection_that_is_cut_while_loading(
-    server: StandIn, small_lake: Path, embedded: IndexStore, event: str, part: str
+    server: StandIn, small_lake: Path, lake: Lake, event: str, part: str
 ) -> None:
     address = server.address()
     index(small_lake, address, hashes=HASHES)
     before = tables(server)
     part = part.replace("(load_id", "(load_id, manifest) VALUES") if "manifest" in part else part
     with server.faulty(cut_when(event, part)), pytest.raises(StoreError, match="the connection was lost") as caught:
-        index(small_lake, address, layout="per_cell", hashes=HASHES[:1])
+        index(small_lake, address, hashes=HASHES[:1])
     assert "\n" not in str(caught.value)
     assert tables(server) == before
-    with open_store(address) as store:
-        same(store, embedded)
+    with open_vertica(address) as store:
+        same(store, lake)
 
 
-def test_a_commit_whose_answer_is_lost_has_published(server: StandIn, small_lake: Path, embedded: IndexStore) -> None:
+def test_a_commit_whose_answer_is_lost_has_published(server: StandIn, small_lake: Path, lake: Lake) -> None:
     publishing: list[Any] = []
 
     def fault(event: str, session: Any, detail: str) -> None:
@@ -259,8 +271,8 @@ def test_a_commit_whose_answer_is_lost_has_published(server: StandIn, small_lake
 
     with server.faulty(fault), pytest.raises(StoreError, match="the connection was lost"):
         index(small_lake, server.address(), hashes=HASHES)
-    with open_store(server.address()) as store:
-        same(store, embedded)
+    with open_vertica(server.address()) as store:
+        same(store, lake)
 
 
 def test_a_record_that_is_rejected(server: StandIn, small_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,11 +293,9 @@ def test_two_builds_at_a_time(server: StandIn, small_lake: Path) -> None:
 
 def test_a_lock_that_was_lost_publishes_nothing(server: StandIn, small_lake: Path) -> None:
     class Unlucky(VerticaTarget):
-        def publish(self) -> None:
+        def publish(self, *given: Any) -> None:
             self._lock.close()
-            super().publish()
-
-    from mate.build.build import BuildSettings, build
+            super().publish(*given)
 
     with pytest.raises(StoreError), Unlucky(server.address()) as target:
         build([str(small_lake)], target, BuildSettings(master="none"))

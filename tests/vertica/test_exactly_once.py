@@ -6,7 +6,6 @@ MATE_WEBTABLES=FOLDER takes the load on Spark to a lake of your own, such as ten
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -20,13 +19,14 @@ from typing import Any
 import pytest
 
 from mate.build.build import BuildSettings, build
-from mate.build.duckdb_target import DuckDBTarget
+from mate.build.segments import Written
 from mate.errors import MateError, StoreError
+from mate.index.lake import Lake
+from mate.index.manifest import Manifest
 from mate.sql.vertica_target import VerticaTarget
-from mate.store import IndexStore, open_store
-from tests.vertica.compare import same, same_josie
-from tests.vertica.conftest import HASHES
-from tests.vertica.places import index
+from tests.vertica.compare import same
+from tests.vertica.conftest import HASHES, built_lake
+from tests.vertica.places import index, open_vertica
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 from tests.vertica.standin.wire import ClosedError
@@ -34,7 +34,8 @@ from tests.vertica.standin.wire import ClosedError
 ROOT = Path(__file__).parents[2]
 LAKE = os.environ.get("MATE_WEBTABLES")
 MOST_SECONDS = 3_600 if LAKE else 300
-LOGGED = re.compile(r"INSERT INTO mate\.(load_log|josie_log)_")
+LOGGED = "INSERT INTO mate.load_log_"
+SEGMENTS = 8
 
 DRIVER = """
 import sys
@@ -43,15 +44,16 @@ from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.session import spark_session
 from mate.sql.vertica_target import VerticaTarget
 
-lake, address = sys.argv[1:]
-sources._LEAST_UNIT = 1  # a unit a file
+lake, address, segments = sys.argv[1:]
+sources._LEAST_UNIT = 1  # a unit per file
 settings = {
     "spark.executor.memory": "512m", "spark.driver.memory": "512m", "spark.sql.shuffle.partitions": "2",
     "spark.task.maxFailures": "8", "spark.speculation": "true", "spark.speculation.interval": "100ms",
     "spark.speculation.multiplier": "1.1", "spark.speculation.quantile": "0.1",
 }
 with spark_session("local-cluster[2,1,1024]", settings), VerticaTarget(address) as target:
-    build([lake], target, BuildSettings(hashes=(HashRequest("xash", 128), HashRequest("bf", 512)), josie=True))
+    hashes = HashRequest("xash", 128), HashRequest("bf", 512)
+    build([lake], target, BuildSettings(hashes=hashes, segments=int(segments), master="local[*]"))
 """
 
 
@@ -61,12 +63,9 @@ def chosen_lake(small_lake: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def chosen_embedded(chosen_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The chosen lake in the embedded store, with what JOSIE needs."""
-    path = tmp_path_factory.mktemp("chosen") / "lake.duckdb"
-    with DuckDBTarget(path) as target:
-        build([str(chosen_lake)], target, BuildSettings(master="none", hashes=HASHES, josie=True))
-    return path
+def built(chosen_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """The chosen files in a lake."""
+    return built_lake(chosen_lake, tmp_path_factory.mktemp("chosen") / "lake.mate")
 
 
 def parent(process: int) -> int:
@@ -75,7 +74,7 @@ def parent(process: int) -> int:
 
 
 class Chaos:
-    """Goes wrong once in each of several ways, while tasks of a build load their units."""
+    """Goes wrong once in each of several ways, while tasks of a build load their segments."""
 
     def __init__(self) -> None:
         self.happened: list[str] = []
@@ -84,12 +83,10 @@ class Chaos:
     def __call__(self, event: str, session: Any, detail: str) -> None:
         if event == "copy data" and ".postings_" in detail:
             self._while_copying(session.process)
-        elif event == "copy data" and ".josie_stage_" in detail and self._first("josie task killed"):
-            os.kill(session.process, signal.SIGKILL)
-        elif event == "done" and detail == "COMMIT" and session.log and self._first(f"{session.log}: answer lost"):
+        elif event == "done" and detail == "COMMIT" and session.log and self._first("answer lost"):
             raise ClosedError
-        elif event == "statement" and (noted := LOGGED.match(detail)):
-            session.log = noted[1]
+        elif event == "statement" and detail.startswith(LOGGED):
+            session.log = detail
 
     def _while_copying(self, process: int) -> None:
         if self._first("task killed"):
@@ -110,13 +107,13 @@ class Chaos:
 
 
 def test_tasks_killed_and_retried_on_spark(
-    server: StandIn, chosen_lake: Path, chosen_embedded: Path, record_testsuite_property: Callable[[str, object], None]
+    server: StandIn, chosen_lake: Path, built: Lake, record_testsuite_property: Callable[[str, object], None]
 ) -> None:
     chaos = Chaos()
     began = time.monotonic()
     with server.faulty(chaos):
         done = subprocess.run(
-            [sys.executable, "-c", DRIVER, str(chosen_lake), server.address(connections=2)],
+            [sys.executable, "-c", DRIVER, str(chosen_lake), server.address(connections=2), str(SEGMENTS)],
             capture_output=True,
             text=True,
             check=False,
@@ -125,29 +122,20 @@ def test_tasks_killed_and_retried_on_spark(
         )
     record_testsuite_property("seconds of the load", round(time.monotonic() - began))
     assert done.returncode == 0, done.stderr[-3_000:]
-    assert set(chaos.happened) >= {
-        "task killed",
-        "connection cut",
-        "executor lost",
-        "load_log: answer lost",
-        "josie task killed",
-        "josie_log: answer lost",
-    }
-    [(units,)] = server.database.execute("SELECT COUNT(*) FROM mate.load_log_1").fetchall()
-    for log in ("load_log", "josie_log"):
-        logged = Counter(s for s in server.statements if s.startswith(f"INSERT INTO mate.{log}_"))
-        assert len(logged) == units > 5
-        assert max(logged.values()) > 1  # some were loaded again, and turned away
+    assert set(chaos.happened) >= {"task killed", "connection cut", "executor lost", "answer lost"}
+    [(segments,)] = server.database.execute("SELECT COUNT(*) FROM mate.load_log_1").fetchall()
+    logged = Counter(statement for statement in server.statements if statement.startswith(LOGGED))
+    assert len(logged) == segments > 5
+    assert max(logged.values()) > 1  # some were loaded again, and turned away
     assert server.most_sessions <= 2 + 2 * 2  # the driver's two; two loading, and what lost ones leave for a moment
-    with open_store(server.address()) as store, open_store(str(chosen_embedded)) as embedded:
-        for name in ("tables", "rows", "cells", "distinct_tokens"):
-            record_testsuite_property(name, getattr(store.manifest, name))
-        same(store, embedded)
-    same_josie(server.address(), chosen_embedded)
+    with open_vertica(server.address()) as found:
+        for name in ("tables", "rows", "cells"):
+            record_testsuite_property(name, getattr(found.manifest.counts, name))
+        same(found, built)
 
 
 def test_a_load_that_fails_on_spark_publishes_nothing(
-    spark: object, server: StandIn, small_lake: Path, embedded: IndexStore
+    spark: object, server: StandIn, small_lake: Path, lake: Lake
 ) -> None:
     index(small_lake, server.address(), hashes=HASHES)
 
@@ -157,40 +145,37 @@ def test_a_load_that_fails_on_spark_publishes_nothing(
 
     lost = pytest.raises(MateError, match=r"failed: mate.errors.StoreError: vertica://.*the connection was lost")
     with lost as told, server.faulty(fault), VerticaTarget(server.address()) as target:
-        build([str(small_lake)], target, BuildSettings(hashes=HASHES[:1]))
+        build([str(small_lake)], target, BuildSettings(hashes=HASHES[:1], master="local[2]"))
     assert "\n" not in str(told.value)
     assert PASSWORD not in str(told.value)
-    with open_store(server.address()) as store:
-        same(store, embedded)
+    with open_vertica(server.address()) as store:
+        same(store, lake)
 
 
-def loaded_twice(server: StandIn, lake: Path, run: Callable[[Callable[[], int]], None], **changes: bool) -> None:
-    """Build in this process, with every unit loaded by `run`."""
+def loaded_twice(server: StandIn, files: Path, run: Callable[[Callable[[], int]], object]) -> None:
+    """Build in this process, with every segment loaded by `run`."""
 
     class Twins(VerticaTarget):
-        def task(self, schemas: Any) -> Any:
-            loader = super().task(schemas)
+        def task(self, manifest: Manifest) -> Any:
+            loader = super().task(manifest)
 
-            def store(batches: Any, given: Any, unit: int) -> int:
-                kept = list(batches)
-                run(lambda: loader(kept, given, unit))
-                return unit
+            def store(written: Written) -> int:
+                run(lambda: loader(written))
+                return 0
 
             return store
 
     with Twins(server.address()) as target:
-        build([str(lake)], target, BuildSettings(master="none", hashes=HASHES, **changes))
+        build([str(files)], target, BuildSettings(master="none", hashes=HASHES))
 
 
-def test_a_unit_that_is_loaded_again_counts_once(server: StandIn, small_lake: Path, embedded: IndexStore) -> None:
-    loaded_twice(server, small_lake, lambda load: [load(), load()])  # type: ignore[arg-type,return-value]
-    with open_store(server.address()) as store:
-        same(store, embedded)
+def test_a_segment_that_is_loaded_again_counts_once(server: StandIn, small_lake: Path, lake: Lake) -> None:
+    loaded_twice(server, small_lake, lambda load: [load(), load()])
+    with open_vertica(server.address()) as store:
+        same(store, lake)
 
 
-def test_twins_that_load_a_unit_at_the_same_time_count_once(
-    server: StandIn, small_lake: Path, embedded: IndexStore
-) -> None:
+def test_twins_that_load_a_segment_at_the_same_time_count_once(server: StandIn, small_lake: Path, lake: Lake) -> None:
     server.locks.timeout = 10.0
 
     def twins(load: Callable[[], int]) -> None:
@@ -201,11 +186,11 @@ def test_twins_that_load_a_unit_at_the_same_time_count_once(
             thread.join()
 
     loaded_twice(server, small_lake, twins)
-    with open_store(server.address()) as store:
-        same(store, embedded)
+    with open_vertica(server.address()) as store:
+        same(store, lake)
 
 
-def test_a_server_without_a_free_session_is_waited_for(server: StandIn, small_lake: Path, embedded: IndexStore) -> None:
+def test_a_server_without_a_free_session_is_waited_for(server: StandIn, small_lake: Path, lake: Lake) -> None:
     server.max_sessions = 3
     server.locks.timeout = 10.0
 
@@ -218,10 +203,10 @@ def test_a_server_without_a_free_session_is_waited_for(server: StandIn, small_la
 
     loaded_twice(server, small_lake, crowd)
     assert server.most_sessions == 3
-    with open_store(server.address()) as store:
-        same(store, embedded)
+    with open_vertica(server.address()) as store:
+        same(store, lake)
 
 
-def test_a_unit_that_is_missing_is_noticed(server: StandIn, small_lake: Path) -> None:
+def test_a_segment_that_is_missing_is_noticed(server: StandIn, small_lake: Path) -> None:
     with pytest.raises(StoreError, match="the table load_log has 0 records where 1 were staged"):
         loaded_twice(server, small_lake, lambda load: None)

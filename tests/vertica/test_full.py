@@ -13,20 +13,17 @@ from typing import Any
 import pytest
 
 from mate.build.build import BuildSettings, build
-from mate.build.duckdb_target import DuckDBTarget
 from mate.cli.program import main
 from mate.errors import MateError, StoreError
+from mate.index.lake import Lake
 from mate.sql.vertica_target import VerticaTarget
-from mate.store import IndexStore, open_store
-from mate.store.base import as_ids
-from mate.values.token_ids import token_id
-from tests.vertica.compare import same, same_josie
+from tests.vertica.compare import same
 from tests.vertica.conftest import HASHES
-from tests.vertica.places import index
+from tests.vertica.places import index, open_vertica
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 from tests.vertica.standin.wire import ServerError
-from tests.vertica.test_errors import tables
+from tests.vertica.test_errors import postings_of, tables
 
 VOLUME = "[/data/VMart/v_vmart_node0001_data]"
 DISK = (f"Could not write to {VOLUME}: Volume {VOLUME} has insufficient space.", "53100", 2927)
@@ -34,11 +31,10 @@ QUOTA = ("Disk Quota Exceeded for the Schema object mate", "53000", 10765)
 PLACES = [
     ("copy data", ".cells_2", 3),  # in the middle of the records
     ("copy data", ".postings_2", 3),
-    ("copy data", ".tokens_2", 1),
-    ("copy data", ".josie_stage_2", 2),
+    ("copy data", ".token_counts_2", 1),
     ("statement", "CREATE TABLE mate.cells_2", 1),
     ("statement", "CREATE PROJECTION mate.postings_2", 1),
-    ("statement", "INSERT INTO mate.josie_pairs_2", 1),
+    ("statement", "INSERT INTO mate.tokens_2", 1),
     ("statement", "INSERT INTO mate.manifest", 1),
 ]
 
@@ -60,20 +56,12 @@ class Full:
             raise ServerError(*self.error)
 
 
-@pytest.fixture(scope="module")
-def with_josie(small_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("full") / "lake.duckdb"
-    with DuckDBTarget(path) as target:
-        build([str(small_lake)], target, BuildSettings(master="none", hashes=HASHES, josie=True))
-    return path
-
-
 @pytest.mark.parametrize(("event", "part", "times"), PLACES, ids=[part for _, part, _ in PLACES])
 @pytest.mark.parametrize("error", [DISK, QUOTA], ids=["disk", "quota"])
 def test_a_database_that_runs_full(
     server: StandIn,
     small_lake: Path,
-    with_josie: Path,
+    lake: Lake,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
@@ -83,15 +71,15 @@ def test_a_database_that_runs_full(
     error: tuple[str, str, int],
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr("mate.sql.vertica_load._CHUNK", 4_096)
+    monkeypatch.setattr("mate.sql.vertica_copy._RECORDS", 200)
     address = server.address()
-    index(small_lake, address, hashes=HASHES, josie=True)
+    index(small_lake, address, hashes=HASHES)
     before = tables(server)
     full = Full(event, part, times, error)
     with server.faulty(full):
-        assert main(["index", str(small_lake), "--store", address, "--master", "none", "--josie"]) == 2
-        with open_store(address) as store:  # a search by few values needs no room
-            assert len(store.postings(as_ids([token_id("name 1")])).row_id) == 8
+        assert main(["index", str(small_lake), "--store", address, "--master", "none"]) == 2
+        with open_vertica(address) as store:  # a search by few values needs no room
+            assert postings_of(store, "name 1") == 8
     assert full.refused
     told = capsys.readouterr().err
     assert told.count("\n") == 1
@@ -99,33 +87,32 @@ def test_a_database_that_runs_full(
     assert "the index in use is as it was" in told
     assert PASSWORD not in told + caplog.text
     assert tables(server) == before
-    with open_store(address) as store, open_store(str(with_josie)) as other:
-        same(store, other)
-    same_josie(address, with_josie)
+    with open_vertica(address) as store:
+        same(store, lake)
 
 
-def test_after_room_was_made_a_build_goes_through(server: StandIn, small_lake: Path, embedded: IndexStore) -> None:
+def test_after_room_was_made_a_build_goes_through(server: StandIn, small_lake: Path, lake: Lake) -> None:
     """The first build of a schema leaves nothing behind but what all builds share."""
     address = server.address()
     with server.faulty(Full("copy data", ".cells_1", 1, DISK)), pytest.raises(StoreError, match="no room left"):
         index(small_lake, address, hashes=HASHES)
     assert tables(server) == {"builds", "manifest"}
     with pytest.raises(StoreError, match="there is no index"):
-        open_store(address)
+        open_vertica(address)
     index(small_lake, address, hashes=HASHES)
-    with open_store(address) as store:
-        same(store, embedded)
+    with open_vertica(address) as store:
+        same(store, lake)
 
 
-def test_on_spark_it_is_one_line_too(spark: object, server: StandIn, small_lake: Path, embedded: IndexStore) -> None:
+def test_on_spark_it_is_one_line_too(spark: object, server: StandIn, small_lake: Path, lake: Lake) -> None:
     address = server.address()
     index(small_lake, address, hashes=HASHES)
     before = tables(server)
     full = pytest.raises(MateError, match=r"the database has no room left: Could not write .*SQLSTATE 53100")
     with full as told, server.faulty(Full("copy data", ".cells_2", 1, DISK)), VerticaTarget(address) as target:
-        build([str(small_lake)], target, BuildSettings(hashes=HASHES[:1]))
+        build([str(small_lake)], target, BuildSettings(hashes=HASHES[:1], master="local[2]"))
     assert "\n" not in str(told.value)
     assert PASSWORD not in str(told.value)
     assert tables(server) == before
-    with open_store(address) as store:
-        same(store, embedded)
+    with open_vertica(address) as store:
+        same(store, lake)

@@ -9,46 +9,41 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.hashing.superkey import from_ints
-from mate.store import open_store
-from mate.store.base import LAYOUTS, IndexStore, Probes, as_ids
-from mate.values.token_ids import token_id
+from baselines.systems import scr
+from mate.index.base import Index
+from mate.search.engine import SearchSettings
+from mate.search.query import QueryTable
+from mate.search.systems import BUILT_IN
+from mate.sql import vertica_blocks
+from mate.sql.vertica_sql import LAYOUTS
+from mate.values.token_ids import token_ids
 from tests.vertica.conftest import HASHES
 from tests.vertica.grammar import problems
-from tests.vertica.places import index
+from tests.vertica.places import index, open_vertica
 from tests.vertica.standin import StandIn
 
 
-def ask_everything(store: IndexStore) -> None:
+def ask_everything(opened: Index) -> None:
     """Put every question, with few values and with many."""
     for count in (2, 40):
-        ids = as_ids([token_id(f"name {n}") for n in range(count)])
-        rows = np.arange(count)
-        keys = from_ints([0] * count, 128)
-        store.tokens(pa.array([f"name {n}" for n in range(count)]))
-        store.postings(ids)
-        for tables in (None, rows):
-            store.candidates(Probes(ids, rows, keys), 0, tables)
-            store.candidates(Probes(ids, rows, from_ints([0] * count, 512)), 1, tables)
-            store.candidates(Probes(ids, rows, keys), None, tables)
-        store.count_by_table(ids)
-        store.count_by_table(ids, rows + 1)
-        store.rows(rows)
-        store.cells(rows)
-        store.super_keys(rows)
-        store.tables(rows)
-        josie = store.josie()
-        josie.lists_of(ids)
-        josie.items(rows)
-        josie.members(rows, 3)
-        josie.columns(rows)
-        josie.sets_of(rows)
-    store.tables()
-    store.tables_from(["one", "two"])
-    store.rejects()
-    store.rejects(3)
-    store.sources()
-    store.sizes()
+        texts = pa.array([f"name {n}" for n in range(count)])
+        opened.posting_counts(token_ids(texts), texts)
+        query = QueryTable("query", pa.table({"a": texts, "b": [f"city {n % 7}" for n in range(count)]}))
+        for hash_name in ("xash", "bf"):
+            settings = SearchSettings(hash_name=hash_name)
+            for result in BUILT_IN["mate"](opened, query, ["a", "b"], settings=settings):
+                assert len(result.matches.row)
+        assert scr.search(opened, query, ["a", "b"]).results[0].matches
+        opened.cells(0, np.arange(count))
+        opened.tables(np.arange(count))
+    opened.tables()
+    opened.tables_from(["one", "two"])
+    opened.rejects()
+    opened.rejects(3)
+    opened.rejects_from(["one"])
+    opened.sources()
+    opened.sources_named(["one"])
+    opened.sizes()
 
 
 def shape(statement: str) -> str:
@@ -56,16 +51,19 @@ def shape(statement: str) -> str:
     return re.sub(r"(\d+)(, \d+){3,}", r"\1, 2", statement)
 
 
-def test_every_statement_parses(server: StandIn, small_lake: Path) -> None:
+def test_every_statement_parses(server: StandIn, small_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for layout in (*LAYOUTS, LAYOUTS[0]):
-        index(small_lake, server.address(), layout=layout, hashes=HASHES, josie=True)
-        with open_store(server.address(in_list=10)) as store:
-            ask_everything(store)
+        index(small_lake, server.address(layout=layout), hashes=HASHES)
+        for in_list, most in ((10, 50_000_000), (10, 100), (2, 100)):
+            monkeypatch.setattr(vertica_blocks, "MOST_PAIRS", most)
+            monkeypatch.setattr(vertica_blocks, "MOST_POSTINGS", most)
+            with open_vertica(server.address(in_list=in_list)) as opened:
+                ask_everything(opened)
     sent = sorted({shape(statement) for statement in server.statements})
     kinds = {statement.split()[0] for statement in sent}
     assert kinds == {"CREATE", "DROP", "COPY", "INSERT", "UPDATE", "DELETE", "SELECT", "COMMIT", "ROLLBACK"}
     assert {statement: found for statement in sent if (found := problems(statement))} == {}
-    assert len(sent) > 150
+    assert len(sent) > 100
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A table whose parts are loaded by several tasks is one table."""
+"""A table whose parts are read by several tasks is one table."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ import pytest
 from mate.build import cut
 from mate.build import sources as pipeline_sources
 from mate.build.build import BuildSettings, build
-from mate.build.duckdb_target import DuckDBTarget
 from mate.build.engine import LocalEngine
+from mate.build.lake_target import LakeTarget
+from mate.index.lake import open_lake
+from mate.sql.vertica_sql import LAYOUTS
 from mate.sql.vertica_target import VerticaTarget
-from mate.store import open_store
 from tests.vertica.compare import same
-from tests.vertica.places import place
+from tests.vertica.places import open_vertica, place
 
 
-@pytest.mark.parametrize("layout", ["per_cell", "per_row"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_file_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str) -> None:
     lake = tmp_path / "lake"
     lake.mkdir()
     (lake / "a.csv").write_text("town,n\n" + "".join(f"Köln {n % 9},{n}\n" for n in range(600)))
     (lake / "b.csv").write_text("town,n\nUlm,1\n")
-    settings = BuildSettings(master="none", layout=layout)
-    with DuckDBTarget(tmp_path / "whole.duckdb") as whole:
+    settings = BuildSettings(master="none", segments=3)
+    with LakeTarget(tmp_path / "whole.mate") as whole:
         build([str(lake)], whole, settings)
     monkeypatch.setattr(cut, "LEAST_PART", 1_000)
     monkeypatch.setattr(pipeline_sources, "_LEAST_UNIT", 1_000)
     monkeypatch.setattr(LocalEngine, "parallelism", 2)
-    with place() as address:
+    with place(layout=layout) as address:
         with VerticaTarget(address) as target:
             summary = build([str(lake)], target, settings)
         assert cut.PHASE in summary.seconds
-        with open_store(str(tmp_path / "whole.duckdb")) as one, open_store(address) as other:
-            same(one, other)
+        with open_vertica(address) as index:
+            same(index, open_lake(tmp_path / "whole.mate"))

@@ -8,7 +8,7 @@ from experiments.reporting import paper
 from experiments.reporting.claims.claim import Claim, Scope
 from experiments.reporting.claims.hashes import SIMILAR, SIZES, named
 from experiments.reporting.comparisons import (
-    Lake,
+    LakeResults,
     fewest,
     mean_precision,
     precision_differences,
@@ -47,7 +47,7 @@ def _published_over_bloom() -> dict[str, float]:
     }
 
 
-def _more_precise_than_bloom(lake: Lake, reading: str) -> Finding:
+def _more_precise_than_bloom(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table3")
     cases = _over_bloom(queries, reading)
     best = max(cases, key=lambda case: case.value)
@@ -62,7 +62,7 @@ def _published_gap() -> str:
     return f"average {average}; up to {found[most]:+.2f} ({most})"
 
 
-def _bloom_seldom_better(lake: Lake, reading: str) -> Finding:
+def _bloom_seldom_better(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table3")
     found = _published_over_bloom()
     allowed = sum(gap < 0 for gap in found.values()) / len(found)
@@ -75,7 +75,7 @@ def _published_seldom() -> str:
     return f'"in five cases", "only 4%"; in table 3: {told}, by {share(-max(found))} to {share(-min(found))}'
 
 
-def _fair_bloom(lake: Lake, reading: str) -> Finding:
+def _fair_bloom(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table3")
     variant = "fair, paper's alpha" if reading else "fair"
     cases = [
@@ -86,7 +86,7 @@ def _fair_bloom(lake: Lake, reading: str) -> Finding:
     return by_cases(cases, fewest(queries))
 
 
-def _faster_at_equal_precision(lake: Lake, reading: str) -> Finding:
+def _faster_at_equal_precision(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table3")
     cases = []
     for bits in SIZES:
@@ -110,7 +110,7 @@ def _published_equal() -> str:
     return f"BF / XASH in the {len(found)} cases where BF is as precise: {span(found.values())}"
 
 
-def _lhbf_against_bloom(lake: Lake, reading: str) -> Finding:
+def _lhbf_against_bloom(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table3")
     cases = []
     for bits in BOTH:
@@ -162,8 +162,8 @@ CLAIMS = (
         "XASH's encoding beats BF's",
         "6.4",
         "Character, location and length make XASH more effective than a Bloom filter: tested with a Bloom filter that "
-        "sets as many bits a value, so that only the encoding differs",
-        lambda: "not measured in the paper, whose BF sets |a| / V · ln 2 bits a value",
+        "sets as many bits per value, so that only the encoding differs",
+        lambda: "not measured in the paper, whose BF sets |a| / V · ln 2 bits per value",
         f"Cases: query sets × sizes, precision of XASH − BF (fair). {ALL}",
         _fair_bloom,
         ("table3",),

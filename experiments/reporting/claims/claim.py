@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from experiments.reporting.comparisons import READINGS, Lake
+from experiments.reporting.comparisons import READINGS, LakeResults
 from experiments.reporting.results import Results
 from experiments.reporting.verdicts import Finding, Untestable, Verdict, together
 
@@ -14,7 +14,7 @@ NO_LAKE = ""
 """The lake of what is computed, not measured."""
 TOGETHER = "all lakes together"
 
-Test = Callable[[Lake, str], Finding]
+Test = Callable[[LakeResults, str], Finding]
 """Given a lake and a reading of XASH's alpha; raises `Untestable` for want of records."""
 
 
@@ -86,20 +86,20 @@ def judged(claim: Claim, results: Results) -> list[Judgement]:
     return [_judgement(claim, place) for place in places]
 
 
-def _places(claim: Claim, results: Results) -> list[Lake]:
+def _places(claim: Claim, results: Results) -> list[LakeResults]:
     """Return the lakes that a claim is tested on; made-up ones are taken together only if there are no others."""
     if claim.lakes:
-        return [Lake(results, lake) for lake in claim.lakes if lake in results.lakes or lake == NO_LAKE]
-    each = [Lake(results, lake) for lake in results.lakes]
+        return [LakeResults(results, lake) for lake in claim.lakes if lake in results.lakes or lake == NO_LAKE]
+    each = [LakeResults(results, lake) for lake in results.lakes]
     measured = [lake for lake in results.lakes if any(lake in results.lakes_of(e) for e in claim.experiments)]
     pool = tuple(lake for lake in measured if not results.lakes[lake]) or tuple(measured)
-    together = [Lake(results, TOGETHER, pool)]
+    together = [LakeResults(results, TOGETHER, pool)]
     if claim.scope is Scope.ALL:
         return together
     return each + (together if claim.scope is Scope.BOTH and len(pool) > 1 else [])
 
 
-def _judgement(claim: Claim, lake: Lake) -> Judgement:
+def _judgement(claim: Claim, lake: LakeResults) -> Judgement:
     results, named = lake.results, lake.among or (lake.name,)
     title = TOGETHER if lake.among else results.title(lake.name) if lake.name else "no lake: computed"
     commands = (
@@ -109,7 +109,7 @@ def _judgement(claim: Claim, lake: Lake) -> Judgement:
     return Judgement(claim, lake.name, title, _found(claim, lake), next(filter(None, commands), ""), synthetic)
 
 
-def _found(claim: Claim, lake: Lake) -> Finding:
+def _found(claim: Claim, lake: LakeResults) -> Finding:
     """Test a claim on a lake, with both alphas of XASH if it is about XASH."""
     found: list[tuple[str, Finding]] = []
     reasons: dict[str, None] = {}

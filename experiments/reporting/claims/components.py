@@ -7,7 +7,7 @@ import pandas as pd
 from experiments.reporting import paper
 from experiments.reporting.claims.claim import Claim
 from experiments.reporting.comparisons import (
-    Lake,
+    LakeResults,
     false_positives,
     fewest,
     mean_precision,
@@ -35,7 +35,7 @@ PARTS = ("length", "rare characters", "char. + loc.", "char. + len. + loc.")
 _PAPER = "paper's alpha"
 
 
-def _by_k(lake: Lake, methods: tuple[str, ...]) -> tuple[pd.DataFrame, int]:
+def _by_k(lake: LakeResults, methods: tuple[str, ...]) -> tuple[pd.DataFrame, int]:
     """Return mean precision by k and method, and the number of queries."""
     queries = lake.queries("top-k", *methods)
     if queries["k"].nunique() < 2:
@@ -44,7 +44,7 @@ def _by_k(lake: Lake, methods: tuple[str, ...]) -> tuple[pd.DataFrame, int]:
     return pd.DataFrame(means).T, fewest(queries)
 
 
-def _best_for_all_k(lake: Lake, reading: str) -> Finding:
+def _best_for_all_k(lake: LakeResults, reading: str) -> Finding:
     own = xash(128, reading)
     means, queries = _by_k(lake, (*TOP_K_RIVALS, own))
     rivals = means.drop(columns=own)
@@ -55,7 +55,7 @@ def _best_for_all_k(lake: Lake, reading: str) -> Finding:
     return by_cases(cases, queries)
 
 
-def _trend_with_k(lake: Lake, reading: str) -> Finding:
+def _trend_with_k(lake: LakeResults, reading: str) -> Finding:
     own = xash(128, reading)
     means, queries = _by_k(lake, (*TOP_K_RIVALS, own))
     change = means.iloc[-1] - means.iloc[0]
@@ -76,7 +76,7 @@ def _part(name: str, bits: int = 128) -> str:
     return f"xash {bits} ({name})"
 
 
-def _components_add(lake: Lake, reading: str) -> Finding:
+def _components_add(lake: LakeResults, reading: str) -> Finding:
     whole = xash(128, _PAPER)
     methods = ["scr", *(_part(name) for name in PARTS), whole]
     queries = lake.queries("figure5", *methods)
@@ -95,12 +95,12 @@ def _published_components() -> str:
     return ", ".join(f"{name} {share(value)}" for name, value in paper.components().items() if name != "Ideal system")
 
 
-def _characters_over_length(lake: Lake, reading: str) -> Finding:
+def _characters_over_length(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("figure5", _part("char. + loc."), _part("length"))
     return by_cases(precision_differences(queries, _part("char. + loc."), _part("length")), fewest(queries))
 
 
-def _rotation(lake: Lake, reading: str) -> Finding:
+def _rotation(lake: LakeResults, reading: str) -> Finding:
     without, whole = _part("char. + len. + loc."), xash(128, _PAPER)
     queries = lake.queries("figure5", without, whole)
     sums = false_positives(queries, (without, whole)).sum()

@@ -10,7 +10,7 @@ import pandas as pd
 from experiments.reporting import paper
 from experiments.reporting.claims.claim import Claim, Scope
 from experiments.reporting.comparisons import (
-    Lake,
+    LakeResults,
     fewest,
     ratio_table,
     sets_in,
@@ -81,7 +81,7 @@ def counted(found: Mapping[str, float]) -> str:
     return f"{sum(ratio > 1 for ratio in found.values())} of {len(found)} cases, {span(found.values())}"
 
 
-def _fastest(lake: Lake, reading: str) -> Finding:
+def _fastest(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2")
     cases = []
     for bits in SIZES:
@@ -103,7 +103,7 @@ def _published_fastest() -> str:
     return f"next best / XASH: {counted(found)}"
 
 
-def _over_bloom(lake: Lake, reading: str) -> Finding:
+def _over_bloom(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2")
     found = published("bf {}", "xash {}")
     corpora = {
@@ -149,7 +149,7 @@ def _told(ranking: Iterable[tuple[str, float]]) -> str:
     return ", ".join(f"{family} {times(ratio)}" for family, ratio in ranking)
 
 
-def _bloom_second(lake: Lake, reading: str) -> Finding:
+def _bloom_second(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2", *(m for bits in SIZES for m in (*others(bits), xash(bits, reading))))
     ranking = _ranking({f: [c.value for c in pairs(queries, f + " {}", _xash(reading))] for f in _FAMILIES})
     if len(ranking) < len(_FAMILIES):
@@ -161,17 +161,17 @@ def _bloom_second(lake: Lake, reading: str) -> Finding:
     return Finding(verdict, f"relative to XASH: {_told(ranking)}", fewest(queries), cases)
 
 
-def _bloom_over_table(lake: Lake, reading: str) -> Finding:
+def _bloom_over_table(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2", "ht 128", "bf 128")
     return by_cases(pairs(lake.queries("table2"), "ht {}", "bf {}"), fewest(queries), against=0.5)
 
 
-def _over_lhbf(lake: Lake, reading: str) -> Finding:
+def _over_lhbf(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2")
     return by_cases(pairs(queries, "lhbf {}", _xash(reading)), fewest(queries))
 
 
-def _lhbf_against_bloom(lake: Lake, reading: str) -> Finding:
+def _lhbf_against_bloom(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2")
     large = (256, 512) if lake.name == "webtables" else ()
     rest = [bits for bits in SIZES if bits not in large]
@@ -186,7 +186,7 @@ def _published_lhbf() -> str:
     return f"LHBF / BF: WT at 256 and 512 bits {span(large)}; elsewhere {span(rest)}"
 
 
-def _standard_between(lake: Lake, reading: str) -> Finding:
+def _standard_between(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2")
     gains = [c for name in STANDARD for c in named(f"SCR / {name}", time_ratios(queries, "scr", f"{name} 128"))]
     behind = [

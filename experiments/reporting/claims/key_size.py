@@ -7,7 +7,7 @@ import pandas as pd
 from experiments.reporting import paper
 from experiments.reporting.claims.claim import Claim
 from experiments.reporting.comparisons import (
-    Lake,
+    LakeResults,
     fewest,
     rank_correlation,
     sets_in,
@@ -34,7 +34,7 @@ LEVEL = 0.02
 """Precision this close to 1 cannot rise."""
 
 
-def _by_key_size(lake: Lake, method: str, value: str) -> tuple[pd.Series, int]:
+def _by_key_size(lake: LakeResults, method: str, value: str) -> tuple[pd.Series, int]:
     """Return the mean over tables by number of key columns, for the tables that have all sizes."""
     queries = lake.queries("figure6", method)
     table = queries["query"].str.partition(":")[0]
@@ -58,12 +58,12 @@ def _falls(series: pd.Series, what: str, unit: str, tables: int) -> Finding:
     return Finding(verdict, told, tables, cases)
 
 
-def _runtime_falls(lake: Lake, reading: str) -> Finding:
+def _runtime_falls(lake: LakeResults, reading: str) -> Finding:
     series, tables = _by_key_size(lake, xash(128, reading), "seconds")
     return _falls(series, "seconds", " s", tables)
 
 
-def _false_positives_fall(lake: Lake, reading: str) -> Finding:
+def _false_positives_fall(lake: LakeResults, reading: str) -> Finding:
     series, tables = _by_key_size(lake, xash(128, reading), "false_positives")
     if not series.iloc[0]:
         raise Untestable("there is no false positive with two key columns")
@@ -75,7 +75,7 @@ def _published_fall() -> str:
     return f"{series.iloc[0]} s at |Q| = 2 to {series.iloc[-1]} s at 10: {times(series.iloc[0] / series.iloc[-1])}"
 
 
-def _precision_rises_again(lake: Lake, reading: str) -> Finding:
+def _precision_rises_again(lake: LakeResults, reading: str) -> Finding:
     series, tables = _by_key_size(lake, xash(128, reading), "precision")
     series = series[series.index >= 4]
     rise = float(series.iloc[-1] - series.iloc[0])
@@ -94,7 +94,7 @@ def _published_rise() -> str:
     return f"{share(series[2])} at |Q| = 2, {share(series[3])} at 3, {share(series[4])} at 4, {share(series[10])} at 10"
 
 
-def _best_at_all_key_sizes(lake: Lake, reading: str) -> Finding:
+def _best_at_all_key_sizes(lake: LakeResults, reading: str) -> Finding:
     own = xash(128, reading)
     seconds, tables = _by_key_size(lake, own, "seconds")
     precision, _ = _by_key_size(lake, own, "precision")
@@ -131,7 +131,7 @@ MATE, ORDER, LONGEST = "minimum cardinality (MATE)", "column order", "longest st
 WORST, BEST = "worst case", "best case (ground truth)"
 
 
-def _postings(lake: Lake) -> tuple[pd.DataFrame, int]:
+def _postings(lake: LakeResults) -> tuple[pd.DataFrame, int]:
     """Return the mean number of posting list items, query sets by strategies."""
     queries = lake.queries("initial-column")
     means = queries.groupby(["query_set", "variant"], sort=False)["postings"].mean().astype(float).unstack("variant")
@@ -143,7 +143,7 @@ def _postings(lake: Lake) -> tuple[pd.DataFrame, int]:
     return means, fewest(queries)
 
 
-def _best_heuristic(lake: Lake, reading: str) -> Finding:
+def _best_heuristic(lake: LakeResults, reading: str) -> Finding:
     means, queries = _postings(lake)
     cases = [
         factor(f"{query_set}, {name}", float(row[name] / row[MATE]))
@@ -153,7 +153,7 @@ def _best_heuristic(lake: Lake, reading: str) -> Finding:
     return by_cases(cases, queries)
 
 
-def _column_matters(lake: Lake, reading: str) -> Finding:
+def _column_matters(lake: LakeResults, reading: str) -> Finding:
     means, queries = _postings(lake)
     cases = [factor(str(name), float(row[WORST] / row[BEST])) for name, row in means.iterrows()]
     published = float(paper.initial_columns()[WORST] / paper.initial_columns()[BEST])

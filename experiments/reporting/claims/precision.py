@@ -8,7 +8,7 @@ from experiments.reporting import paper
 from experiments.reporting.claims.claim import Claim, Scope
 from experiments.reporting.claims.hashes import SIZED, SIZES, named, others
 from experiments.reporting.comparisons import (
-    Lake,
+    LakeResults,
     deviations,
     fewest,
     mean_precision,
@@ -38,7 +38,7 @@ BOTH = (128, 512)
 _AVERAGE = "Average"
 
 
-def _no_false_negatives(lake: Lake, reading: str) -> Finding:
+def _no_false_negatives(lake: LakeResults, reading: str) -> Finding:
     """Compare the scores that every exact method found, MATE with every hash function among them."""
     rows = []
     for experiment in ("table2", "figure4", "figure6"):
@@ -59,7 +59,7 @@ def _no_false_negatives(lake: Lake, reading: str) -> Finding:
     return Finding(verdict, told, queries_asked)
 
 
-def _thousand_times(lake: Lake, reading: str) -> Finding:
+def _thousand_times(lake: LakeResults, reading: str) -> Finding:
     cases = []
     queries = lake.queries("table2")
     for bits in BOTH:
@@ -79,7 +79,7 @@ def _thousand_times(lake: Lake, reading: str) -> Finding:
     )
 
 
-def _present(lake: Lake, bits: int, reading: str) -> list[str]:
+def _present(lake: LakeResults, bits: int, reading: str) -> list[str]:
     """Return XASH and the others of a size that were measured; both there must be."""
     queries = lake.queries("table3")
     own = xash(bits, reading)
@@ -89,7 +89,7 @@ def _present(lake: Lake, bits: int, reading: str) -> list[str]:
     return [*rivals, own]
 
 
-def _highest_on_average(lake: Lake, reading: str) -> Finding:
+def _highest_on_average(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table3")
     cases = []
     for bits in BOTH:
@@ -111,7 +111,7 @@ def _published_average() -> str:
     return "; ".join(texts)
 
 
-def _larger_is_more_precise(lake: Lake, reading: str) -> Finding:
+def _larger_is_more_precise(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table3")
     cases = []
     for name in (*SIZED, "xash"):
@@ -126,7 +126,7 @@ def _published_larger() -> str:
     return f"512 against 128 bits: higher in {sum(gap > 0 for gap in gaps)} of {len(gaps)} cases"
 
 
-def _smallest_deviation(lake: Lake, reading: str) -> Finding:
+def _smallest_deviation(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table3")
     cases = []
     for bits in BOTH:
@@ -150,7 +150,7 @@ def _published_deviation() -> str:
     return "; ".join(texts)
 
 
-def _precision_and_runtime(lake: Lake, reading: str) -> Finding:
+def _precision_and_runtime(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table3")
     methods = [method for bits in SIZES for method in _present(lake, bits, reading)]
     precision = mean_precision(queries, methods)

@@ -6,7 +6,7 @@ from experiments.reporting import paper
 from experiments.reporting.claims.claim import Claim, Scope
 from experiments.reporting.claims.hashes import SIMILAR, SIZED, named
 from experiments.reporting.comparisons import (
-    Lake,
+    LakeResults,
     false_positives,
     fewest,
     mean_precision,
@@ -27,7 +27,7 @@ from experiments.reporting.verdicts import (
 )
 
 
-def _larger_is_faster(lake: Lake, reading: str) -> Finding:
+def _larger_is_faster(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2")
     names = [*SIZED, "xash"]
     cases = [
@@ -51,7 +51,7 @@ def _published_larger() -> str:
     return f"128 / 512 bits: above 1 in {sum(ratio > 1 for ratio in found)} of {len(found)} cases, {span(found)}"
 
 
-def _larger_costs_more(lake: Lake, reading: str) -> Finding:
+def _larger_costs_more(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2")
     cases = []
     for name in (*SIZED, "xash"):
@@ -81,7 +81,7 @@ def _published_costs() -> str:
     return "512 / 128 bits: " + "; ".join(f"{case} {times(ratio)}" for case, ratio in found.items())
 
 
-def _hundred(lake: Lake, reading: str) -> Finding:
+def _hundred(lake: LakeResults, reading: str) -> Finding:
     small, large = xash(128, reading), xash(512, reading)
     queries = lake.queries("table2", small, large)
     names = [name for name in sets_in(queries) if name.endswith("(100)") and not name.startswith("released")]

@@ -6,7 +6,7 @@ import pandas as pd
 
 from experiments.reporting import paper
 from experiments.reporting.claims.claim import Claim, Scope, Test
-from experiments.reporting.comparisons import Lake, fewest, mean_seconds, rank_correlation, time_ratios, xash
+from experiments.reporting.comparisons import LakeResults, fewest, mean_seconds, rank_correlation, time_ratios, xash
 from experiments.reporting.numbers import span, times
 from experiments.reporting.verdicts import (
     ALL,
@@ -48,7 +48,7 @@ def _published(system: str) -> str:
 def faster_than(system: str) -> Test:
     """Test by how much MATE is faster than a system."""
 
-    def test(lake: Lake, reading: str) -> Finding:
+    def test(lake: LakeResults, reading: str) -> Finding:
         queries = lake.queries("figure4", system, xash(128, reading))
         return up_to(
             time_ratios(queries, system, xash(128, reading)), published_factor(system, lake.name), fewest(queries)
@@ -71,7 +71,7 @@ def _faster(system: str, title: str, said: str) -> Claim:
     )
 
 
-def _almost_always(lake: Lake, reading: str) -> Finding:
+def _almost_always(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("figure4", xash(128, reading))
     everything = lake.queries("figure4")
     cases = [
@@ -88,7 +88,7 @@ def _published_wins() -> str:
     return f"faster in {sum(ratio > 1 for ratio in found)} of {len(found)} cases, {span(found)}"
 
 
-def _no_constant_order(lake: Lake, reading: str) -> Finding:
+def _no_constant_order(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("figure4", *BASELINES)
     means = mean_seconds(queries).dropna(how="all")
     if len(means) < 2:
@@ -104,7 +104,7 @@ def _published_fastest() -> str:
     return "fastest besides MATE: " + "; ".join(f"{name}: {system}" for name, system in fastest.items())
 
 
-def _mcr_against_scr(lake: Lake, reading: str) -> Finding:
+def _mcr_against_scr(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("figure4", "scr", "mcr")
     pair = ("mcr", "scr") if lake.name == "webtables" else ("scr", "mcr")
     return by_cases(time_ratios(queries, *pair), fewest(queries))
@@ -116,7 +116,7 @@ def _published_mcr() -> str:
     return f"MCR / SCR: webtables {span(web)}, opendata {span(open_data)}"
 
 
-def _mcr_josie_falls_behind(lake: Lake, reading: str) -> Finding:
+def _mcr_josie_falls_behind(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("figure4", "mcr", "mcr-josie")
     own = [case for case in time_ratios(queries, "mcr-josie", "mcr") if case.name in paper.sets_of("opendata")]
     if len(own) < 2:
@@ -133,7 +133,7 @@ def _published_mcr_josie() -> str:
     return "MCR JOSIE / MCR: " + ", ".join(f"{name} {times(ratio)}" for name, ratio in found.items())
 
 
-def _grows_with_cardinality(lake: Lake, reading: str) -> Finding:
+def _grows_with_cardinality(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("figure4", xash(128, reading))
     queries = queries[queries["finished"]]
     if len(queries) < 6:
@@ -151,7 +151,7 @@ def _published_growth() -> str:
     return "over the three sets of a corpus: " + ", ".join(texts)
 
 
-def _gain_follows_false_positives(lake: Lake, reading: str) -> Finding:
+def _gain_follows_false_positives(lake: LakeResults, reading: str) -> Finding:
     mate = xash(128, reading)
     queries = lake.queries("figure4", "scr", mate)
     done = queries[queries["finished"]].set_index(["query_set", "query"])
@@ -163,8 +163,8 @@ def _gain_follows_false_positives(lake: Lake, reading: str) -> Finding:
     return correlated(rho, f"false positives of SCR and SCR / MATE, {len(pair)} queries", len(pair))
 
 
-def _open_data_has_more(lake: Lake, reading: str) -> Finding:
-    other = Lake(lake.results, "webtables")
+def _open_data_has_more(lake: LakeResults, reading: str) -> Finding:
+    other = LakeResults(lake.results, "webtables")
     here = lake.queries("figure4", "scr").query("query_set == 'OD (1000)'")
     there = other.queries("figure4", "scr").query("query_set == 'WT (1000)'")
     if here.empty or there.empty:

@@ -1,4 +1,4 @@
-"""What all figures are drawn with: panels, one a lake, axes, legends, files."""
+"""What all figures are drawn with: panels, one per lake, axes, legends, files."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def _look(row: pd.Series) -> Look:
 
 
 def _lines(axis: Any, frame: pd.DataFrame, x: str, y: str, scale: float = 1.0) -> dict[str, Look]:
-    """Draw one line a method; return the looks."""
+    """Draw one line per method; return the looks."""
     looks = {}
     for method, group in frame.groupby("method", sort=False):
         look = looks[str(method)] = _look(group.iloc[0])

@@ -36,10 +36,8 @@ def index_generation(results: Results) -> list[Drawn]:
     axis.set_xticks(range(len(columns)), [name for name, _ in columns])
     axis.set_ylabel("% of the inverted index")
     legend(figure, list(PARTS.values()), bars=True)
-    caption = (
-        "Bytes that 128-bit super keys, stored per cell or per row, and JOSIE's index add, relative to the inverted "
-    )
-    caption += "index without them."
+    caption = "Bytes that 128-bit super keys per row and JOSIE add, and that super keys per cell would add (computed), "
+    caption += "relative to the inverted index without them."
     return [Drawn("index-generation", title, caption, figure)]
 
 

@@ -50,7 +50,7 @@ def _runtimes(results: Results) -> Drawn:
         log_axis(axis)
         sizes = own.groupby("query_set", sort=False)["queries"].max()
         axis.set_xticks(range(len(groups)), [f"{name}\n{sizes[name]} queries" for name in groups])
-        axis.set_ylabel(f"{unit} a query")
+        axis.set_ylabel(f"{unit} per query")
         axis.set_title(results.title(lake), fontsize=9, loc="left")
     legend(figure, list(looks.values()), bars=True)
     caption = "Median over queries, whiskers from the lower to the upper quartile; fetching included."

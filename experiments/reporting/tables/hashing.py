@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -56,21 +57,13 @@ def table2(results: Results) -> list[Table]:
     note = (
         f"Median {unit} a query, k = 10, fetching included; bold: the fastest of its size. One index holds the super "
     )
-    note += "keys of every hash function, once a row. BF (fair) sets as many bits a value as XASH."
-    ranges = f"Lower to upper quartile, {unit} a query."
+    note += "keys of every hash function, once per row. BF (fair) sets as many bits per value as XASH."
+    ranges = f"Lower to upper quartile, {unit} per query."
+    wide = Caption("table2-spread", f"Table 2: spread of the runtimes ({unit})", ranges, minor=True)
     return [
-        _shaped("table2", f"Table 2: runtime ({unit})", results, summary, columns, middle, note),
+        _shaped(Caption("table2", f"Table 2: runtime ({unit})", note), results, summary, columns, middle),
         _time_ratios(results, queries, columns),
-        _shaped(
-            "table2-spread",
-            f"Table 2: spread of the runtimes ({unit})",
-            results,
-            summary,
-            columns,
-            spread,
-            ranges,
-            True,
-        ),
+        _shaped(wide, results, summary, columns, spread),
     ]
 
 
@@ -80,15 +73,21 @@ def _fastest(cells: pd.DataFrame) -> set[str]:
     return {group["median"].idxmin() for _, group in sized.groupby("bits")}
 
 
+class Caption(NamedTuple):
+    """What a table is called, and what is said of it."""
+
+    name: str
+    title: str
+    note: str
+    minor: bool = False
+
+
 def _shaped(
-    name: str,
-    title: str,
+    caption: Caption,
     results: Results,
     summary: pd.DataFrame,
     columns: list[tuple[str, str, str]],
     cell: Callable[[pd.DataFrame, str], str],
-    note: str,
-    minor: bool = False,
 ) -> Table:
     """Return query sets as rows and methods by size as columns."""
     rows = [
@@ -101,6 +100,7 @@ def _shaped(
         for lake, query_set, cells in _rows(summary)
     ]
     header = [("", "lake"), ("", "query set"), ("", "queries"), *((group, size) for _, group, size in columns)]
+    name, title, note, minor = caption
     return Table(name, title, tuple(header), tuple(rows), summary, (note,), minor=minor)
 
 
@@ -149,7 +149,7 @@ def table3(results: Results) -> list[Table]:
     note = "Mean ± standard deviation over queries of true positives / (true + false positives) of the row filter, "
     note += "k = 10. Bold: the best of its size. Queries without any candidate have no precision and are left out."
     return [
-        _shaped("table3", "Table 3: precision", results, _by_lake(whole), columns, cell, note),
+        _shaped(Caption("table3", "Table 3: precision", note), results, _by_lake(whole), columns, cell),
         _precision_ratios(results, whole, columns),
         _all_sizes(results, searched),
     ]
@@ -207,13 +207,6 @@ def _all_sizes(results: Results, summary: pd.DataFrame) -> Table:
         text = share(cells.loc[method, "mean"])
         return best(text) if method in _most_precise(cells) else text
 
-    note = "Mean precision. BF (fair) sets as many bits a value as XASH, so that only the encoding differs."
-    return _shaped(
-        "fair-bloom-filter",
-        "A fair Bloom filter beside XASH: precision",
-        results,
-        chosen,
-        columns_of(chosen),
-        cell,
-        note,
-    )
+    note = "Mean precision. BF (fair) sets as many bits per value as XASH, so that only the encoding differs."
+    caption = Caption("fair-bloom-filter", "A fair Bloom filter beside XASH: precision", note)
+    return _shaped(caption, results, chosen, columns_of(chosen), cell)

@@ -50,7 +50,7 @@ def top_k(results: Results) -> list[Table]:
 
 
 def components(results: Results) -> pd.DataFrame:
-    """Return precision and false positives of figure 5: one row a lake, query set, bar and size."""
+    """Return precision and false positives of figure 5: one row per lake, query set, bar and size."""
     summary = precision_summary(results.queries("figure5"))
     rows = []
     for (lake, name), group in summary.groupby(["lake", "query_set"], sort=False):
@@ -95,7 +95,7 @@ def figure5(results: Results) -> list[Table]:
 
 
 def key_sizes(results: Results) -> pd.DataFrame:
-    """Return runtimes and precisions of figure 6: one row a lake, method and number of key columns."""
+    """Return runtimes and precisions of figure 6: one row per lake, method and number of key columns."""
     queries = results.queries("figure6")
     by = [*BY, "key_columns"]
     summary = runtime_summary(queries, by)

@@ -11,25 +11,30 @@ from experiments.reporting.results import Results
 from experiments.reporting.style import look_of_hash
 from experiments.reporting.tables.table import Table
 
-PLAIN, PER_CELL, PER_ROW = "inverted index", "super keys per cell", "super keys per row"
-JOSIE = "super keys per cell + JOSIE"
+PLAIN, KEYED = "inverted index", "super keys"
+"""The builds of the experiment."""
 _GB = 1e9
 
 
 def sizes(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return, by lake, the bytes that the inverted index needs and those that super keys and JOSIE add."""
+    """Return, by lake, the bytes that the inverted index needs and those that super keys and JOSIE add.
+
+    Super keys per cell are computed from the number of cells.
+    """
     rows = []
     for lake, group in frame.groupby("lake", sort=False):
-        used = index_bytes(group.set_index("build"))
-        for part, build, base in (
-            ("inverted index", PLAIN, None),
-            ("super keys per cell", PER_CELL, PLAIN),
-            ("super keys per row", PER_ROW, PLAIN),
-            ("JOSIE", JOSIE, PER_CELL),
-        ):
-            if build in used and (base is None or base in used):
-                rows.append({"lake": lake, "part": part, "bytes": float(used[build] - (used[base] if base else 0))})
-    return pd.DataFrame(rows)
+        builds = group.set_index("build")
+        if not {PLAIN, KEYED} <= set(builds.index):
+            continue
+        used = index_bytes(builds)
+        found = {
+            "inverted index": used[PLAIN],
+            "super keys per cell": builds.loc[KEYED, "per_cell_bytes_computed"],
+            "super keys per row": used[KEYED] - used[PLAIN],
+            "JOSIE": builds.loc[KEYED, "josie_bytes"],
+        }
+        rows += [{"lake": lake, "part": part, "bytes": float(size)} for part, size in found.items()]
+    return pd.DataFrame(rows, columns=["lake", "part", "bytes"])
 
 
 def published_sizes() -> pd.DataFrame:
@@ -58,9 +63,10 @@ def index_generation(results: Results) -> list[Table]:
     header = [("", "quantity"), *(("here", results.title(lake)) for lake in lakes)]
     header += [("paper", corpus) for corpus in paper.index_generation().columns]
     engines = ", ".join(dict.fromkeys("no Spark" if e == "none" else f"Spark {e}" for e in frame["engine"]))
-    note = f"Built with {engines}. What super keys and JOSIE add is the difference between two builds; in brackets "
-    note += "relative to the inverted index. Computed: their number times 16 bytes, as in the paper. JOSIE's time: its "
-    note += "part of the build here, the whole in the paper, on 128 cores."
+    note = f"Built with {engines}. What super keys per row add is the difference between two builds; per cell: their "
+    note += "number times 16 bytes, computed. In brackets relative to the inverted index. JOSIE reads the directory of "
+    note += "the index here and adds the order of tokens; its time is that of making it, in the paper that of an index "
+    note += "of its own, on 128 cores."
     title = "Index generation (section 7.1)"
     return [Table("index-generation", title, tuple(header), tuple(rows), frame, (note,), left=1)]
 
@@ -82,20 +88,28 @@ def _quantities(frame: pd.DataFrame, lakes: list[str]) -> list[tuple[str, list[s
     ours, theirs = (
         long.pivot(index="part", columns="lake", values="bytes") for long in (sizes(frame), published_sizes())
     )
-    for part in ("inverted index", "super keys per cell", "super keys per row", "JOSIE"):
-        title = part if part == "inverted index" else "JOSIE adds" if part == "JOSIE" else f"{part} add"
-        found.append(
-            (title, [_with_share(ours[lake], part) for lake in lakes], [_with_share(theirs[c], part) for c in corpora])
-        )
-    for title, build in (("super keys per cell, computed", PER_CELL), ("super keys per row, computed", PER_ROW)):
-        cells = [gigabytes(_get(builds[lake], build, "super_key_bytes_computed")) for lake in lakes]
-        found.append((title, cells, [NOTHING] * len(corpora)))
-    times_here = [seconds(_get(builds[lake], PER_CELL, "seconds")) for lake in lakes]
+    for part, title in _TITLES.items():
+        own = [_with_share(ours[lake], part) if lake in ours else NOTHING for lake in lakes]
+        found.append((title, own, [_with_share(theirs[c], part) for c in corpora]))
+    computed = [gigabytes(_get(builds[lake], KEYED, "per_row_bytes_computed")) for lake in lakes]
+    found.append(("super keys per row, computed", computed, [NOTHING] * len(corpora)))
+    times_here = [seconds(_get(builds[lake], KEYED, "seconds")) for lake in lakes]
     hours = [f"{table.loc['mate_index_hours', c]:.0f} h" for c in corpora]
     found.append(("time to build MATE's index", times_here, hours))
-    josie = [seconds(_get(builds[lake], JOSIE, "phase_josie_index")) for lake in lakes]
-    found.append(("time to build JOSIE's", josie, [f"{table.loc['josie_index_hours', c]:.0f} h" for c in corpora]))
+    without = [seconds(_get(builds[lake], PLAIN, "seconds")) for lake in lakes]
+    found.append(("time without super keys", without, [NOTHING] * len(corpora)))
+    josie = [seconds(_get(builds[lake], KEYED, "josie_seconds")) for lake in lakes]
+    hours = [f"{table.loc['josie_index_hours', c]:.0f} h" for c in corpora]
+    found.append(("time to make what JOSIE adds", josie, hours))
     return found
+
+
+_TITLES = {
+    "inverted index": "inverted index",
+    "super keys per cell": "super keys per cell add, computed",
+    "super keys per row": "super keys per row add",
+    "JOSIE": "JOSIE adds",
+}
 
 
 def _with_share(series: pd.Series, part: str) -> str:
@@ -157,7 +171,7 @@ def _counted(results: Results, frame: pd.DataFrame) -> Table:
     for lake in lakes:
         tokens = int(frame[frame["lake"] == lake]["tokens"].max())
         group_name = f"{results.title(lake)}, {count(tokens, 'value')}"
-        header += [(group_name, "share of pairs"), (group_name, "pairs"), (group_name, "1-bits a value")]
+        header += [(group_name, "share of pairs"), (group_name, "pairs"), (group_name, "1-bits per value")]
     note = "Pairs of distinct values of the lake that have the same hash."
     title = "Collisions counted"
     return Table("collisions", title, tuple(header), tuple(rows), frame, (note,))

@@ -76,10 +76,10 @@ def _runtimes(results: Results, queries: pd.DataFrame) -> Table:
         cells = group.set_index("method")
         found = [_spread(cells.loc[m], scale) if m in cells.index else NOTHING for m in methods]
         rows.append((results.title(lake), name, str(cells["queries"].max()), *found, share(recall.get((lake, name)))))
-    header = [("", "lake"), ("", "query set"), ("", "queries"), *((f"{unit} a query", labels[m]) for m in methods)]
+    header = [("", "lake"), ("", "query set"), ("", "queries"), *((f"{unit} per query", labels[m]) for m in methods)]
     notes = (
         "Median over queries (lower to upper quartile); fetching included. Paper's initial column and table filters, "
-        "except for the library's defaults. A time limit that was reached is counted beside the figure.",
+        "except for tight bounds and column-first search. A time limit that was reached is counted beside the figure.",
     )
     header.append(("recall of", "MCR JOSIE"))
     numbers = summary.assign(lake_title=summary["lake"].map(results.title))
@@ -139,16 +139,16 @@ def phases(results: Results) -> list[Table]:
     for _, row in summary.iterrows():
         parts = [f"{number(row[p] * 1e3)} ({percent(row[p] / row['seconds'])})" if row[p] else NOTHING for p in names]
         rows.append((results.title(row["lake"]), row["query_set"], row["label"], number(row["seconds"] * 1e3), *parts))
-    header = [("", "lake"), ("", "query set"), ("", "system"), ("ms a query", "total")]
-    header += [("ms a query", phase(name)) for name in names]
+    header = [("", "lake"), ("", "query set"), ("", "system"), ("ms per query", "total")]
+    header += [("ms per query", phase(name)) for name in names]
     notes = ("Means over finished queries. The paper leaves fetching out of its runtimes.",)
     title = "Phases of the searches of figure 4"
     return [Table("phases", title, tuple(header), tuple(rows), summary, notes, left=3, minor=True)]
 
 
 _PHASES = (
-    *("prepare", "hash_query", "calibrate", "josie", "fetch_postings", "fetch_and_filter", "filter_tables"),
-    *("filter_rows_and_score", "fetch_rows", "check", "score", "describe_tables"),
+    *("prepare", "hash_query", "calibrate", "josie", "mark_rows", "fetch_postings", "filter_tables"),
+    *("filter_rows_and_score", "cover", "bound_and_check", "describe_tables"),
 )
 
 

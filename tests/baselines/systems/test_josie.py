@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
@@ -10,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from baselines.systems import column_sets as column_sets_module
 from baselines.systems import josie
+from baselines.systems.column_sets import column_sets
+from baselines.systems.josie import Options
 from baselines.systems.josie_costs import Costs, Line, calibrate, costs_of, fit
 from baselines.systems.josie_relatives import merge_list, probe_set
-from mate.store.base import as_ids
-from tests.baselines.systems.memory_index import MemoryIndex
+from tests.baselines.systems.memory_sets import MemorySets, segment_of
 
 SETS = st.lists(st.frozensets(st.integers(0, 60), max_size=40), min_size=1, max_size=40)
 QUERIES = st.frozensets(st.integers(0, 70), max_size=50)
@@ -32,8 +35,7 @@ def brute_force(
     exclude: AbstractSet[int] = frozenset(),
 ) -> dict[int, int]:
     """Return the overlap of every set that has one, by number."""
-    filled = [members for members in sets if members]
-    found = {i: sum((weights or {}).get(t, 1) for t in members & query) for i, members in enumerate(filled)}
+    found = {i: sum((weights or {}).get(t, 1) for t in members & query) for i, members in enumerate(sets)}
     return {i: overlap for i, overlap in found.items() if overlap and i not in exclude}
 
 
@@ -51,32 +53,33 @@ def assert_best(found: josie.Found, expected: dict[int, int], k: int, floor: int
 @settings(max_examples=300)
 @given(sets=SETS, query=QUERIES, k=st.integers(1, 50), costs=COSTS)
 def test_overlaps_are_those_of_brute_force(sets, query, k, costs) -> None:
-    found = josie.top_k(MemoryIndex(sets), as_ids(sorted(query)), k, costs=costs)
+    index = MemorySets(sets)
+    found = josie.top_k(index, index.places(sorted(query)), k, Options(costs=costs))
     assert_best(found, brute_force(sets, query), k)
 
 
 @settings(max_examples=300)
 @given(sets=SETS, query=QUERIES, k=st.integers(1, 12), costs=COSTS, floor=st.integers(0, 40), data=st.data())
 def test_weights_floor_and_excluded_sets(sets, query, k, costs, floor, data) -> None:
-    weights = {token: data.draw(st.integers(1, 9)) for token in sorted(query)}
-    index = MemoryIndex(sets)
-    exclude = data.draw(st.sets(st.integers(0, max(0, index.sets - 1))))
-    tokens = data.draw(st.permutations(sorted(query)))
-    found = josie.top_k(
-        index,
-        as_ids(tokens),
-        k,
-        weights=as_ids([weights[t] for t in tokens]),
+    known = sorted(query & frozenset().union(*sets))
+    weights = {token: data.draw(st.integers(1, 9)) for token in known}
+    index = MemorySets(sets)
+    exclude = data.draw(st.sets(st.integers(0, index.sets - 1)))
+    tokens = data.draw(st.permutations(known))
+    options = Options(
+        weights=np.array([weights[t] for t in tokens], np.int64),
         floor=floor,
-        exclude=as_ids(sorted(exclude)),
+        exclude=np.isin(np.arange(index.sets), sorted(exclude)),
         costs=costs,
     )
+    found = josie.top_k(index, index.places(tokens), k, options)
     assert_best(found, brute_force(sets, query, weights, exclude), k, floor)
 
 
 @given(sets=SETS, query=QUERIES, k=st.integers(1, 12))
 def test_its_relatives_agree(sets, query, k) -> None:
-    index, tokens, expected = MemoryIndex(sets), as_ids(sorted(query)), brute_force(sets, query)
+    index, expected = MemorySets(sets), brute_force(sets, query)
+    tokens = index.places(sorted(query))
     assert_best(merge_list(index, tokens, k), expected, k)
     assert_best(probe_set(index, tokens, k), expected, k)
 
@@ -93,8 +96,9 @@ def test_dear_lists_are_cut_short_by_reading_sets() -> None:
     """The lists of common tokens are not read once the k best are known to be out of reach."""
     sets, query = lake(), frozenset(range(400))
     dear_lists = Costs(Line(0.01, 1.0, 1.0), Line(0.01, 0.01, 0.0001))
-    found = josie.top_k(MemoryIndex(sets), as_ids(sorted(query)), 10, costs=dear_lists)
-    every = merge_list(MemoryIndex(sets), as_ids(sorted(query)), 10)
+    index = MemorySets(sets)
+    found = josie.top_k(index, index.places(sorted(query)), 10, Options(costs=dear_lists))
+    every = merge_list(index, index.places(sorted(query)), 10)
     assert_best(found, brute_force(sets, query), 10)
     assert found.reads.sets >= 10
     assert found.reads.items < every.reads.items / 2
@@ -103,23 +107,42 @@ def test_dear_lists_are_cut_short_by_reading_sets() -> None:
 def test_dear_sets_are_not_read() -> None:
     sets, query = lake(), frozenset(range(400))
     dear_sets = Costs(Line(0.01, 0.0001, 0.0001), Line(100.0, 100.0, 1.0))
-    found = josie.top_k(MemoryIndex(sets), as_ids(sorted(query)), 10, costs=dear_sets)
+    index = MemorySets(sets)
+    found = josie.top_k(index, index.places(sorted(query)), 10, Options(costs=dear_sets))
     assert_best(found, brute_force(sets, query), 10)
     assert found.reads.sets == 0
 
 
 def test_an_unknown_query_reads_nothing() -> None:
-    found = josie.top_k(MemoryIndex([frozenset({1, 2})]), as_ids([7, 8]), 3, costs=SOME)
+    index = MemorySets([frozenset({1, 2})])
+    found = josie.top_k(index, index.places([7, 8]), 3, Options(costs=SOME))
     assert not len(found.set_id)
     assert found.reads == josie.Reads()
 
 
-def test_duplicate_lists_are_read_once() -> None:
-    """A hundred tokens in the same two sets are one posting list of two items."""
-    sets = [frozenset(range(100)), frozenset(range(100)), frozenset({100})]
-    found = josie.top_k(MemoryIndex(sets), as_ids(range(101)), 3, costs=SOME)
-    assert found.overlap.tolist() == [100, 100, 1]
-    assert (found.reads.lists, found.reads.items) == (2, 3)
+@given(sets=SETS)
+def test_sets_are_in_the_global_order(sets) -> None:
+    """Rarest tokens first; an item of a list says where its token stands in the set, and how large that is."""
+    index = MemorySets(sets)
+    lengths = index.lengths(np.arange(index.lists))
+    assert lengths.tolist() == sorted(lengths.tolist())
+    items = index.items(np.arange(index.lists))
+    for list_id, set_id, position, size in zip(*(column.tolist() for column in items), strict=True):
+        members = index.members(np.array([set_id]), np.array([0])).list_id.tolist()
+        assert members == sorted(members)
+        assert (members[position], len(members), size) == (list_id, size, len(sets[set_id]))
+        assert index.members(np.array([set_id]), np.array([position + 1])).list_id.tolist() == members[position + 1 :]
+
+
+def test_sets_are_made_once_per_segment_and_forgotten_with_it() -> None:
+    gc.collect()
+    segment = segment_of([{1, 2}, {2}])
+    before = len(column_sets_module._made)
+    assert column_sets(segment) is column_sets(segment)
+    assert len(column_sets_module._made) == before + 1
+    del segment
+    gc.collect()
+    assert len(column_sets_module._made) == before
 
 
 @pytest.mark.parametrize(("call", "each", "item"), [(2e-3, 5e-5, 1e-6), (1e-3, 1e-5, 1e-7)])
@@ -139,7 +162,7 @@ def test_costs_are_found_again(monkeypatch: pytest.MonkeyPatch, call: float, eac
 
 
 def test_costs_are_measured_once_and_never_negative() -> None:
-    index = MemoryIndex(lake()[:40])
+    index = MemorySets(lake()[:40])
     assert costs_of(index) is costs_of(index)
     for line in (calibrate(index).lists, calibrate(index).sets):
         assert min(line.call, line.each, line.item) > 0

@@ -1,114 +1,89 @@
-"""SCR JOSIE is exact, MCR JOSIE as good as its two settings allow, and both say so if the index lacks their part."""
+"""SCR JOSIE is exact, MCR JOSIE as good as its two settings allow, and both say so if the index is not a lake."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import cast
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import mate.search.discovery
 from baselines.systems import josie_costs, mcr_josie, scr_josie
 from baselines.systems.josie_costs import Costs, Line
-from mate.build.build import BuildSettings, build_sources
-from mate.build.duckdb_target import DuckDBTarget
-from mate.cli.program import main
+from baselines.systems.mcr_josie import Asked
 from mate.errors import QueryError, StoreError
-from mate.search.systems import available, find_system
-from mate.store import IndexStore, open_store
-from tests.discovery import oracle
-from tests.discovery.test_exactness import Case, assert_right, cases, search
-from tests.lakes import ListSource, Rows
+from mate.index.base import Index
+from mate.search.engine import SearchSettings
+from mate.search.systems import find_system
+from tests.search.memory_lake import MemoryLake, Rows
+from tests.search.test_exactness import Case, assert_right, cases, query_of, search
+
+PARTS = st.integers(1, 3)
 
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask for few columns and check few candidates at a time, so that every bound decides something."""
+    """Ask for few columns at a time, so that every bound decides something."""
     monkeypatch.setattr(scr_josie, "FIRST_COLUMNS", 1)
     monkeypatch.setattr(scr_josie, "GROWTH", 2)
-    monkeypatch.setattr(mate.search.discovery, "FIRST_BLOCK", 2)
-    # Measuring an index takes longer than to search one of a few rows.
+    # Measuring a segment takes longer than to search one of a few rows.
     line = Line(1e-3, 1e-4, 1e-6)
-    monkeypatch.setattr(josie_costs, "calibrate", lambda index: Costs(line, line))
+    monkeypatch.setattr(josie_costs, "calibrate", lambda sets: Costs(line, line))
 
 
-def josie_lake(path: Path, tables: list[Any]) -> IndexStore:
-    """Index the tables, with what JOSIE needs."""
-    sources = [ListSource(t, f"table {i}", tuple(f"c{c}" for c in range(len(t[0])))) for i, t in enumerate(tables)]
-    with DuckDBTarget(path) as target:
-        build_sources(list(sources), target, BuildSettings(master="none", josie=True))
-    return open_store(str(path))
+@settings(max_examples=60)
+@given(case=cases(), parts=PARTS, filters=st.booleans(), initial=st.sampled_from(["pairs", "cardinality", "worst"]))
+def test_scr_josie_is_exact(case: Case, parts: int, filters: bool, initial: str) -> None:
+    lake = MemoryLake.of(case.tables, parts)
+    assert_right(search(lake, case, "scr-josie", table_filters=filters, initial_column=initial), case)
 
 
-def indexed(tables: list[Any]) -> Iterator[IndexStore]:
-    """Yield the index of the tables, first with its flat arrays, then without."""
-    with tempfile.TemporaryDirectory() as folder, josie_lake(Path(folder, "x.duckdb"), tables) as store:
-        yield store
-        store.flat = None
-        yield store
+@settings(max_examples=40)
+@given(case=cases(most_keys=3), excluded=st.sets(st.integers(0, 6)), removed=st.sets(st.integers(0, 6)), parts=PARTS)
+def test_excluded_and_superseded_tables(case: Case, excluded: set[int], removed: set[int], parts: int) -> None:
+    gone = excluded | removed
+    expected = [score for score, table, _ in case.ranking if table not in gone][: case.k]
+    lake = MemoryLake.of(case.tables, parts, removed=sorted(removed))
+    for system in ("scr-josie", "mcr-josie"):
+        found = search(lake, case, system, exclude=frozenset(excluded))
+        assert [result.joinability for result in found or ()] == expected
 
 
-@settings(max_examples=20)
-@given(case=cases())
-def test_scr_josie_is_exact(case: Case) -> None:
-    for store in indexed(case.tables):
-        for filters in (True, False):
-            assert_right(search(store, case, "scr-josie", table_filters=filters), case)
-        for strategy in ("cardinality", "worst"):
-            assert_right(search(store, case, "scr-josie", initial_column=strategy), case)
-
-
-@settings(max_examples=10)
-@given(case=cases())
-def test_scr_josie_with_too_many_pairs_to_hold_at_once(case: Case) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mate.search.discovery, "MOST_PAIRS", 3)
-        for store in indexed(case.tables):
-            assert_right(search(store, case, "scr-josie"), case)
-
-
-@settings(max_examples=10)
-@given(case=cases(most_keys=3), excluded=st.sets(st.integers(0, 6)))
-def test_excluded_tables(case: Case, excluded: set[int]) -> None:
-    everything = oracle.top_k(case.query, case.key, case.tables, len(case.tables))
-    expected = [score for score, table, _ in everything if table not in excluded][: case.k]
-    for store in indexed(case.tables):
-        for system in ("scr-josie", "mcr-josie"):
-            found = search(store, case, system, exclude=frozenset(excluded))
-            assert [result.joinability for result in found or ()] == expected
-
-
-@settings(max_examples=10)
-@given(case=cases())
-def test_mcr_josie_misses_nothing_if_it_is_asked_for_enough(case: Case) -> None:
+@settings(max_examples=40)
+@given(case=cases(), parts=PARTS)
+def test_mcr_josie_misses_nothing_if_it_is_asked_for_enough(case: Case, parts: int) -> None:
     """A lake of fewer columns than 500 leaves nothing to miss."""
-    for store in indexed(case.tables):
-        assert_right(search(store, case, "mcr-josie"), case)
+    assert_right(search(MemoryLake.of(case.tables, parts), case, "mcr-josie"), case)
 
 
-@settings(max_examples=10)
-@given(case=cases(most_keys=3), few=st.integers(1, 4), more=st.integers(1, 8))
-def test_what_mcr_josie_finds_is_true_and_its_recall_is_what_it_is(case: Case, few: int, more: int) -> None:
-    exact = {t: score for score, t, _ in oracle.top_k(case.query, case.key, case.tables, len(case.tables))}
-    names = [f"q{i}" for i in range(len(case.query[0]))]
-    query = pa.table([pa.array([row[i] for row in case.query], pa.string()) for i in range(len(names))], names=names)
-    key = [names[i] for i in case.key]
-    for store in indexed(case.tables):
-        try:
-            found = mcr_josie.search(store, query, key, case.k, None, few, more)
-        except QueryError:
-            assert not exact
-            continue
-        assert all(exact[result.table_id] == result.joinability for result in found)
-        best = sorted(exact.values(), reverse=True)[: case.k]
-        shared = sum(result.joinability >= best[-1] for result in found) if best else 0
-        recall = mcr_josie.recall(found, scr_josie.search(store, query, key, case.k))
-        assert recall == (shared / len(best) if best else 1.0)
+@settings(max_examples=60)
+@given(case=cases(most_keys=3), asked=st.builds(Asked, st.integers(1, 4), st.integers(1, 8)), parts=PARTS)
+def test_what_mcr_josie_finds_is_true_and_its_recall_is_what_it_is(case: Case, asked: Asked, parts: int) -> None:
+    exact = {t: score for score, t, _ in case.ranking}
+    lake = MemoryLake.of(case.tables, parts)
+    try:
+        found = mcr_josie.search(lake, *query_of(case), case.k, None, asked)
+    except QueryError:
+        assert not exact
+        return
+    assert all(exact[result.table_id] == result.joinability for result in found)
+    best = sorted(exact.values(), reverse=True)[: case.k]
+    shared = sum(result.joinability >= best[-1] for result in found) if best else 0
+    recall = mcr_josie.recall(found, scr_josie.search(lake, *query_of(case), case.k))
+    assert recall == (shared / len(best) if best else 1.0)
+
+
+COLUMNS = [[["a"], ["b"], ["c"]], [["a"], ["b"]], [["a"], ["x"]], [["b"], ["c"], ["a"], ["y"]]]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+@pytest.mark.parametrize(("asked", "tables"), [(1, [0]), (2, [0, 3]), (3, [0, 3, 1]), (9, [0, 3, 1, 2])])
+def test_columns_are_counted_through_all_segments(parts: int, asked: int, tables: list[int]) -> None:
+    query = pa.table({"x": ["a", "b", "c"]})
+    found = mcr_josie.search(MemoryLake.of(COLUMNS, parts), query, ["x"], None, None, Asked(asked))
+    scores = [result.joinability for result in found]
+    assert scores == [3, 3, 2, 1][: len(tables)]
 
 
 ONE_VALUE_MANY_TUPLES: list[Rows] = [
@@ -118,49 +93,43 @@ ONE_VALUE_MANY_TUPLES: list[Rows] = [
 ]
 
 
-def test_overlap_is_counted_in_key_tuples(tmp_path: Path) -> None:
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_overlap_is_counted_in_key_tuples(parts: int) -> None:
     """By distinct values alone the best table would come last, with an overlap of 1 that seems beaten by 1."""
     query = pa.table({"k": ["a"] * 6 + list("bcde"), "n": [f"{i}" for i in range(6)] + ["none"] * 4})
-    with josie_lake(tmp_path / "x.duckdb", ONE_VALUE_MANY_TUPLES) as store:
-        for k in (1, 2, 3):
-            found = scr_josie.search(store, query, ["k", "n"], k)
-            assert [(r.table_id, r.joinability) for r in found] == [(0, 6), (2, 1)][:k]
+    lake = MemoryLake.of(ONE_VALUE_MANY_TUPLES, parts)
+    for k in (1, 2, 3):
+        found = scr_josie.search(lake, query, ["k", "n"], k)
+        assert [(r.table_id, r.joinability) for r in found] == [(0, 6), (2, 1)][:k]
 
 
-def test_a_good_table_may_be_missed_by_mcr_josie(tmp_path: Path) -> None:
-    tables: list[Rows] = [[["a", "1"], ["b", "2"]], [["a", "9"], ["b", "8"], ["c", "7"]]]
+def test_a_good_table_may_be_missed_by_mcr_josie() -> None:
+    lake = MemoryLake.of([[["a", "1"], ["b", "2"]], [["a", "9"], ["b", "8"], ["c", "7"]]])
     query = pa.table({"x": ["a", "b", "c"], "y": ["1", "2", "9"]})
-    with josie_lake(tmp_path / "x.duckdb", tables) as store:
-        exact = scr_josie.search(store, query, ["x", "y"], 1)
-        found = mcr_josie.search(
-            store, query, ["x", "y"], 1, mate.search.discovery.SearchSettings(initial_column="x"), 1, 9
-        )
-        assert [(r.table_id, r.joinability) for r in exact] == [(0, 2)]
-        assert mcr_josie.recall(exact, exact) == 1
-        assert mcr_josie.recall(found, exact) == 0
-
-
-def test_statistics(tmp_path: Path) -> None:
-    query = pa.table({"k": ["a"], "n": ["0"]})
-    with josie_lake(tmp_path / "x.duckdb", ONE_VALUE_MANY_TUPLES) as store:
-        for system in ("scr-josie", "mcr-josie"):
-            told = find_system(system)(store, query, ["k", "n"]).statistics
-            assert (told.system, told.hash, told.key_tuples) == (system, "none", 1)
-            assert {"calibrate", "prepare", "josie", "fetch postings", "filter rows and score"} <= set(told.seconds)
-            assert (told.initial_column, told.tables, told.true_positives) == ("n", 2, 2)
-            assert told.candidates == told.true_positives + told.false_positives
+    exact = scr_josie.search(lake, query, ["x", "y"], 1)
+    found = mcr_josie.search(lake, query, ["x", "y"], 1, SearchSettings(initial_column="x"), Asked(1, 9))
+    assert [(r.table_id, r.joinability) for r in exact] == [(0, 2)]
+    assert mcr_josie.recall(exact, exact) == 1
+    assert mcr_josie.recall(found, exact) == 0
 
 
 @pytest.mark.parametrize("system", ["scr-josie", "mcr-josie"])
-def test_an_index_without_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], system: str) -> None:
-    assert system in available()
-    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
-    store = str(tmp_path / "x.duckdb")
-    question = ["search", str(tmp_path / "t.csv"), "--key", "a,b", "--system", system, "--store", store]
-    assert main(["index", str(tmp_path / "t.csv"), "--store", store, "--master", "none"]) == 0
-    with open_store(store) as index, pytest.raises(StoreError, match="--josie"):
-        find_system(system)(index, str(tmp_path / "t.csv"), ["a", "b"])
-    assert main(question) != 0
-    assert "mate index --josie" in capsys.readouterr().err
-    assert main(["index", str(tmp_path / "t.csv"), "--store", store, "--master", "none", "--josie"]) == 0
-    assert main(question) == 0
+def test_statistics(system: str) -> None:
+    query = pa.table({"k": ["a"], "n": ["0"]})
+    done = find_system(system)(MemoryLake.of(ONE_VALUE_MANY_TUPLES, 2), query, ["k", "n"]).statistics
+    assert (done.system, done.hash, done.key_tuples, done.segments) == (system, "none", 1, 2)
+    assert {"calibrate", "prepare", "josie", "fetch postings", "filter rows and score"} <= set(done.seconds)
+    assert (done.initial_column, done.tables, done.true_positives) == ("n", 2, 2)
+    assert done.candidates == done.true_positives + done.false_positives
+
+
+class Database:
+    """An index that is not a lake."""
+
+    address = "duckdb:x.duckdb"
+
+
+@pytest.mark.parametrize("system", ["scr-josie", "mcr-josie"])
+def test_an_index_that_is_not_a_lake(system: str) -> None:
+    with pytest.raises(StoreError, match=r"x\.duckdb is not a lake: JOSIE runs on lakes only"):
+        find_system(system)(cast(Index, Database()), pa.table({"a": ["x"]}), ["a"])

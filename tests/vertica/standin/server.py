@@ -24,7 +24,6 @@ May raise `ClosedError`, or `ServerError` before a statement is done.
 
 _SYSTEM = """
 CREATE SCHEMA v_catalog; CREATE SCHEMA v_monitor; CREATE SCHEMA public;
-CREATE MACRO public.hex_to_integer(digits) AS ('0x' || digits)::BIGINT;
 CREATE VIEW v_catalog.tables AS SELECT table_schema, table_name FROM information_schema.tables;
 CREATE VIEW v_catalog.schemata AS SELECT DISTINCT schema_name FROM information_schema.schemata;
 CREATE VIEW v_monitor.projection_storage AS SELECT schema_name AS anchor_table_schema,

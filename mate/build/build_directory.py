@@ -1,0 +1,146 @@
+"""Where segments are made before they are published: a private folder inside the lake, for one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from mate.errors import StoreError
+from mate.index.lake import LOCK, MANIFEST, SEGMENTS, publish, read_manifest, sync_folder
+from mate.index.manifest import Manifest
+
+BUILD = ".build"
+_OURS = {MANIFEST, f".{MANIFEST}.new", SEGMENTS, BUILD, LOCK}
+_POLL = 0.02
+"""Seconds between two looks at a lock that somebody else holds."""
+
+
+class BuildDirectory:
+    """The right to change a lake, and a folder for the files of the change.
+
+    The lock ends with the process. What a killed process left behind, in its folder or as segments that no manifest
+    names, is removed by the next one.
+    """
+
+    def __init__(self, address: str | Path, wait: float = 0.0, work: str = "build") -> None:
+        self.path = Path(address).absolute()
+        self._wait, self._work = wait, work
+        self._home = self.path / BUILD
+        self.directory = self._home / uuid.uuid4().hex[:12]
+
+    def __enter__(self) -> Self:
+        if self.path.exists() and not self.path.is_dir():
+            raise StoreError(f"{self.path} is a file; --store takes the path of a folder, such as {self.path}.mate")
+        try:
+            self._existed = self.path.exists()
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._refuse_other_folders()
+            self._lock = self._locked()
+            self._make_room()
+        except BlockingIOError:
+            waited = f"; waited {self._wait:g} s for it (--wait)" if self._wait else ""
+            raise StoreError(f"another {self._work} of {self.path} is under way{waited}") from None
+        except OSError as error:
+            raise StoreError(f"cannot write to {self.path}: {error.strerror}") from error
+        return self
+
+    def _refuse_other_folders(self) -> None:
+        """Refuse a folder that is in use for something else: a build would mix with it, and clean up in it."""
+        if self.manifest():
+            return
+        ours = _OURS if (self.path / LOCK).exists() else set()
+        other = sorted(entry.name for entry in self.path.iterdir() if entry.name not in ours)
+        if other:
+            raise StoreError(f"{self.path} is a folder with other things in it ({other[0]}): name a new folder")
+
+    def _locked(self) -> int:
+        deadline = time.monotonic() + self._wait
+        while True:
+            try:
+                lock = self._try_lock()
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_POLL)
+                continue
+            if lock is not None:
+                return lock
+            self._existed = False
+            self.path.mkdir(parents=True, exist_ok=True)
+
+    def _try_lock(self) -> int | None:
+        """Return the lock; None if whoever held it has removed the folder with it, having published nothing."""
+        try:
+            lock = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(lock), (self.path / LOCK).stat()):
+                return lock
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)
+        return None
+
+    def _make_room(self) -> None:
+        try:
+            _remove(self._home)
+            self.directory.mkdir(parents=True, mode=0o700)
+            self.remove_unpublished()
+        except OSError:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        _remove(self._home)
+        if not self._existed and not (self.path / MANIFEST).exists():
+            _remove(self.path)
+        os.close(self._lock)
+
+    def manifest(self) -> Manifest | None:
+        """Return the manifest in use, None if there is none that can be read."""
+        with suppress(StoreError):
+            return read_manifest(self.path)
+        return None
+
+    def publish(self, folders: Iterable[str], manifest: Manifest) -> None:
+        """Move finished segments to their place and make the manifest that names them the one in use."""
+        home = self.path / SEGMENTS
+        home.mkdir(exist_ok=True)
+        for folder in folders:
+            Path(folder).replace(home / Path(folder).name)
+        sync_folder(home)
+        publish(self.path, manifest)
+        self.remove_unpublished(manifest)
+
+    def remove_unpublished(self, manifest: Manifest | None = None) -> None:
+        """Remove segments that the manifest in use does not name. Readers that have them open keep them."""
+        try:
+            known = {segment.name for segment in (manifest or read_manifest(self.path)).segments}
+        except StoreError:
+            if (self.path / MANIFEST).exists():
+                return  # damaged or of another version: nothing is removed that a repair may need
+            known = set()
+        home = self.path / SEGMENTS
+        for entry in home.iterdir() if home.is_dir() and not home.is_symlink() else ():
+            if entry.name not in known:
+                _remove(entry)
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder of ours; a link is removed, never followed."""
+    if path.is_symlink():
+        path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,273 @@
+"""Whether a lake is sound (`mate check`): files against their checksums, arrays against what follows from the cells.
+
+The cells as they were read are taken for the truth. From them and the manifest follows every array of a segment: each
+segment is written again beside the lake, and compared with what is there.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from mate.build.lake_writer import stored_table, table_counts
+from mate.build.progress import Progress, Silent
+from mate.build.segments import Share, Written, write_segment
+from mate.build.sources import SYNTHETIC, Unit
+from mate.build.stage import StageSettings, stage_unit
+from mate.corpus import Limits
+from mate.errors import StoreError
+from mate.index.arrays import Array, ArrayFile
+from mate.index.lake import MANIFEST, SEGMENTS, Lake, open_lake, read_manifest
+from mate.index.layout import SegmentArrays
+from mate.index.manifest import Counts, Manifest, SegmentRecord
+from mate.index.segment import ARRAYS, Segment
+from mate.index.segment_folder import SegmentFolder
+
+MOST_PROBLEMS = 1_000
+"""Problems of a kind that are kept; further ones are counted."""
+_PIECE = 1 << 24
+
+
+class Problem(NamedTuple):
+    """Something that is wrong."""
+
+    part: str
+    text: str
+    segment: str = ""
+    table_id: int | None = None
+    repairable: bool = False
+    """Whether the cells are still there to rebuild it from."""
+
+
+@dataclass
+class Findings:
+    """What a check found."""
+
+    problems: list[Problem] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    """Problems by kind, also of those that were not kept."""
+    cells: int = 0
+
+    def add(self, problem: Problem) -> None:
+        """Take a problem in."""
+        self.counts[problem.part] += 1
+        if self.counts[problem.part] <= MOST_PROBLEMS:
+            self.problems.append(problem)
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.counts
+
+    @property
+    def repairable(self) -> bool:
+        """Whether everything that is wrong can be rebuilt."""
+        return not self.sound and all(problem.repairable for problem in self.problems)
+
+
+def check(address: str, progress: Progress | None = None) -> Findings:
+    """Check the lake at an address and return what is wrong with it."""
+    progress, path = progress or Silent(), Path(address)
+    findings = Findings()
+    try:
+        manifest = read_manifest(path)
+    except StoreError as error:
+        if not (path / MANIFEST).exists():
+            raise
+        findings.add(Problem("manifest", str(error)))
+        return findings
+    progress.start("check segments", len(manifest.segments))
+    for number, record in enumerate(manifest.segments):
+        for problem in check_segment(path, record, manifest):
+            findings.add(problem)
+        findings.cells += record.counts.cells
+        progress.update(number + 1, cells=findings.cells)
+    if findings.sound:
+        for problem in _check_whole(open_lake(address)):
+            findings.add(problem)
+    return findings
+
+
+def check_segment(path: Path, record: SegmentRecord, manifest: Manifest) -> Iterator[Problem]:
+    """Yield what is wrong with a segment."""
+    folder = path / SEGMENTS / record.name
+    bad = dict(_bad_files(folder, record))
+    for name, text in bad.items():
+        if name != ARRAYS:
+            yield Problem("file", text, record.name)
+    if set(bad) - {ARRAYS}:
+        return
+    if ARRAYS in bad:
+        yield Problem("file", f"{bad[ARRAYS]}{_bad_arrays(folder)}", record.name, None, True)
+        return
+    yield from _compare(folder, record, manifest)
+
+
+def _bad_files(folder: Path, record: SegmentRecord) -> Iterator[tuple[str, str]]:
+    """Yield the files of a segment that are not what they were, each with what is wrong."""
+    for name, (size, crc) in record.files.items():
+        path = folder / name
+        try:
+            found = path.stat().st_size
+            if found != size:
+                yield name, f"{path} has {found:,} bytes, it was written with {size:,}"
+            elif _crc(path) != crc:
+                yield name, f"{path} does not have its checksum"
+        except FileNotFoundError:
+            yield name, f"{path} is missing"
+        except OSError as error:
+            yield name, f"{path} cannot be read: {error.strerror}"
+
+
+def _crc(path: Path) -> int:
+    crc = 0
+    with path.open("rb") as stream:
+        while piece := stream.read(_PIECE):
+            crc = zlib.crc32(piece, crc)
+    return crc
+
+
+def _bad_arrays(folder: Path) -> str:
+    """Name the arrays that are damaged, if the file can be read at all."""
+    try:
+        names = list(ArrayFile(folder / ARRAYS).problems())
+    except StoreError:
+        return ""
+    return f": {', '.join(names)}" if names else ""
+
+
+def _compare(folder: Path, record: SegmentRecord, manifest: Manifest) -> Iterator[Problem]:
+    """Write a segment again and compare the arrays."""
+    segment = Segment.open(folder, len(manifest.hashes))
+    yield from _check_offsets(segment, record)
+    with tempfile.TemporaryDirectory(prefix="mate-check-") as scratch:
+        again = rewrite(segment.folder, manifest, scratch)
+        other = ArrayFile(Path(again.folder, ARRAYS))
+        for name in (*SegmentArrays._fields, *(f"keys{number}" for number in range(len(manifest.hashes)))):
+            own, right = segment.file[name], other[name]
+            if own.dtype != right.dtype or own.shape != right.shape or not np.array_equal(own, right):
+                yield Problem(
+                    _part(name),
+                    f"{name} does not follow from the cells",
+                    record.name,
+                    _table(segment, name, right),
+                    True,
+                )
+        if again.record.counts != Counts(**{**_fields(record.counts), "rejects": again.record.counts.rejects}):
+            yield Problem("manifest", f"the counts of segment {record.name} are not those of its tables", record.name)
+
+
+def _fields(counts: Counts) -> dict[str, int]:
+    return {name: getattr(counts, name) for name in ("tables", "columns", "rows", "cells", "rejects")}
+
+
+def _part(name: str) -> str:
+    return "super keys" if name.startswith("keys") else name.replace("_", " ")
+
+
+def _table(segment: Segment, name: str, right: Array) -> int | None:
+    """Return the first table that an array is wrong for, where that can be told."""
+    own = segment.file[name]
+    if own.shape != right.shape or not len(own):
+        return None
+    wrong = int(np.flatnonzero((own != right).reshape(len(own), -1).any(axis=1))[0])
+    arrays = segment.arrays
+    if name.startswith("keys"):
+        place = np.searchsorted(arrays.table_row_first, wrong, "right") - 1
+    elif name == "codes":
+        place = arrays.column_table[np.searchsorted(arrays.code_first, wrong, "right") - 1]
+    elif name == "column_token":
+        place = arrays.column_table[np.searchsorted(arrays.column_entry_first, wrong, "right") - 1]
+    elif name == "postings":
+        place = arrays.column_table[arrays.entry_column[np.searchsorted(arrays.posting_first, wrong, "right") - 1]]
+    else:
+        return None
+    return int(arrays.table_id[place])
+
+
+def _check_offsets(segment: Segment, record: SegmentRecord) -> Iterator[Problem]:
+    infos = segment.folder.tables()
+    arrays = segment.arrays
+    rows, columns = np.diff(arrays.table_row_first), np.diff(arrays.table_column_first)
+    for place, info in enumerate(infos):
+        if place >= len(rows) or info.table_id != arrays.table_id[place]:
+            yield Problem("tables", "its record is not that of its arrays", record.name, info.table_id)
+        elif (info.rows, len(info.columns)) != (rows[place], columns[place]):
+            noted = f"noted with {info.rows:,} rows and {len(info.columns):,} columns"
+            text = f"{noted}, it has {rows[place]:,} and {columns[place]:,}"
+            yield Problem("tables", text, record.name, info.table_id)
+
+
+def rewrite(folder: SegmentFolder, manifest: Manifest, directory: str) -> Written:
+    """Write a segment again from its own cells."""
+    infos = folder.tables()
+    sources = tuple(stored_table(folder, place, info) for place, info in enumerate(infos))
+    settings = StageSettings(frozenset(manifest.nulls), Limits(**manifest.limits))
+    unit = stage_unit(Unit(0, sources), directory, settings)
+    for part, records in (("sources", folder.sources_table), ("rejects", folder.rejects_table)):
+        pq.write_table(records, unit.path(f"{part}.parquet"))
+    ids = np.array([info.table_id for info in infos], np.int64)
+    return write_segment(Share(0, (unit,), (ids,)), directory, manifest.hashes)
+
+
+def _check_whole(lake: Lake) -> Iterator[Problem]:
+    """Check that segments and manifest fit each other."""
+    owners: dict[int, str] = {}
+    total = Counts()
+    for segment, record in zip(lake.segments, lake.manifest.segments, strict=True):
+        unknown = set(record.superseded_tables) - set(segment.arrays.table_id.tolist())
+        if unknown:
+            text = f"segment {record.name} does not have the superseded table {min(unknown)}"
+            yield Problem("manifest", text, record.name)
+        for number in segment.arrays.table_id[segment.live].tolist():
+            if number in owners:
+                text = f"it is in use in the segments {owners[number]} and {record.name}"
+                yield Problem("tables", text, record.name, number)
+            owners[number] = record.name
+            if number >= lake.manifest.next_table:
+                yield Problem("manifest", "a table has a number that was not given yet", record.name, number)
+        total += live_counts(segment)
+    total += Counts(rejects=sum(reject["count"] for reject in lake.rejects()))
+    for name, found in _fields(total).items():
+        noted = getattr(lake.manifest.counts, name)
+        if found != noted:
+            yield Problem("manifest", f"the manifest has {noted:,} {name}, the index {found:,}", "", None, True)
+    yield from _check_sources(lake)
+
+
+def live_counts(segment: Segment) -> Counts:
+    """Count what the tables in use of a segment hold."""
+    return sum((table_counts(segment, int(place)) for place in np.flatnonzero(segment.live)), Counts())
+
+
+def _check_sources(lake: Lake) -> Iterator[Problem]:
+    """Compare how many tables each source has; tables of a synthetic lake name no single source."""
+    found = Counter(table.source for table in lake.tables())
+    noted = {record["source"]: record for record in lake.sources()}
+    for source, record in noted.items():
+        if record["format"] != "synthetic" and record["tables"] != found[source]:
+            text = f"{source} is noted with {record['tables']:,} tables, the index has {found[source]:,} of it"
+            yield Problem("sources", text)
+    for source in sorted(set(found) - set(noted)):
+        if not source.startswith(SYNTHETIC):
+            yield Problem("sources", f"{source} is missing")
+
+
+def as_json(findings: Findings) -> dict[str, Any]:
+    """Return findings as plain data."""
+    return {
+        "sound": findings.sound,
+        "repairable": findings.repairable,
+        "counts": dict(findings.counts),
+        "problems": [
+            {"part": p.part, "segment": p.segment, "table_id": p.table_id, "problem": p.text} for p in findings.problems
+        ],
+    }

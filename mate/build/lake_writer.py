@@ -1,0 +1,109 @@
+"""Changing a lake: one new segment, and a manifest that says what it supersedes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+
+from mate.build.build import now
+from mate.build.build_directory import BuildDirectory
+from mate.build.change import Change
+from mate.build.stored_tables import StoredTable
+from mate.errors import StoreError
+from mate.index.columns import column_codes
+from mate.index.lake import Lake, open_lake
+from mate.index.manifest import Counts, Manifest, SegmentRecord
+from mate.index.records import TableInfo
+from mate.index.segment import Segment
+from mate.index.segment_folder import SegmentFolder
+
+CELL_BYTES = 8
+"""What a cell counts for where bytes to be read are estimated."""
+
+
+class LakeWriter:
+    """The right to change a lake, and the lake as it is."""
+
+    def __init__(self, address: str, wait: float, work: str = "build or change") -> None:
+        self._address = address
+        self.workspace = BuildDirectory(address, wait, work)
+        self.directory = self.workspace.directory
+
+    def __enter__(self) -> Self:
+        open_lake(self._address)  # tells if there is none
+        self.workspace.__enter__()
+        try:
+            self.index: Lake = open_lake(self._address)
+        except BaseException:
+            self.workspace.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.workspace.__exit__(*error)
+
+    def stored(self, table: TableInfo) -> StoredTable:
+        """Return a table of the lake, to be read again."""
+        segment, place = self._place(table)
+        return stored_table(segment.folder, place, table)
+
+    def counts_of(self, tables: list[TableInfo]) -> Counts:
+        """Count what tables hold, by their codes."""
+        return sum((table_counts(*self._place(table)) for table in tables), Counts())
+
+    def _place(self, table: TableInfo) -> tuple[Segment, int]:
+        found = self.index.place_of(table.table_id)
+        if found is None:
+            raise StoreError(f"{self._address} has no table {table.table_id}")
+        return found
+
+    def apply(self, change: Change, counts: Counts) -> None:
+        """Publish the new segment, and what it supersedes."""
+        manifest = self.index.manifest
+        gone = np.array([table.table_id for table in change.gone_tables], np.int64)
+        records = [
+            self._superseded(segment, record, gone, change.gone_sources)
+            for segment, record in zip(self.index.segments, manifest.segments, strict=True)
+        ]
+        kept = tuple(record for record in records if record is not None)
+        new = (change.written.record,) if change.written else ()
+        self._publish(change, replace(manifest, segments=(*kept, *new), counts=counts))
+
+    def _publish(self, change: Change, manifest: Manifest) -> None:
+        operations = self.index.manifest.operations + 1
+        manifest = replace(manifest, operations=operations, changed=now(), next_table=change.next_table)
+        self.workspace.publish([change.written.folder] if change.written else [], manifest)
+
+    def _superseded(
+        self, segment: Segment, record: SegmentRecord, gone: np.ndarray, sources: list[str]
+    ) -> SegmentRecord | None:
+        """Return the record of a segment with what goes of it; None if nothing is left."""
+        arrays = segment.arrays
+        tables = arrays.table_id[segment.live & np.isin(arrays.table_id, gone)].tolist()
+        wanted = set(sources) - set(record.superseded_sources)
+        named = segment.folder.source_names() if wanted or tables else set()
+        new = replace(
+            record,
+            superseded_tables=(*record.superseded_tables, *tables),
+            superseded_sources=(*record.superseded_sources, *sorted(wanted & named)),
+        )
+        if new != record and len(new.superseded_tables) == len(arrays.table_id):
+            return None if named <= set(new.superseded_sources) else new
+        return new
+
+
+def stored_table(folder: SegmentFolder, place: int, info: TableInfo) -> StoredTable:
+    """Return a table of a segment, to be read again."""
+    size = info.rows * len(info.columns) * CELL_BYTES
+    return StoredTable(str(folder.path), place, info, size)
+
+
+def table_counts(segment: Segment, place: int) -> Counts:
+    """Count what a table of a segment holds."""
+    arrays = segment.arrays
+    first, last = arrays.table_column_first[place : place + 2].tolist()
+    rows = int(np.diff(arrays.table_row_first[place : place + 2])[0])
+    cells = sum(int(np.count_nonzero(column_codes(arrays, column))) for column in range(first, last))
+    return Counts(1, last - first, rows, cells)

@@ -1,0 +1,131 @@
+"""Tables of a lake read again from their cells, as they are or edited: what changes, compaction and repair write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mate.corpus import Chunk, Limits, Table
+from mate.index.records import TableInfo
+from mate.index.segment_folder import SegmentFolder
+from mate.values.arrow import string_array
+
+Columns: TypeAlias = list[pa.Array]
+"""Cells of consecutive rows, an array per column."""
+
+Edit: TypeAlias = Callable[[int, Columns], Columns]
+"""From the number of the first row and the cells of consecutive rows to what they become."""
+
+Row: TypeAlias = Sequence[str | None]
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """A table of a segment, to be read like a file; `edit` changes its rows on the way, `more` comes behind them."""
+
+    folder: str
+    """Of the segment."""
+    place: int
+    info: TableInfo
+    size: int
+    edit: Edit | None = None
+    header: tuple[str, ...] | None = None
+    more: Sequence[Row] = ()
+    format: str = "stored"
+
+    @property
+    def name(self) -> str:
+        """The file that the table came from."""
+        return self.info.source
+
+    def read(self, limits: Limits) -> Iterator[Chunk]:
+        """Yield its rows."""
+        info = self.info
+        header = info.columns if self.header is None else self.header
+        table = Table(info.source, info.position, info.line, info.name, header)
+        row = 0
+        for columns in self._pieces():
+            for part in _cut(columns, max(1, limits.chunk_cells // len(header))):
+                yield Chunk(table, row, by_row(part))
+                row += len(part[0])
+        if not row:
+            yield Chunk(table, 0, pa.array([], pa.string()))
+
+    def _pieces(self) -> Iterator[Columns]:
+        for first, columns in self.chunks():
+            yield self.edit(first, columns) if self.edit else columns
+        if self.more:
+            yield [string_array(list(column)) for column in zip(*self.more, strict=True)]
+
+    def chunks(self) -> Iterator[tuple[int, Columns]]:
+        """Yield the cells as they are stored: the number of the first row, and an array per column."""
+        folder = SegmentFolder.open(Path(self.folder))
+        yield from folder.column_chunks(self.place, len(self.info.columns))
+
+    def checksum(self) -> str:
+        """Return nothing: it is no longer what its file holds, or that is noted elsewhere."""
+        return ""
+
+
+def _cut(columns: Columns, rows: int) -> Iterator[Columns]:
+    for start in range(0, len(columns[0]), rows):
+        yield [column.slice(start, rows) for column in columns]
+
+
+def by_row(columns: Columns) -> pa.StringArray:
+    """Return the cells of columns row by row."""
+    rows, width = len(columns[0]), len(columns)
+    order = np.arange(rows * width).reshape(width, rows).T.ravel()
+    return pa.concat_arrays([column.cast(pa.string()) for column in columns]).take(pa.array(order))
+
+
+def setting(cells: dict[int, dict[int, str | None]]) -> Edit:
+    """Return the edit that sets cells, given as row -> column -> value."""
+    rows = np.array(sorted(cells), np.int64)
+
+    def edit(first: int, columns: Columns) -> Columns:
+        inside = rows[(rows >= first) & (rows < first + len(columns[0]))].tolist()
+        for column in {column for row in inside for column in cells[row]}:
+            given = [row for row in inside if column in cells[row]]
+            mask = np.zeros(len(columns[column]), np.bool_)
+            mask[np.array(given) - first] = True
+            values = string_array([cells[row][column] for row in given])
+            columns[column] = pc.replace_with_mask(columns[column], pa.array(mask), values)
+        return columns
+
+    return edit
+
+
+def without_rows(rows: Iterable[int]) -> Edit:
+    """Return the edit that removes rows."""
+    gone = np.array(sorted(rows), np.int64)
+
+    def edit(first: int, columns: Columns) -> Columns:
+        kept = np.setdiff1d(np.arange(len(columns[0])), gone - first)
+        return [column.take(pa.array(kept)) for column in columns]
+
+    return edit
+
+
+def with_column(values: pa.StringArray) -> Edit:
+    """Return the edit that adds a column at the right."""
+
+    def edit(first: int, columns: Columns) -> Columns:
+        return [*columns, values.slice(first, len(columns[0]))]
+
+    return edit
+
+
+def without_column(column: int) -> Edit:
+    """Return the edit that removes a column."""
+
+    def edit(first: int, columns: Columns) -> Columns:
+        return columns[:column] + columns[column + 1 :]
+
+    return edit

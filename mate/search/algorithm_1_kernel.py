@@ -1,0 +1,166 @@
+"""The loop of Algorithm 1 over tables, and its row filter."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mate.search.best_kernel import kth_score, offer
+from mate.search.candidates import Counter
+from mate.search.candidates_kernel import posting_row, units_per_posting
+from mate.search.scratch import Used
+from mate.search.verification_kernel import (
+    DONE,
+    NO_ROOM,
+    TOO_MANY_MAPPINGS,
+    best_mapping,
+    best_pair,
+    fits_masks,
+    verify,
+    verify_pairs,
+)
+from mate.values.kernels import inner, kernel
+
+
+@kernel
+def scan(task, order, at, scratch, best, tally):
+    """Go through groups in this order, from number `at`, and offer their tables.
+
+    Return where the scan stopped and why: at the end; at a group that was counted but has too many mappings to be
+    scored here; or at one that needs a larger scratch.
+    """
+    arrays, codes, row_keys, probes, groups = task.arrays, task.codes, task.row_keys, task.probes, task.groups
+    limit, postings, filtering, tight = task.limit, task.postings, task.filtering, task.tight
+    used, held, options, pairs, mappings = scratch
+    initial, (tuples, width) = probes.initial, probes.number.shape
+    own = np.zeros(len(tally), np.int64)
+    mapping = np.zeros(width, np.int64)
+    for i in range(at, len(order)):
+        group, kth = order[i], kth_score(best)
+        if filtering and limit[group] <= kth:
+            tally[Counter.tables_cut_rule_1] += len(order) - i
+            break
+        table = groups.table[group]
+        wide = arrays.table_column_first[table + 1] - arrays.table_column_first[table]
+        masked = width == 2 and fits_masks(wide, tuples, pairs)
+        slack = postings[group] - kth
+        if tight:
+            slack = _tuples_at_most(arrays, probes, groups, group) - kth
+        own[:] = 0
+        used[Used.options] = 0
+        run, place, end, state, cut = groups.first[group], np.int64(0), groups.first[group + 1], DONE, False
+        while run < end and not cut and state != NO_ROOM:
+            run, place, count, slack, cut = _filter_rows(
+                arrays, row_keys, probes, groups, group, run, place, held, slack, filtering, tight
+            )
+            own[Counter.candidates] += count
+            if cut:
+                break
+            if masked:
+                ended = verify_pairs(arrays, codes, probes, groups, group, count, held, options, pairs, used, own)
+            else:
+                ended = verify(arrays, codes, probes, groups, group, count, held, options, mappings, used, own)
+            state = max(state, ended)
+        if state == NO_ROOM:
+            return i, NO_ROOM
+        tally += own
+        tally[Counter.tables_cut_rule_2 if cut else Counter.tables_checked] += 1
+        # Also what is not offered has to be cleared.
+        if masked:
+            score = best_pair(wide, tuples, initial, pairs, used, mapping)
+        else:
+            score = best_mapping(mappings, used, mapping)
+        if not cut and state == TOO_MANY_MAPPINGS:
+            return i, TOO_MANY_MAPPINGS
+        if not cut and score > 0:
+            offer(best, score, arrays.table_id[table], mapping)
+    return len(order), DONE
+
+
+@inner
+def _tuples_at_most(arrays, probes, groups, group):
+    """Return how many key tuples may have a candidate in a table: per value not more than it has postings."""
+    entries, values, tuple_first, posting_first = groups.entry, groups.value, probes.first, arrays.posting_first
+    units = units_per_posting(arrays, groups.table[group])
+    run, end = groups.first[group], groups.first[group + 1]
+    total = np.int64(0)
+    while run < end:
+        value = values[run]
+        postings = np.int64(0)
+        while run < end and values[run] == value:
+            entry = entries[run]
+            postings += (np.int64(posting_first[entry + 1]) - np.int64(posting_first[entry])) // units
+            run += 1
+        total += min(postings, tuple_first[value + 1] - tuple_first[value])
+    return total
+
+
+@inner
+def _missing(keys, key_tuple, row_keys, row):
+    """Return bits, any of them, that a key tuple has and a row has not: the usual sizes without a branch in between."""
+    words = keys.shape[1]
+    if words == 2:
+        return (keys[key_tuple, 0] & ~row_keys[row, 0]) | (keys[key_tuple, 1] & ~row_keys[row, 1])
+    if words == 4:
+        low = (keys[key_tuple, 0] & ~row_keys[row, 0]) | (keys[key_tuple, 1] & ~row_keys[row, 1])
+        return low | (keys[key_tuple, 2] & ~row_keys[row, 2]) | (keys[key_tuple, 3] & ~row_keys[row, 3])
+    missing = np.uint64(0)
+    if words == 8:
+        for word in range(8):
+            missing |= keys[key_tuple, word] & ~row_keys[row, word]
+        return missing
+    for word in range(words):
+        missing |= keys[key_tuple, word] & ~row_keys[row, word]
+    return missing
+
+
+@inner
+def _filter_rows(arrays, row_keys, probes, groups, group, run, place, held, slack, filtering, tight):
+    """Hold the pairs of a posting and a key tuple whose keys agree, from a run's posting on, while there is room.
+
+    Rule 2 compares what may still match with the k-th score. Their difference is the slack: it begins with all postings
+    of the table, or key tuples that may have one, and loses those that turn out to have no candidate. Return run and
+    posting to go on with, how many pairs are held, the slack, and whether the table is cut.
+    """
+    posting_first, postings, tuple_first, keys = arrays.posting_first, arrays.postings, probes.first, probes.keys
+    entries, values, end = groups.entry, groups.value, groups.first[group + 1]
+    rows, runs, key_tuples, met = held
+    table = groups.table[group]
+    first_row, units = arrays.table_row_first[table], units_per_posting(arrays, table)
+    count = np.int64(0)
+    while run < end:
+        value = values[run]
+        first, last = tuple_first[value], tuple_first[value + 1]
+        start, stop = np.int64(posting_first[entries[run]]), np.int64(posting_first[entries[run] + 1])
+        for at in range(start + place * units, stop, units):
+            if count + last - first > len(rows):
+                return run, (at - start) // units, count, slack, False
+            row = posting_row(postings, at, units)
+            before = count
+            for key_tuple in range(first, last):
+                rows[count], runs[count], key_tuples[count] = row, run, key_tuple
+                count += _missing(keys, key_tuple, row_keys, first_row + row) == 0
+            if tight:
+                for i in range(before, count):
+                    slack += met[key_tuples[i]] != group
+                    met[key_tuples[i]] = group
+            elif count == before:
+                slack -= 1
+                if filtering and slack <= 0:
+                    return run, place, count, slack, True
+        run, place = run + 1, np.int64(0)
+        if tight and (run == end or values[run] != value):
+            slack -= min(last - first, _postings_of(posting_first, entries, values, groups.first[group], run, units))
+            if filtering and slack <= 0:
+                return run, place, count, slack, True
+    return run, place, count, slack, False
+
+
+@inner
+def _postings_of(posting_first, entries, values, first, run, units):
+    """Return the number of postings of the value whose runs end before a run."""
+    total = np.int64(0)
+    value = values[run - 1]
+    while run > first and values[run - 1] == value:
+        run -= 1
+        total += np.int64(posting_first[entries[run] + 1]) - np.int64(posting_first[entries[run]])
+    return total // units

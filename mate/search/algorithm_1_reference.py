@@ -1,0 +1,140 @@
+"""Algorithm 1 in plain Python: what tiny searches run on, and what its kernels are compared with, count by count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mate.index.arrays import Array
+from mate.index.base import Ids
+from mate.index.columns import column_codes, column_dictionary
+from mate.index.layout import SegmentArrays
+from mate.search.best import Best
+from mate.search.candidates import Counter
+from mate.search.reference import entry_rows, score_table
+
+if TYPE_CHECKING:
+    from mate.search.algorithm_1 import Task
+
+
+class Candidate(NamedTuple):
+    """A posting paired with a key tuple whose initial value it has, and whose key its row covers."""
+
+    row: int
+    column: int
+    key_tuple: int
+
+
+class Option(NamedTuple):
+    """A column of a table, counted within it, that holds a value; its codes, and the code of the value."""
+
+    column: int
+    codes: Array
+    code: int
+
+
+def scan_plainly(task: Task, order: Ids, best: Best) -> dict[Counter, int]:
+    """Go through groups in this order and offer their tables; return what was counted."""
+    tally = dict.fromkeys(Counter, 0)
+    for done, group in enumerate(order.tolist()):
+        if task.filtering and task.limit[group] <= best.kth:
+            tally[Counter.tables_cut_rule_1] += len(order) - done
+            break
+        candidates, cut = filter_rows(task, group, best.kth)
+        tally[Counter.candidates] += len(candidates)
+        tally[Counter.tables_cut_rule_2 if cut else Counter.tables_checked] += 1
+        if not cut:
+            joining = _joining(task, group, candidates)
+            tally[Counter.rows_read] += len({candidate[:2] for candidate in candidates})
+            tally[Counter.true_positives] += len(joining)
+            tally[Counter.false_positives] += len(candidates) - len(joining)
+            _offer(task, group, joining, best)
+    return tally
+
+
+def filter_rows(task: Task, group: int, kth: int) -> tuple[list[Candidate], bool]:
+    """Return the candidates of a table, and whether rule 2 cut it before all its postings were looked at."""
+    found: list[Candidate] = []
+    table = int(task.groups.table[group])
+    first_row, first_column = int(task.arrays.table_row_first[table]), int(task.arrays.table_column_first[table])
+    runs = list(range(*task.groups.first[group : group + 2].tolist()))
+    by_value = [list(same) for _, same in groupby(runs, lambda run: int(task.groups.value[run]))]
+    unseen, matched = (_most(task, by_value) if task.tight else int(task.postings[group])), 0
+    for same in by_value:
+        first, last = task.probes.first[task.groups.value[same[0]] :][:2].tolist()
+        met: set[int] = set()
+        for run in same:
+            entry = int(task.groups.entry[run])
+            column = int(task.arrays.entry_column[entry]) - first_column
+            for row in entry_rows(task.arrays, entry).tolist():
+                missing = task.probes.keys[first:last] & ~task.row_keys[first_row + row]
+                covered = first + np.flatnonzero(~missing.any(axis=1))
+                found += (Candidate(row, column, number) for number in covered.tolist())
+                met.update(covered.tolist())
+                if not task.tight:
+                    unseen, matched = unseen - 1, matched + bool(len(covered))
+                    if task.filtering and unseen + matched <= kth:
+                        return found, True
+        if task.tight:
+            unseen, matched = unseen - _most(task, [same]), matched + len(met)
+            if task.filtering and unseen + matched <= kth:
+                return found, True
+    return found, False
+
+
+def _most(task: Task, by_value: list[list[int]]) -> int:
+    """Return how many key tuples may have a candidate in these runs: per value not more than it has postings."""
+    total = 0
+    for runs in by_value:
+        first, last = task.probes.first[task.groups.value[runs[0]] :][:2].tolist()
+        total += min(last - first, sum(len(entry_rows(task.arrays, int(task.groups.entry[run]))) for run in runs))
+    return total
+
+
+def _joining(task: Task, group: int, candidates: list[Candidate]) -> list[Candidate]:
+    """Return the candidates that hold: the row has all values of the key tuple, each in a column of its own."""
+    table = int(task.groups.table[group])
+    find = cache(lambda number: options(task.arrays, table, int(task.probes.token[number])))
+    return [candidate for candidate in candidates if _holds(task, candidate, find)]
+
+
+def _holds(task: Task, candidate: Candidate, find: Callable[[int], list[Option]]) -> bool:
+    """Values that differ are in different columns: each must be in as many as the key tuple has it."""
+    numbers = task.probes.number[candidate.key_tuple].tolist()
+    del numbers[task.probes.initial]
+    for number in set(numbers):
+        here = [
+            option.column
+            for option in find(number)
+            if option.column != candidate.column and option.codes[candidate.row] == option.code
+        ]
+        if len(here) < numbers.count(number):
+            return False
+    return True
+
+
+def options(arrays: SegmentArrays, table: int, token: int) -> list[Option]:
+    """Return the columns of a table that hold a token."""
+    first, last = arrays.table_column_first[table : table + 2].tolist()
+    entries = arrays.entry_column[int(arrays.entry_first[token]) : int(arrays.entry_first[token + 1])]
+    start, stop = np.searchsorted(entries, [first, last]).tolist()
+    found = []
+    for column in entries[start:stop].tolist():
+        code = 1 + int(np.searchsorted(column_dictionary(arrays, column), token))
+        found.append(Option(column - first, column_codes(arrays, column), code))
+    return found
+
+
+def _offer(task: Task, group: int, joining: list[Candidate], best: Best) -> None:
+    """Score a table by the candidates that hold."""
+    table = int(task.groups.table[group])
+    if joining:
+        rows = np.unique([candidate.row for candidate in joining])
+        numbers = task.probes.number[np.unique([candidate.key_tuple for candidate in joining])]
+        score = score_table(task.arrays, table, task.probes.token[numbers], rows=rows)
+        assert score
+        best.offer(score.joinability, int(task.arrays.table_id[table]), score.mapping)

@@ -1,0 +1,65 @@
+"""The k best tables so far: a heap in arrays, so that kernels and Python code offer tables in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mate.index.base import Ids
+
+
+class Best(NamedTuple):
+    """The best tables so far, as a binary heap with the worst of them first.
+
+    Of two tables with the same score the one with the lower number is better.
+    """
+
+    size: Ids
+    """One number: how many places of the heap are taken."""
+    score: Ids
+    table: Ids
+    """Numbers of the tables in the lake."""
+    mapping: Ids
+    """Table column of each key column, counted within the table: one row per place."""
+
+    @classmethod
+    def empty(cls, k: int, width: int) -> Best:
+        """Return room for k tables and keys of `width` columns."""
+        size, score, table = (np.zeros(n, np.int64) for n in (1, k, k))
+        return cls(size, score, table, np.zeros((k, width), np.int64))
+
+    @property
+    def kth(self) -> int:
+        """Score that a table needs to exceed to enter for sure: 0 while there is room."""
+        return int(self.score[0]) if self.size[0] == len(self.score) else 0
+
+    def copy(self) -> Best:
+        """Return a copy that can be worked on at the same time."""
+        return Best(*(array.copy() for array in self))
+
+    def offer(self, score: int, table: int, mapping: Sequence[int]) -> None:
+        """Take a table in if it is good enough."""
+        if score > self.kth or self.size[0] < len(self.score) or table < self.table[0]:
+            self._take(np.array([score]), np.array([table]), np.array([mapping]))
+
+    def take_all(self, other: Best) -> None:
+        """Take in what another heap has; tables that both have are taken once."""
+        new = np.flatnonzero(~np.isin(other.table[: other.size[0]], self.table[: self.size[0]]))
+        self._take(other.score[new], other.table[new], other.mapping[new])
+
+    def _take(self, score: Ids, table: Ids, mapping: Ids) -> None:
+        """Keep the best of the tables held and of these. What is sorted, worst first, is a heap."""
+        held = int(self.size[0])
+        score, table = np.append(self.score[:held], score), np.append(self.table[:held], table)
+        mapping = np.concatenate([self.mapping[:held], mapping])
+        order = np.lexsort((-table, score))[-len(self.score) :]
+        self.size[0] = len(order)
+        for array, values in zip(self[1:], (score, table, mapping), strict=True):
+            array[: len(order)] = values[order]
+
+    def ranked(self) -> list[tuple[int, int, tuple[int, ...]]]:
+        """Return score, table and mapping, best first."""
+        order = np.lexsort((self.table[: self.size[0]], -self.score[: self.size[0]]))
+        return [(int(self.score[p]), int(self.table[p]), tuple(self.mapping[p].tolist())) for p in order.tolist()]

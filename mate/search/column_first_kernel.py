@@ -1,0 +1,208 @@
+"""The loops of `mate.search.column_first` over the directory: cover, bounds of tables, and entries by table.
+
+Values of the key are numbered through all key columns: those of key column w are ``key_first[w]:key_first[w + 1]``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mate.search.order_kernel import ascending
+from mate.values.kernels import inner, kernel
+
+Array = npt.NDArray[Any]
+
+
+class Values(NamedTuple):
+    """The distinct values of each key column, and the key tuples that have them."""
+
+    token: Array
+    """Place in the segment of each value, ascending within a key column."""
+    key_first: Array
+    group_first: Array
+    """The key tuples with value v are ``group_tuple[group_first[v]:group_first[v + 1]]``, ascending."""
+    group_tuple: Array
+    tuple_value: Array
+    """The value of each key tuple: one row per key column."""
+
+
+class Runs(NamedTuple):
+    """The directory entries of values, by table and key column: a *run* is what a table has of one value.
+
+    Runs of table number n of the batch under key column w are ``first[n * W + w]:last[n * W + w]``, ascending by value.
+    """
+
+    table: Array
+    first: Array
+    last: Array
+    value: Array
+    start: Array
+    """First directory entry of each run."""
+    stop: Array
+    """First directory entry behind it."""
+
+
+@inner
+def _number_column(places, numbers, found, first, tuple_value):
+    """Number the values of a key column from `first` on, by their places in the segment; return these places."""
+    token = np.empty(len(places), np.int64)
+    count = 0
+    for t in range(len(places)):
+        if found[numbers[t]] < first:
+            found[numbers[t]] = first + count
+            token[count] = places[t]
+            count += 1
+    order = ascending(token[:count])
+    rank = np.empty(count, np.int64)
+    for place in range(count):
+        rank[order[place]] = first + place
+    for t in range(len(places)):
+        tuple_value[t] = rank[found[numbers[t]] - first]
+    return token[:count][order]
+
+
+@kernel
+def number_values(places, numbers, count):
+    """Return the `Values` of key tuples, given as places in the segment and as numbers below `count`."""
+    tuples, width = places.shape
+    found = np.full(count, -1, np.int64)
+    token = np.empty(tuples * width, np.int64)
+    key_first = np.zeros(width + 1, np.int64)
+    tuple_value = np.empty((width, tuples), np.int64)
+    for key in range(width):
+        first = key_first[key]
+        own = _number_column(places[:, key], numbers[:, key], found, first, tuple_value[key])
+        token[first : first + len(own)] = own
+        key_first[key + 1] = first + len(own)
+    values = key_first[width]
+    group_first = np.zeros(values + 1, np.int64)
+    for key in range(width):
+        for t in range(tuples):
+            group_first[tuple_value[key, t] + 1] += 1
+    for value in range(values):
+        group_first[value + 1] += group_first[value]
+    cursor = group_first[:-1].copy()
+    group_tuple = np.empty(tuples * width, np.int64)
+    for key in range(width):
+        for t in range(tuples):
+            group_tuple[cursor[tuple_value[key, t]]] = t
+            cursor[tuple_value[key, t]] += 1
+    return Values(token[:values].copy(), key_first, group_first, group_tuple, tuple_value)
+
+
+@kernel
+def cover(arrays, values, covered, entries):
+    """For every key column and table column, bound the key tuples that may join, and count the entries.
+
+    A value joins as many key tuples as have it, and not more than it has postings in the column.
+    """
+    for key in range(len(values.key_first) - 1):
+        for value in range(values.key_first[key], values.key_first[key + 1]):
+            token = values.token[value]
+            start, stop = np.int64(arrays.entry_first[token]), np.int64(arrays.entry_first[token + 1])
+            weight = values.group_first[value + 1] - values.group_first[value]
+            if weight == 1:
+                for entry in range(start, stop):
+                    column = arrays.entry_column[entry]
+                    covered[column, key] += 1
+                    entries[column, key] += 1
+                continue
+            before = np.int64(arrays.posting_first[start])
+            for entry in range(start, stop):
+                column = arrays.entry_column[entry]
+                after = np.int64(arrays.posting_first[entry + 1])
+                covered[column, key] += min(weight, after - before)
+                entries[column, key] += 1
+                before = after
+
+
+@inner
+def _best_two(covered, start, stop, key):
+    """Return the best column under a key column, its cover, and that of the next best."""
+    column, first, second = np.int64(-1), np.int64(0), np.int64(0)
+    for other in range(start, stop):
+        count = np.int64(covered[other, key])
+        if count > first:
+            column, first, second = other, count, first
+        elif count > second:
+            second = count
+    return column, first, second
+
+
+@kernel
+def bound_tables(arrays, covered, entries, wanted, bound, room):
+    """For every wanted table, bound its joinability by the best columns of any two key columns; count its entries."""
+    width = covered.shape[1]
+    column = np.empty(width, np.int64)
+    first, second = np.empty(width, np.int64), np.empty(width, np.int64)
+    for table in range(len(wanted)):
+        start, stop = arrays.table_column_first[table], arrays.table_column_first[table + 1]
+        if not wanted[table] or stop - start < width:
+            continue
+        least = arrays.table_row_first[table + 1] - arrays.table_row_first[table]
+        for key in range(width):
+            column[key], first[key], second[key] = _best_two(covered, start, stop, key)
+            least = min(least, first[key])
+            if least == 0:
+                break
+            for other in range(key):
+                if column[other] == column[key]:
+                    least = min(least, max(min(first[key], second[other]), min(second[key], first[other])))
+        bound[table] = least
+        if least:
+            for place in range(start, stop):
+                for key in range(width):
+                    room[table, key] += entries[place, key]
+
+
+@kernel
+def collect(arrays, values, tables, room, cursor):
+    """Return the runs of some tables.
+
+    `room` has an upper bound of the runs of each table and key column. `cursor` is -1 for all of them, and left so.
+    """
+    width = len(values.key_first) - 1
+    first = np.empty(len(tables) * width, np.int64)
+    size = np.int64(0)
+    for number in range(len(tables)):
+        for key in range(width):
+            first[number * width + key] = size
+            cursor[tables[number], key] = size
+            size += room[tables[number], key]
+    found = Runs(
+        tables,
+        first,
+        np.empty(len(first), np.int64),
+        np.empty(size, np.int32),
+        np.empty(size, np.int64),
+        np.empty(size, np.int64),
+    )
+    for key in range(width):
+        for value in range(values.key_first[key], values.key_first[key + 1]):
+            _fill(arrays, values.token[value], value, key, cursor, found)
+    for number in range(len(tables)):
+        for key in range(width):
+            found.last[number * width + key] = cursor[tables[number], key]
+            cursor[tables[number], key] = -1
+    return found
+
+
+@inner
+def _fill(arrays, token, value, key, cursor, found):
+    """Write the runs of a value in the tables that have a cursor."""
+    entry, stop = np.int64(arrays.entry_first[token]), np.int64(arrays.entry_first[token + 1])
+    while entry < stop:
+        table = arrays.column_table[arrays.entry_column[entry]]
+        start, end = entry, arrays.table_column_first[table + 1]
+        entry += 1
+        while entry < stop and arrays.entry_column[entry] < end:
+            entry += 1
+        place = cursor[table, key]
+        if place >= 0:
+            found.value[place] = value
+            found.start[place] = start
+            found.stop[place] = entry
+            cursor[table, key] = place + 1

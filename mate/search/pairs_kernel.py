@@ -1,0 +1,187 @@
+"""All pairs of columns of a table at once: how key tuples are counted, or left out, where pairs are too many to check.
+
+A row holds a value in several columns: a *row mask* has a bit for each. For a key tuple (a, b), the OR of the row masks
+of a over the rows where column c holds b has a bit for every column that joins the tuple together with c. Masks are
+added up bit by bit: of 64 counters, plane p has the bit of value 2**p.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mate.search.check_kernel import posting
+from mate.values.kernels import inner
+
+Array = npt.NDArray[Any]
+
+
+class ByValue(NamedTuple):
+    """The hits of a table by value: those of value v are ``first[v]:first[v + 1]``, ascending by column."""
+
+    first: Array
+    option: Array
+    start: Array
+    """Where their postings begin."""
+    stop: Array
+    size: Array
+    """Postings of each value, in units."""
+
+
+@inner
+def by_value(arrays, values, search):
+    """Return the hits of all options by value."""
+    count = len(values.token)
+    first = np.zeros(count + 1, np.int64)
+    for option in range(len(search.column)):
+        for hit in range(search.hit_first[option], search.hit_first[option + 1]):
+            first[search.hit_value[hit] + 1] += 1
+    for value in range(count):
+        first[value + 1] += first[value]
+    cursor = first[:-1].copy()
+    options, entries = np.empty(first[-1], np.int64), np.empty(first[-1], np.int64)
+    for option in range(len(search.column)):
+        for hit in range(search.hit_first[option], search.hit_first[option + 1]):
+            place = cursor[search.hit_value[hit]]
+            cursor[search.hit_value[hit]] += 1
+            options[place] = option
+            entries[place] = search.hit_entry[hit]
+    size = np.zeros(count, np.int64)
+    start, stop = entries, np.empty(first[-1], np.int64)
+    for value in range(count):
+        for place in range(first[value], first[value + 1]):
+            entry = entries[place]
+            start[place] = np.int64(arrays.posting_first[entry])
+            stop[place] = np.int64(arrays.posting_first[entry + 1])
+            size[value] += stop[place] - start[place]
+    return ByValue(first, options, start, stop, size)
+
+
+@inner
+def _words(search, key):
+    return (search.option_first[key + 1] - search.option_first[key] + 63) >> 6
+
+
+@inner
+def _mask_rows(arrays, search, held, value, base, masks, full, setting):
+    """Set the row masks of a value and which columns hold it at all, or clear them."""
+    full[:] = 0
+    for place in range(held.first[value], held.first[value + 1]):
+        option = held.option[place] - base
+        word = option >> 6
+        bit = np.uint64(1) << np.uint64(option & 63)
+        full[word] |= bit
+        for at in range(held.start[place], held.stop[place], search.units):
+            row = posting(arrays.postings, at, search.units)
+            masks[word, row] = masks[word, row] | bit if setting else np.uint64(0)
+
+
+@inner
+def _add(planes, option, word, mask):
+    """Add one to the counters that have a bit in a mask."""
+    plane = 0
+    while mask:
+        before = planes[option, word, plane]
+        planes[option, word, plane] = before ^ mask
+        mask &= before
+        plane += 1
+
+
+@inner
+def _join(arrays, search, held, value, base, masks, full, planes, tally):
+    """Count, for each option that holds the other value, which columns join with it; tell whether any does."""
+    joined = False
+    read = np.int64(0)
+    for place in range(held.first[value], held.first[value + 1]):
+        start, stop = held.start[place], held.stop[place]
+        for word in range(len(full)):
+            whole = full[word]
+            mask = np.uint64(0)
+            at = start
+            while at < stop and mask != whole:
+                mask |= masks[word, posting(arrays.postings, at, search.units)]
+                at += search.units
+            read += at - start
+            if mask:
+                joined = True
+                _add(planes, held.option[place] - base, word, mask)
+    tally[0].rows_read += read // search.units
+    return joined
+
+
+@inner
+def _count(arrays, values, search, key, held, planes, missed, most_missed, tally):
+    """Count the key tuples whose value in this key column has more postings, by option of the other and word.
+
+    Stop when more key tuples than `most_missed` are not in any row; return how many were not, `missed` among them.
+    """
+    other = 1 - key
+    words = _words(search, key)
+    masks = np.zeros((words, search.rows), np.uint64)
+    full = np.empty(words, np.uint64)
+    base, other_base = search.option_first[key], search.option_first[other]
+    for value in range(values.key_first[key], values.key_first[key + 1]):
+        size = held.size[value]
+        filled = False
+        for place in range(values.group_first[value], values.group_first[value + 1]):
+            t = values.group_tuple[place]
+            partner = values.tuple_value[other, t]
+            if search.number[t] < 0 or size < held.size[partner] + key:  # of equal ones the first key column
+                continue
+            if not filled:
+                _mask_rows(arrays, search, held, value, base, masks, full, True)
+                filled = True
+            if not _join(arrays, search, held, partner, other_base, masks, full, planes, tally):
+                missed += 1
+                if missed > most_missed:
+                    return missed
+        if filled and size > words * search.rows // 4:
+            masks[:] = 0
+        elif filled:
+            _mask_rows(arrays, search, held, value, base, masks, full, False)
+    return missed
+
+
+@inner
+def _counter(planes, option, other):
+    count = np.int64(0)
+    for plane in range(planes.shape[2]):
+        bit = (planes[option, other >> 6, plane] >> np.uint64(other & 63)) & np.uint64(1)
+        count |= np.int64(bit) << plane
+    return count
+
+
+@inner
+def _planes(search, key, depth):
+    """Return counters for each option of the other key column and 64 options of this one."""
+    other = 1 - key
+    count = search.option_first[other + 1] - search.option_first[other]
+    return np.zeros((count, _words(search, key), depth), np.uint64)
+
+
+@inner
+def best_pair(arrays, values, search, held, found, tally):
+    """Find the best mapping of a key of two columns by counting all of them; leave it in `found`."""
+    depth = 1
+    while (1 << depth) <= len(search.tuples):
+        depth += 1
+    first, second = _planes(search, 0, depth), _planes(search, 1, depth)
+    most_missed = len(search.tuples) - max(found.kth + 1, found.score[0])
+    missed = _count(arrays, values, search, 0, held, first, np.int64(0), most_missed, tally)
+    if missed <= most_missed:
+        missed = _count(arrays, values, search, 1, held, second, missed, most_missed, tally)
+    if missed > most_missed:
+        return
+    for one in range(len(second)):
+        for other in range(len(first)):
+            columns = search.column[one], search.column[search.option_first[1] + other]
+            if columns[0] == columns[1]:
+                continue
+            score = _counter(first, other, one) + _counter(second, one, other)
+            best = found.columns[0], found.columns[1]
+            smaller = columns < best
+            if score > max(found.kth, found.score[0]) or (score and score == found.score[0] and smaller):
+                found.score[0] = score
+                found.columns[0], found.columns[1] = columns

@@ -1,0 +1,110 @@
+"""The same code on a cluster: Spark's own one of two executors, in processes that do not have this package.
+
+Executors run an interpreter that finds everything that setup.cfg asks for, but neither `mate` nor `baselines`:
+what they import must have been shipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+
+from mate.build.build import HashRequest, Summary
+
+BuildIndex = Callable[..., Summary]
+DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
+
+HASHES = (HashRequest("xash", 128), HashRequest("bf", 512), HashRequest("ht", 128))
+
+DRIVER = """
+import json, sys
+from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.lake_target import LakeTarget
+from mate.build.session import spark_session
+
+def look(_):
+    import os, sys, time
+    import baselines, mate
+    time.sleep(0.5)  # long enough for both executors to get some
+    return mate.__file__, baselines.__file__, os.getcwd(), sys.executable
+
+lake, store = sys.argv[1:]
+settings = {"spark.executor.memory": "512m", "spark.driver.memory": "512m", "spark.sql.shuffle.partitions": "2"}
+with spark_session("local-cluster[2,1,1024]", settings) as spark:
+    seen = spark.sparkContext.parallelize(range(8), 8).map(look).collect()
+    hashes = (HashRequest("xash", 128), HashRequest("bf", 512), HashRequest("ht", 128))
+    with LakeTarget(store) as target:
+        build([lake], target, BuildSettings(hashes=hashes))
+print(json.dumps(seen))
+"""
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """Enough distinct values in a file for every compiled kernel to be loaded, from the shipped package."""
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    for table in range(3):
+        rows = [f"name {table} {n},Straße {n % 99},{n * 7}" for n in range(4_000)]
+        (folder / f"t{table}.csv").write_text("\n".join(["name,street,number", *rows, ""]))
+    (folder / "torn.parquet").write_bytes(b"PAR1")
+    return folder
+
+
+def bare_interpreter(folder: Path) -> Path:
+    """Return an interpreter with all installed packages but this one."""
+    packages = folder / "packages"
+    packages.mkdir()
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if not path.name.startswith(("mate", "__editable__")) and path.suffix != ".pth":
+            (packages / path.name).symlink_to(path)
+    python = folder / "python"
+    base = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{packages}" exec {base} -s "$@"\n')
+    python.chmod(0o755)
+    return python
+
+
+def spark_home(folder: Path) -> Path:
+    """Return the installed Spark under a folder of our own: the cluster keeps its logs beside its programs."""
+    home = folder / "spark"
+    home.mkdir()
+    for path in Path(pyspark.__file__).parent.iterdir():
+        if path.name != "work":
+            (home / path.name).symlink_to(path)
+    return home
+
+
+def test_a_cluster_gets_the_package_and_builds_the_same_index(
+    build_index: BuildIndex, dump_index: DumpIndex, lake: Path, tmp_path: Path
+) -> None:
+    python = bare_interpreter(tmp_path)
+    bare = [str(python), "-c", "import pyarrow, numba, mmh3; import mate"]
+    found = subprocess.run(bare, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "No module named 'mate'" in found.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, str(lake), str(tmp_path / "cluster.mate")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYSPARK_PYTHON": str(python), "SPARK_HOME": str(spark_home(tmp_path))},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    seen = json.loads(done.stdout)
+    assert all("mate-package.zip" in path for mate, baselines, *_ in seen for path in (mate, baselines))
+    assert len({folder for *_, folder, _ in seen}) == 2  # each executor works in a folder of its own
+    build_index(lake, tmp_path / "local.mate", hashes=HASHES, master="none")
+    cluster, local = dump_index(tmp_path / "cluster.mate"), dump_index(tmp_path / "local.mate")
+    assert len(local["postings"]) == 3 * 3 * 4_000
+    assert cluster == local

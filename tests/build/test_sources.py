@@ -1,0 +1,109 @@
+"""Units of work: nothing lost, order kept, sizes balanced."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate.build.sources import FileSource, SyntheticSource, find_sources, plan
+from mate.corpus import Limits
+from mate.errors import CorpusError, MateError
+
+MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Sized:
+    """As much of a source as a plan looks at."""
+
+    name: str
+    size: int
+
+
+def sized(sizes: list[int]) -> list[Sized]:
+    return [Sized(str(place), size) for place, size in enumerate(sizes)]
+
+
+@given(st.lists(st.integers(0, 200 * MEGABYTE), max_size=60), st.integers(1, 64))
+def test_a_plan_keeps_every_source_in_order(sizes: list[int], parallelism: int) -> None:
+    sources = sized(sizes)
+    units = plan(sources, parallelism)  # type: ignore[arg-type]
+    assert [source for unit in units for source in unit.sources] == sources
+    assert [unit.number for unit in units] == list(range(len(units)))
+    assert all(unit.sources for unit in units)
+
+
+@given(st.lists(st.integers(0, 200 * MEGABYTE), min_size=1, max_size=60), st.integers(1, 64))
+def test_units_are_of_about_equal_size(sizes: list[int], parallelism: int) -> None:
+    target = min(max(sum(sizes) // (parallelism * 8), MEGABYTE), 64 * MEGABYTE)
+    units = plan(sized(sizes), parallelism)  # type: ignore[arg-type]
+    for unit in units:
+        assert unit.size <= target or len(unit.sources) == 1
+    for unit, following in pairwise(units):
+        assert unit.size + following.sources[0].size > target  # no unit ends before it is full
+
+
+def test_many_small_files_share_a_unit_and_large_ones_have_their_own() -> None:
+    small, large = [10_000] * 50, [100 * MEGABYTE] * 3
+    assert [len(unit.sources) for unit in plan(sized(small), 8)] == [50]  # type: ignore[arg-type]
+    assert [len(unit.sources) for unit in plan(sized([*small, *large]), 8)] == [50, 1, 1, 1]  # type: ignore[arg-type]
+
+
+def test_no_source_no_unit() -> None:
+    assert plan([], 4) == []
+
+
+def test_files_come_sorted_with_size_format_and_checksum(tmp_path: Path) -> None:
+    for name in ("b.csv", "a.json", "c.zzz"):
+        (tmp_path / name).write_text(f'["{name}"]')
+    found = find_sources([tmp_path], None, tasks=4)
+    assert [Path(source.name).name for source in found] == ["a.json", "b.csv", "c.zzz"]
+    assert [source.format for source in found] == ["json", "delimited", "unknown"]
+    assert [source.size for source in found] == [10, 9, 9]
+    assert found[1].checksum() == hashlib.sha256(b'["b.csv"]').hexdigest()
+
+
+def test_a_file_that_vanishes_has_no_checksum_and_is_a_reject(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n")
+    [source] = find_sources([path], None, tasks=1)
+    path.unlink()
+    assert source.checksum() == ""
+    [reject] = source.read(Limits())
+    assert (reject.source, reject.kind) == (str(path), "file")  # type: ignore[union-attr]
+
+
+def test_a_synthetic_lake_is_cut_into_parts_that_make_it_up() -> None:
+    found = find_sources(["synthetic:tables=50,seed=3"], None, tasks=8)
+    assert all(isinstance(source, SyntheticSource) for source in found)
+    covered = [number for s in found if isinstance(s, SyntheticSource) for number in range(s.first, s.stop)]
+    assert covered == list(range(50))
+    assert len(found) > 1
+    assert len({source.checksum() for source in found}) == len(found)
+
+
+def test_a_file_name_that_is_no_text_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv")).write_text("a,b\n1,2\n")
+    with pytest.raises(CorpusError, match=r"caf\\xe9\.csv: the name of this file is not valid UTF-8, rename it"):
+        find_sources([tmp_path], None, tasks=1)
+
+
+def test_files_stand_before_synthetic_tables(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    first, *others = find_sources(["synthetic:tables=5,seed=3", tmp_path], None, tasks=2)
+    assert isinstance(first, FileSource)
+    assert all(isinstance(source, SyntheticSource) for source in others)
+
+
+@pytest.mark.parametrize("path", ["synthetic:tables=x", "/no/such/folder"])
+def test_what_cannot_be_found_is_an_error_of_ours(path: str) -> None:
+    with pytest.raises(MateError):
+        find_sources([path], None, tasks=1)

@@ -1,0 +1,175 @@
+"""The first step: one unit of sources to files of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mate.build import stage
+from mate.build.sources import Unit, find_sources
+from mate.build.stage import Staged, StageSettings, stage_unit
+from mate.corpus import Chunk, Limits, Reject
+from mate.corpus.table import Table
+from mate.values.text import NULL_SPELLINGS, token
+from mate.values.token_ids import token_id
+
+
+@dataclass(frozen=True)
+class Given:
+    """A source that yields what it was given."""
+
+    items: list[Chunk | Reject]
+    name: str = "given"
+    format: str = "test"
+    size: int = 3
+
+    def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
+        return iter(self.items)
+
+    def checksum(self) -> str:
+        return "sum of " + self.name
+
+
+@dataclass
+class Rows:
+    """Chunks of tables of one width, and the rows put into them."""
+
+    width: int
+    chunks: list[Chunk | Reject] = field(default_factory=list)
+    rows: list[list[str | None]] = field(default_factory=list)
+
+    def add(self, position: int, rows: list[list[str | None]], first: int = 0) -> None:
+        table = Table("given", position, position + 1, f"t{position}", tuple(f"c{n}" for n in range(self.width)))
+        self.chunks.append(Chunk(table, first, pa.array([cell for row in rows for cell in row], pa.string())))
+        self.rows += rows
+
+
+def settings(**limits: int) -> StageSettings:
+    return StageSettings(NULL_SPELLINGS, Limits(**limits))
+
+
+def part(staged: Staged, name: str) -> list[dict[str, Any]]:
+    return staged.records(name).to_pylist()
+
+
+def tokens_of(staged: Staged) -> list[list[list[str | None]]]:
+    """The tokens of each piece, row by row, by way of codes and dictionaries."""
+    codes, dictionaries, found, at = staged.codes(), list(staged.dictionaries()), [], 0
+    for piece in part(staged, "pieces"):
+        size = piece["rows"] * piece["width"]
+        texts = [*dictionaries[piece["group"]].column(1).to_pylist(), None] if size else []
+        turned = codes[at : at + size].reshape(piece["width"], piece["rows"]).T
+        found.append([[texts[code] for code in row] for row in turned.tolist()])
+        at += size
+    assert at == len(codes) == staged.slots
+    return found
+
+
+def cells_of(staged: Staged) -> list[list[list[str | None]]]:
+    """The cells of each piece, row by row."""
+    file, found = pq.ParquetFile(staged.path("cells.parquet")), []
+    for piece in part(staged, "pieces"):
+        size = piece["rows"] * piece["width"]
+        cells = file.read_row_group(piece["group"]).column(0).to_pylist() if size else []
+        columns = [
+            cells[piece["offset"] + c * piece["rows"] : piece["offset"] + (c + 1) * piece["rows"]]
+            for c in range(piece["width"])
+        ]
+        found.append([list(row) for row in zip(*columns, strict=True)])
+    return found
+
+
+def rows_by_table(staged: Staged, pieces: list[list[list[str | None]]]) -> dict[int, list[list[str | None]]]:
+    found: dict[int, list[list[str | None]]] = {}
+    for piece, rows in zip(part(staged, "pieces"), pieces, strict=True):
+        found.setdefault(piece["table_no"], []).extend(rows)
+    return found
+
+
+def test_tables_are_numbered_and_know_where_their_rows_are(tmp_path: Path) -> None:
+    rows = Rows(2)
+    rows.add(0, [["a", "b"], ["c", None]])
+    rows.add(0, [["d", "e"]], first=2)  # a second chunk of the same table
+    rows.add(1, [["f", "g"]])
+    rows.add(2, [])  # no row, no table
+    staged = stage_unit(Unit(4, (Given(rows.chunks), Given(rows.chunks[:1], "more"))), str(tmp_path), settings())
+    assert [(t["table_id"], t["name"]) for t in part(staged, "tables")] == [(0, "t0"), (1, "t1"), (2, "t0")]
+    assert rows_by_table(staged, cells_of(staged)) == {0: rows.rows[:3], 1: rows.rows[3:], 2: rows.rows[:2]}
+    assert (staged.unit, staged.files, staged.tables, staged.columns, staged.rows) == (4, 2, 3, 6, 6)
+    assert (staged.cells, staged.slots, staged.distinct) == (10, 12, 7)
+    assert [(s["source"], s["tables"], s["sha256"]) for s in part(staged, "sources")] == [
+        ("given", 2, "sum of given"),
+        ("more", 1, "sum of more"),
+    ]
+
+
+def test_a_source_read_twice_gives_two_tables(tmp_path: Path) -> None:
+    rows = Rows(1)
+    rows.add(0, [["a"]])
+    staged = stage_unit(Unit(0, (Given(rows.chunks), Given(rows.chunks))), str(tmp_path), settings())
+    assert [(p["table_no"], p["rows"]) for p in part(staged, "pieces")] == [(0, 1), (1, 1)]
+
+
+def test_many_batches_hold_the_same_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = Rows(3)
+    for position in range(40):
+        rows.add(position, [[f"v{n % 17}", f"w{n * position}", "x" * 30] for n in range(20)])
+    unit = Unit(0, (Given(rows.chunks),))
+    whole = stage_unit(unit, str(tmp_path), settings(cell_characters=20))
+    monkeypatch.setattr(stage, "BATCH_CELLS", 100)  # 20 batches, so that ids are united on the way
+    pieces = stage_unit(unit, str(tmp_path), settings(cell_characters=20))
+    assert pq.ParquetFile(pieces.path("cells.parquet")).num_row_groups == len(list(pieces.dictionaries())) == 20
+    assert pq.ParquetFile(whole.path("cells.parquet")).num_row_groups == len(list(whole.dictionaries())) == 1
+    for name in ("tables", "rejects", "sources"):
+        assert part(pieces, name) == part(whole, name)
+    assert (pieces.cells, pieces.slots) == (whole.cells, whole.slots)
+    words = {token(cell) for row in rows.rows for cell in row[:2] if cell}
+    for staged in (whole, pieces):
+        assert [row for piece in cells_of(staged) for row in piece] == rows.rows
+        assert [row for piece in tokens_of(staged) for row in piece] == [[*row[:2], None] for row in rows.rows]
+        assert np.fromfile(staged.path("ids"), np.int64).tolist() == sorted(token_id(word) for word in words if word)
+        assert staged.distinct == len(words)
+
+
+def test_rejects_are_kept_and_counted_by_what_they_stand_for(tmp_path: Path) -> None:
+    given = [
+        Reject("given", None, "file", "odd"),
+        Reject("given", 3, "record", "torn", 4),
+        Reject("given", 9, "row", "wide", 2),
+    ]
+    staged = stage_unit(Unit(0, (Given(list(given)),)), str(tmp_path), settings())
+    assert [Reject(**record) for record in part(staged, "rejects")] == given
+    assert (staged.rejects, staged.rejected_tables, staged.tables, staged.cells, staged.slots) == (7, 5, 0, 0, 0)
+    assert len(staged.codes()) == len(list(staged.dictionaries())) == 0
+
+
+def test_oversized_cells_are_reported_by_table_with_their_first_row(tmp_path: Path) -> None:
+    long = "x" * 21
+    rows = Rows(2)
+    rows.add(0, [["a", "b"], ["c", long], [long, "d"]])
+    rows.add(1, [["e", "f"]])
+    rows.add(1, [["g", long]], first=1)
+    staged = stage_unit(Unit(0, (Given(rows.chunks),)), str(tmp_path), settings(cell_characters=20))
+    found = part(staged, "rejects")
+    assert [(r["kind"], r["count"]) for r in found] == [("cell", 2), ("cell", 1)]
+    assert [r["reason"] for r in found] == [
+        "cell longer than 20 characters: kept, not indexed (first in data row 2)",
+        "cell longer than 20 characters: kept, not indexed (first in data row 2)",
+    ]
+    assert staged.cells == 7
+    assert [row for piece in cells_of(staged) for row in piece] == rows.rows
+
+
+def test_a_task_that_runs_twice_writes_to_other_files(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    unit = Unit(0, tuple(find_sources([tmp_path / "a.csv"], None, tasks=1)))
+    first, second = (stage_unit(unit, str(tmp_path), settings()) for _ in range(2))
+    assert first.prefix != second.prefix
+    assert cells_of(first) == cells_of(second) == [[["1", "2"]]]

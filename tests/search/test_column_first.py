@@ -1,0 +1,176 @@
+"""Column-first search finds what equation 2 says, whichever way it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numba  # noqa: F401  (loaded, so that small work is compiled, too)
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mate.index.memory import RowBlock, memory_segment
+from mate.index.segment import SearchSegment
+from mate.search import column_first as system
+from mate.search.best import Best
+from mate.search.engine import Search, SearchSettings
+from mate.search.query import KeyTuples
+from mate.search.statistics import Statistics
+from tests.search.oracle import joinability
+
+Rows = list[list[str | None]]
+
+
+def token_id(value: str | None) -> int:
+    return -1 if value is None else int.from_bytes(value.encode(), "big")
+
+
+def segment(tables: dict[int, Rows], gone: Sequence[int] = ()) -> SearchSegment:
+    rows = [(number, row) for number in sorted(tables) for row in tables[number]]
+    offsets = np.cumsum([0, *(len(row) for _, row in rows)])
+    ids = np.array([token_id(cell) for _, row in rows for cell in row])
+    owners = np.array([number for number, _ in rows])
+    made = memory_segment(RowBlock(owners, np.arange(len(rows)), offsets, ids))
+    made.live[np.isin(made.arrays.table_id, list(gone))] = False
+    return made
+
+
+def search(segments: Sequence[SearchSegment], tuples: set[tuple[str, ...]], options: SearchSettings) -> Search:
+    """Search segments for key tuples, without an index around them."""
+    values = sorted({value for values in tuples for value in values})
+    place = np.array([[values.index(value) for value in values_] for values_ in sorted(tuples)])
+    names = tuple(f"key {number}" for number in range(place.shape[1]))
+    key = KeyTuples(names, pa.array(values, pa.string()), place, np.arange(len(place)), 0)
+    ids = np.array([token_id(value) for value in values])
+    best = Best.empty(options.k, place.shape[1])
+    found = Search(None, key, options, Statistics(), ids, best)  # type: ignore[arg-type]
+    for part in map(found.part, segments):
+        if len(part.tuples):
+            system.column_first(part)
+    return found
+
+
+def assert_exact(found: Search, tuples: set[tuple[str, ...]], tables: dict[int, Rows]) -> None:
+    truth = {number: joinability(tuples, rows) for number, rows in tables.items()}
+    ranked = found.best.ranked()
+    scores = sorted((score for score, _ in truth.values() if score), reverse=True)
+    assert [score for score, _, _ in ranked] == scores[: found.settings.k]
+    for score, table, mapping in ranked:
+        assert (score, mapping) == truth[table]
+
+
+@st.composite
+def lakes(draw: st.DrawFn) -> tuple[set[tuple[str, ...]], dict[int, Rows]]:
+    """Few values, so that rows repeat them, columns share them, and mappings tie."""
+    value = st.sampled_from("abcdefg"[: draw(st.integers(1, 7))])
+    width = draw(st.integers(1, 5))
+    tuples = draw(st.sets(st.tuples(*[value] * width), min_size=1, max_size=20))
+    tables = {}
+    for number in range(draw(st.integers(1, 5))):
+        columns = draw(st.integers(1, 6))
+        row = st.lists(st.none() | value, min_size=columns, max_size=columns)
+        tables[number * 3] = draw(st.lists(row, min_size=1, max_size=15))
+    return tuples, tables
+
+
+WAYS = {
+    "default": {},
+    "one by one": {"LEAVES": 1, "ALL_PAIRS": 10**6, "BATCH": 1, "COLLECTED": 1},
+    "by row": {"LEAVES": 2, "ALL_PAIRS": -1},
+    "by row, a table at a time": {"ALL_PAIRS": -1, "BATCH": 1},
+    "two by two": {"PAIRWISE": 1},
+    "two by two, in threads": {"PAIRWISE": 1, "LEAVES": 2, "WORTH_PARTS": 0},
+    "no room for pairs": {"PAIRWISE": 1, "PAIR_WORDS": 0, "WORTH_PARTS": 0},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(lake=lakes(), k=st.integers(1, 6), filters=st.booleans(), parts=st.integers(1, 2), gone=st.booleans())
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_finds_what_the_oracle_finds(
+    way: str,
+    lake: tuple[set[tuple[str, ...]], dict[int, Rows]],
+    k: int,
+    filters: bool,
+    parts: int,
+    gone: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tuples, tables = lake
+    superseded = list(tables)[:1] if gone else []
+    for name, limit in WAYS[way].items():
+        monkeypatch.setattr(system, name, limit)
+    dealt = [{n: rows for n, rows in tables.items() if n // 3 % parts == part} for part in range(parts)]
+    options = SearchSettings(k=k, table_filters=filters)
+    found = search([segment(some, superseded) for some in dealt if some], tuples, options)
+    monkeypatch.undo()
+    assert_exact(found, tuples, {n: rows for n, rows in tables.items() if n not in superseded})
+
+
+def numbers(rows: int, columns: int, below: int, seed: int) -> Rows:
+    drawn = np.random.default_rng(seed).integers(0, below, (rows, columns))
+    return [[str(value) for value in row] for row in drawn.tolist()]
+
+
+def test_counts_what_it_did_by_look_up_scan_and_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = {0: numbers(300, 5, 30, 0)}
+    tuples = {(row[0], row[1]) for row in tables[0] if row[0] and row[1]}
+    part = segment(tables)
+    monkeypatch.setattr(system, "ALL_PAIRS", -1)
+    by_row = search([part], tuples, SearchSettings(k=1))
+    monkeypatch.setattr(system, "ALL_PAIRS", 10**9)
+    scanned = search([part], tuples, SearchSettings(k=1))
+    looked_up = search([part], set(sorted(tuples)[:3]), SearchSettings(k=1))
+    assert by_row.best.ranked() == scanned.best.ranked() == [(len(tuples), 0, (0, 1))]
+    assert by_row.statistics.tables_by_row == 1
+    assert scanned.statistics.tables_by_row == 0 < scanned.statistics.checks_by_scan
+    assert looked_up.statistics.checks_by_look_up > 0
+    assert scanned.statistics.tables == scanned.statistics.tables_checked == 1
+    assert 0 < scanned.statistics.mappings_checked <= scanned.statistics.mappings_bounded
+    assert scanned.statistics.rows_read > 0
+
+
+@pytest.mark.parametrize("limit", [-1, 10**9])
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_tables_with_postings_of_four_bytes(width: int, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = numbers(66_000, 3, 40_000, 1)
+    monkeypatch.setattr(system, "ALL_PAIRS", limit)
+    tuples = {tuple(map(str, row[:width])) for row in rows[-40:]} | {("0",) * width}
+    found = search([segment({7: rows})], tuples, SearchSettings(k=3))
+    here = {tuple(row[:width]) for row in rows}
+    ((score, table, mapping),) = found.best.ranked()
+    assert (score, table) == (len(tuples & here), 7) or width == 1
+    assert len(set(mapping)) == width
+
+
+def test_a_bound_that_is_not_reached_ends_the_search() -> None:
+    tables = {0: numbers(50, 2, 20, 2), 1: [["0", "no"], ["no", "1"]]}
+    tuples = {(row[0], row[1]) for row in tables[0] if row[0] and row[1]}
+    found = search([segment(tables)], tuples, SearchSettings(k=1))
+    assert found.best.ranked() == [(len(tuples), 0, (0, 1))]
+    assert found.statistics.tables_cut_rule_1 == found.statistics.tables - 1
+    assert {"cover", "bound and check"} <= set(found.statistics.seconds)
+
+
+def test_many_columns_with_small_numbers_are_counted_by_row() -> None:
+    tables = {0: numbers(400, 80, 6, 3)}
+    tuples = {(str(a), str(b)) for a in range(6) for b in range(6)}
+    found = search([segment(tables)], tuples, SearchSettings(k=1))
+    assert_exact(found, tuples, tables)
+
+
+def test_the_same_with_three_key_columns() -> None:
+    tables = {0: numbers(60, 12, 6, 3)}
+    tuples = {(str(a), str(b), str(a)) for a in range(6) for b in range(6)}
+    found = search([segment(tables)], tuples, SearchSettings(k=1))
+    assert_exact(found, tuples, tables)
+
+
+def test_small_work_is_done_without_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = {0: numbers(20, 3, 6, 4)}
+    tuples = {(str(a), str(b)) for a in range(6) for b in range(6)}
+    monkeypatch.setattr(system, "is_worth", lambda count, small: False)
+    monkeypatch.setattr(system, "_cover", None)
+    assert_exact(search([segment(tables)], tuples, SearchSettings(k=1)), tuples, tables)

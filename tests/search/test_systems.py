@@ -1,0 +1,52 @@
+"""Systems by name."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, EntryPoints
+
+import pytest
+
+import baselines.systems.mcr
+import baselines.systems.scr
+import mate.search.systems
+from mate.errors import QueryError
+from mate.search.algorithm_1 import algorithm_1
+from mate.search.engine import SearchSettings
+from mate.search.systems import BUILT_IN, available, find_system, settings_with
+
+
+def test_the_systems_that_are_declared() -> None:
+    assert {"column-first", "mate", "scr", "mcr", "scr-josie", "mcr-josie"} <= set(available())
+    assert available() == sorted(available())
+    assert find_system("mate") is BUILT_IN["mate"]
+    assert BUILT_IN["mate"].strategy is algorithm_1
+    assert find_system() is find_system("column-first")
+    assert find_system("scr") is baselines.systems.scr.search
+    assert find_system("mcr") is baselines.systems.mcr.search
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("mat", 'did you mean "mate"'),
+        ("SCR ", 'did you mean "scr"'),
+        ("josephine", "known: .*mate"),
+        ("", "known: .*mcr"),
+    ],
+)
+def test_an_unknown_name(name: str, hint: str) -> None:
+    with pytest.raises(QueryError, match=f'unknown system "{name}"; {hint}'):
+        find_system(name)
+
+
+def test_a_package_may_declare_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = EntryPoints([EntryPoint("ours", "json:loads", "mate.systems")])
+    monkeypatch.setattr(mate.search.systems, "entry_points", declared.select)
+    assert available() == ["column-first", "mate", "ours"]
+    assert find_system("ours").__name__ == "loads"
+
+
+def test_k_is_that_of_the_settings_unless_given() -> None:
+    assert settings_with(None).k == SearchSettings().k
+    assert settings_with(None, SearchSettings(k=3, tight_bound=False)) == SearchSettings(k=3, tight_bound=False)
+    assert settings_with(5, SearchSettings(k=3, tight_bound=False)) == SearchSettings(k=5, tight_bound=False)

@@ -1,0 +1,162 @@
+"""A small lake of hostile CSV files, and a model that answers every question to an index from the files alone."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from mate.hashing.superkey import to_ints
+from mate.index.manifest import HashSpec
+from mate.values.text import token
+
+LIMIT = 1_000
+"""Characters of a cell that is still indexed."""
+
+HOSTILE = [
+    'say "hi", she said',
+    "tab\there",
+    "C:\\new\\table\\n",
+    "nul\0inside",
+    "two\nlines",
+    "carriage\r\nreturn",
+    "'; DROP TABLE postings; --",
+    "%s {0} $1 ? [bold]",
+    "Straße Łódź Ærø",
+    "李小龍 \U0001f600 Ωμέγα",
+    "cafe\u0301",
+    "café",
+    "\u200fעברית",
+    "ＭＡＴＥ",
+    "  padded \u00a0 twice  ",
+    "x" * LIMIT,
+    "y" * (LIMIT + 1),
+    "0042",
+    "-1",
+    "9223372036854775808",
+]
+ABSENT = ["", "   ", "NaN", "N/A", "—", "unknown"]
+WIDTHS = (1, 2, 3, 7, 20, 60)
+TALL = 6_000
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Path:
+    """Write a table; every cell is quoted, so that a row of empty cells is no blank line."""
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([header, *rows])
+    return path
+
+
+def write_lake(folder: Path, seed: int = 7) -> Path:
+    """Write tables of every width with the same few values, one tall table, and one of nothing but hostile cells."""
+    folder.mkdir()
+    dice = random.Random(seed)
+    words = [f"word {n}" for n in range(40)] + HOSTILE
+    for width in WIDTHS:
+        rows = [[dice.choice(words) for _ in range(width)] for _ in range(30)]
+        rows += [[word] * width for word in dice.sample(words, 3)]  # one value in every column
+        rows += [dice.choices(ABSENT, k=width) for _ in range(3)]
+        rows += [row[::-1] for row in rows[:5]] + rows[:5]
+        dice.shuffle(rows)
+        rows.append([f"last row of {width}"] * width)  # no cell-less row at the end, where a footer may stand
+        write_csv(folder / f"width_{width:02d}.csv", [f"column {n} of {width}" for n in range(width)], rows)
+    tall = [[f"city {n}", f"{dice.choice(words[:40])}"] for n in range(TALL)]
+    write_csv(folder / "tall.csv", ["city", "word"], tall)
+    every = HOSTILE + ABSENT
+    write_csv(folder / "zoo.csv", ["cell", "number"], [[cell, f"n{n}"] for n, cell in enumerate(every)])
+    (folder / "broken.parquet").write_bytes(b"PAR1 and no more")
+    (folder / "notes.xyz").write_text("no table")
+    return folder
+
+
+@dataclass(frozen=True)
+class ModelTable:
+    """A table as Python's own csv module reads it."""
+
+    path: Path
+    header: tuple[str, ...]
+    rows: list[list[str]]
+    first_row: int
+
+
+class Model:
+    """The index that the lake must give, by brute force."""
+
+    hostile = HOSTILE
+    absent = ABSENT
+    limit = LIMIT
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tables: list[ModelTable] = []
+        rows = 0
+        for path in sorted(folder.glob("*.csv")):
+            with path.open(newline="", encoding="utf-8") as stream:
+                header, *body = csv.reader(stream)
+            self.tables.append(ModelTable(path, tuple(header), body, rows))
+            rows += len(body)
+
+    @cached_property
+    def rows(self) -> list[list[str]]:
+        """The cells of every row, by row number."""
+        return [row for table in self.tables for row in table.rows]
+
+    @cached_property
+    def table_of(self) -> list[int]:
+        """The table of every row."""
+        return [number for number, table in enumerate(self.tables) for _ in table.rows]
+
+    @cached_property
+    def tokens(self) -> list[list[str | None]]:
+        """The tokens of every row."""
+        known: dict[str, str | None] = {}
+        for cell in {cell for row in self.rows for cell in row}:
+            text = token(cell)
+            known[cell] = None if text is None or len(text) > LIMIT else text
+        return [[known[cell] for cell in row] for row in self.rows]
+
+    @cached_property
+    def postings(self) -> dict[str, list[tuple[int, int, int]]]:
+        """Table, column and row of every cell, by token."""
+        found: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+        for row, texts in enumerate(self.tokens):
+            for column, text in enumerate(texts):
+                if text is not None:
+                    found[text].append((self.table_of[row], column, row))
+        return dict(found)
+
+    def super_keys(self, spec: HashSpec) -> list[int]:
+        """The super key of every row: the OR of its tokens' hashes."""
+        vocabulary = sorted(self.postings)
+        hashes = dict(zip(vocabulary, to_ints(spec.function().hash(vocabulary)), strict=True))
+        keys = []
+        for texts in self.tokens:
+            key = 0
+            for text in texts:
+                key |= hashes[text] if text is not None else 0
+            keys.append(key)
+        return keys
+
+    def sources(self) -> dict[str, tuple[int, str]]:
+        """Bytes and SHA-256 of every file, readable or not."""
+        paths = [path for path in self.folder.iterdir() if path.is_file()]
+        return {str(p): (p.stat().st_size, hashlib.sha256(p.read_bytes()).hexdigest()) for p in paths}
+
+
+@pytest.fixture(scope="session")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of files."""
+    return write_lake(tmp_path_factory.mktemp("contract") / "lake")
+
+
+@pytest.fixture(scope="session")
+def model(lake: Path) -> Model:
+    """What the files hold."""
+    return Model(lake)

@@ -1,0 +1,139 @@
+"""A segment exported as tables holds what its codes, cells and keys hold, whatever the size of batches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.lake_target import LakeTarget
+from mate.build.updates import Updates
+from mate.index.columns import column_tokens
+from mate.index.lake import Lake, open_lake
+from mate.index.memory import RowBlock, memory_segment
+from mate.index.segment import SearchSegment, Segment
+from mate.sql import export
+from mate.values.token_ids import NO_TOKEN
+
+Records = Counter[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module")
+def changed(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake some of whose tables are superseded."""
+    path = tmp_path_factory.mktemp("changed") / "lake.mate"
+    hashes = (HashRequest("xash", 128), HashRequest("xash", 64))
+    with LakeTarget(path) as target:
+        build([str(lake)], target, BuildSettings(master="none", hashes=hashes))
+    updates = Updates(str(path))
+    updates.update_cells(1, [(0, 0, "new value")])
+    updates.remove_tables([3])
+    return open_lake(path)
+
+
+def expected_cells(segment: SearchSegment) -> Records:
+    """Return token_id, table_id, column_id and row of every cell in use, by the codes of columns."""
+    arrays, found = segment.arrays, Counter[tuple[Any, ...]]()
+    for place in np.flatnonzero(segment.live).tolist():
+        for column in range(int(np.diff(arrays.table_column_first[place : place + 2])[0])):
+            for row, token in enumerate(column_tokens(arrays, place, column).tolist()):
+                number = int(arrays.token_id[token]) if token >= 0 else NO_TOKEN
+                found[number, int(arrays.table_id[place]), column, row] += 1
+    return found
+
+
+def records(batches: list[pa.RecordBatch]) -> Records:
+    return Counter(row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
+
+
+@pytest.mark.parametrize("size", [7, 1_000, export.BATCH])
+def test_postings(changed: Lake, size: int) -> None:
+    for segment in changed.segments:
+        batches = list(export.posting_batches(segment, size))
+        assert {tuple(batch.schema.names) for batch in batches} == {export.NAMES}
+        assert all(len(batch) <= size for batch in batches)
+        cells = expected_cells(segment)
+        assert records(batches) == Counter({cell: n for cell, n in cells.items() if cell[0] != NO_TOKEN})
+
+
+@pytest.mark.parametrize("rows", [65_535, 65_536, 70_001])
+@pytest.mark.parametrize("size", [10_001, export.BATCH])
+def test_postings_of_a_large_table_beside_a_small_one(rows: int, size: int) -> None:
+    table = np.repeat([4, 9], [5, rows])
+    number = np.concatenate([np.arange(5), np.arange(rows)])
+    tokens = np.stack([number % 3, 10 + number // 2], axis=1).ravel()
+    tokens[11::50] = NO_TOKEN
+    segment = memory_segment(RowBlock(table, number, np.arange(0, len(tokens) + 1, 2), tokens))
+    batches = pa.Table.from_batches(export.posting_batches(segment, size))
+    found = [column.to_numpy() for column in batches.columns]
+    order = np.lexsort((found[2], found[3], found[1]))
+    token, tables, column, row = (values[order] for values in found)
+    kept = tokens >= 0
+    assert token.tolist() == tokens[kept].tolist()
+    assert tables.tolist() == np.repeat(table, 2)[kept].tolist()
+    assert row.tolist() == np.repeat(number, 2)[kept].tolist()
+    assert column.tolist() == np.tile([0, 1], len(table))[kept].tolist()
+
+
+def test_cells(changed: Lake) -> None:
+    found: Records = Counter()
+    for segment in changed.segments:
+        batches = list(export.cell_batches(segment))
+        assert records([batch.drop_columns(["cell"]) for batch in batches]) == expected_cells(segment)
+        for batch in batches:
+            found.update(row[1:] for row in records([batch]).elements())
+    expected: Records = Counter()
+    for table in changed.tables():
+        for row, cells in enumerate(changed.cells(table.table_id, np.arange(table.rows))):
+            expected.update((table.table_id, column, row, cell) for column, cell in enumerate(cells))
+    assert found == expected
+
+
+@pytest.mark.parametrize("size", [11, export.BATCH])
+def test_super_keys(changed: Lake, size: int) -> None:
+    for segment in changed.segments:
+        arrays, seen = segment.arrays, 0
+        for batch, keys in export.key_batches(segment, size):
+            places = export.row_places(arrays, *(column.to_numpy() for column in batch.columns))
+            for mine, theirs in zip(keys, segment.keys, strict=True):
+                assert (mine == theirs[places]).all()
+            seen += len(batch)
+        assert seen == np.diff(arrays.table_row_first)[segment.live].sum()
+
+
+def test_tokens(changed: Lake) -> None:
+    for segment in changed.segments:
+        everything = np.arange(len(segment.arrays.token_id))
+        table = pa.Table.from_batches(export.token_batches(segment, 1_000))
+        assert table.column("token_id").to_pylist() == segment.arrays.token_id.tolist()
+        assert table.column("token").to_pylist() == segment.texts(everything).to_pylist()
+        assert table.column("postings").to_pylist() == segment.posting_counts(everything).tolist()
+
+
+def test_tables_and_columns(changed: Lake) -> None:
+    tables, columns = [], Counter[tuple[Any, ...]]()
+    for segment in changed.segments:
+        for batch in export.table_batches(segment):
+            tables += batch.to_pylist()
+            columns += records([export.column_records(batch)])
+    expected = changed.tables()
+    assert sorted(tables, key=lambda record: record["table_id"]) == [table.record() for table in expected]
+    assert columns == Counter((t.table_id, place, name) for t in expected for place, name in enumerate(t.columns))
+
+
+def test_a_table_without_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    path = tmp_path / "lake.mate"
+    with LakeTarget(path) as target:
+        build([str(tmp_path / "a.csv")], target, BuildSettings(master="none"))
+    Updates(str(path)).remove_rows(0, [0])
+    segment: Segment = open_lake(path).segments[-1]
+    assert segment.live.all()
+    assert list(export.posting_batches(segment)) == []
+    assert list(export.cell_batches(segment)) == []
+    assert [batch.num_rows for batch in export.table_batches(segment)] == [1]

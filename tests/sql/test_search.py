@@ -1,0 +1,160 @@
+"""A search of a database answers as one of a lake does, and as brute force does, whatever the system and the blocks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pytest
+
+from baselines.systems import mcr, scr
+from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.lake_target import LakeTarget
+from mate.errors import StoreError
+from mate.index.base import Index
+from mate.index.lake import Lake, open_lake
+from mate.search.engine import SearchSettings
+from mate.search.query import QueryTable
+from mate.search.results import SearchResult
+from mate.search.systems import BUILT_IN
+from mate.sql import vertica_blocks
+from mate.sql.vertica_sql import LAYOUTS
+from tests.search.oracle import top_k
+from tests.vertica.places import vertica_index
+
+if TYPE_CHECKING:
+    from tests.sql.conftest import Model
+
+HASHES = (HashRequest("xash", 128), HashRequest("bf", 512))
+SYSTEMS: dict[str, Callable[..., SearchResult]] = {**BUILT_IN, "scr": scr.search, "mcr": mcr.search}
+PRUNING = [SearchSettings(k=3), SearchSettings(k=3, tight_bound=False), SearchSettings(k=3, table_filters=False)]
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def index(request: pytest.FixtureRequest, lake: Path) -> Iterator[Index]:
+    with vertica_index(lake, request.param, hashes=HASHES) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def same_lake(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    path = tmp_path_factory.mktemp("same") / "lake.mate"
+    with LakeTarget(path) as target:
+        build([str(lake)], target, BuildSettings(master="none", hashes=HASHES))
+    return open_lake(path)
+
+
+class Asked(NamedTuple):
+    """A query, and all tables that join with brute force: joinability, number, mapping."""
+
+    query: QueryTable
+    ranked: list[tuple[int, int, tuple[int, ...]]]
+
+    @property
+    def best(self) -> list[int]:
+        """Scores of the three best."""
+        return [score for score, _, _ in self.ranked[:3]]
+
+
+@pytest.fixture(scope="module")
+def asked(model: Model) -> list[Asked]:
+    """Queries of two columns: parts of real rows, shuffled ones among them, and values that nobody has."""
+    dice = random.Random(3)
+    tables = [table.rows for table in model.tables]
+    found = []
+    for table in (table for table in model.tables if len(table.header) > 2):
+        columns = dice.sample(range(len(table.header)), 2)
+        rows = [[row[c] for c in columns] for row in dice.sample(table.rows, min(25, len(table.rows)))]
+        rows = [row for row in rows if max(map(len, row)) <= model.limit]
+        rows += [[row[0], dice.choice(rows)[1]] for row in rows[:9]] + [["no such word", "word 3"]]
+        cells = pa.table({name: [row[place] for row in rows] for place, name in enumerate("ab")})
+        found.append(Asked(QueryTable("query", cells), top_k(rows, (0, 1), tables, 99)))
+    return found
+
+
+def scores(result: SearchResult) -> list[int]:
+    return [found.joinability for found in result]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_system_is_exact(index: Index, asked: list[Asked], name: str) -> None:
+    for query, ranked in asked:
+        mappings = {number: mapping for _, number, mapping in ranked}
+        for settings in PRUNING:
+            found = SYSTEMS[name](index, query, ["a", "b"], settings=settings)
+            assert scores(found) == [score for score, _, _ in ranked[:3]]
+            assert {r.table_id: r.column_ids for r in found}.items() <= mappings.items()
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_blocks_of_single_tables(index: Index, asked: list[Asked], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("MOST_PAIRS", "MOST_POSTINGS", "FIRST_ROWS", "MOST_ROWS"):
+        monkeypatch.setattr(vertica_blocks, limit, 1)
+    monkeypatch.setattr(vertica_blocks, "ROWS_PER_QUERY", 30)
+    for one in asked[:1]:
+        found = SYSTEMS[name](index, one.query, ["a", "b"], settings=PRUNING[0])
+        assert scores(found) == one.best
+        everything = SYSTEMS[name](index, one.query, ["a", "b"], settings=PRUNING[2])
+        assert found.statistics.segments <= everything.statistics.segments
+        assert everything.statistics.segments > 1
+
+
+@pytest.mark.parametrize("hash_name", ["xash", "bf"])
+def test_the_same_candidates_pass_as_in_a_lake(
+    index: Index, same_lake: Lake, asked: list[Asked], hash_name: str
+) -> None:
+    settings = SearchSettings(k=50, hash_name=hash_name, table_filters=False)
+    for query, _ in asked:
+        one, other = (BUILT_IN["mate"](place, query, ["a", "b"], settings=settings) for place in (index, same_lake))
+        for counter in ("postings", "pairs", "candidates", "true_positives", "false_positives", "known_tuples"):
+            assert getattr(one.statistics, counter) == getattr(other.statistics, counter), counter
+        assert one.statistics.candidates
+        assert [(r.table, r.joinability, r.mapping) for r in one] == [
+            (r.table, r.joinability, r.mapping) for r in other
+        ]
+
+
+def test_matches_are_those_of_a_lake(index: Index, same_lake: Lake, asked: list[Asked]) -> None:
+    for query, _ in asked[:2]:
+        for name in ("mate", "scr"):
+            one, other = (SYSTEMS[name](place, query, ["a", "b"], k=50) for place in (index, same_lake))
+            assert len(one) == len(other) > 1
+            for mine, theirs in zip(one, other, strict=True):
+                assert [column.tolist() for column in mine.matches] == [column.tolist() for column in theirs.matches]
+                assert len(set(mine.matches.tuple_id.tolist())) == mine.joinability
+
+
+def test_tables_that_are_not_wanted(index: Index, asked: list[Asked]) -> None:
+    query = asked[0].query
+    found = BUILT_IN["mate"](index, query, ["a", "b"], k=50)
+    gone = frozenset(result.table_id for result in found.results[:2])
+    for name in SYSTEMS:
+        left = SYSTEMS[name](index, query, ["a", "b"], settings=SearchSettings(k=50, exclude=gone))
+        assert [r.table_id for r in left] == [r.table_id for r in found.results[2:]]
+
+
+def test_a_query_that_nothing_joins(index: Index) -> None:
+    query = QueryTable("query", pa.table({"a": ["no such word", "word 3"], "b": ["word 3", "nor this"]}))
+    for name in SYSTEMS:
+        assert len(SYSTEMS[name](index, query, ["a", "b"])) == 0
+
+
+def test_searches_at_the_same_time(index: Index, asked: list[Asked]) -> None:
+    search = BUILT_IN["column-first"]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda one: scores(search(index, one.query, ["a", "b"], k=3)), asked * 3))
+    assert found == [one.best for one in asked] * 3
+
+
+def test_an_index_without_a_hash_function(lake: Path, asked: list[Asked]) -> None:
+    """Rows are not filtered, and everything is found."""
+    with vertica_index(lake, LAYOUTS[1], hashes=()) as opened:
+        for name in ("column-first", "scr", "mcr"):
+            found = SYSTEMS[name](opened, asked[0].query, ["a", "b"], k=3)
+            assert scores(found) == asked[0].best
+        with pytest.raises(StoreError, match="the index has no hash function"):
+            BUILT_IN["mate"](opened, asked[0].query, ["a", "b"])
