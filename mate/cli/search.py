@@ -176,6 +176,7 @@ def funnel(statistics: Statistics, answers: int) -> list[tuple[str, str]]:
         ("distinct key tuples of the query", f"{statistics.key_tuples:,}"),
         ("  whose values all occur in the index", f"{statistics.known_tuples:,}"),
         ("segments", f"{statistics.segments:,}"),
+        ("  that know too few of the key tuples", f"{statistics.segments_cut:,}"),
     ]
     steps += _by_columns(statistics) if statistics.system == "column-first" else _by_postings(statistics)
     return [*steps, ("answers", f"{answers:,}")]

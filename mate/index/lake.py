@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -57,22 +58,33 @@ class Lake(Index):
 
     def place_of(self, table_id: int) -> tuple[Segment, int] | None:
         """Return the segment that has a table in use, and the table's place in it."""
-        for segment in self.segments:
-            place = int(np.searchsorted(segment.arrays.table_id, table_id))
-            inside = place < len(segment.arrays.table_id) and segment.arrays.table_id[place] == table_id
-            if inside and segment.live[place]:
-                return segment, place
-        return None
+        ids, owner, place = self._directory
+        at = int(np.searchsorted(ids, table_id))
+        if at == len(ids) or ids[at] != table_id:
+            return None
+        return self.segments[int(owner[at])], int(place[at])
+
+    @cached_property
+    def _directory(self) -> tuple[Ids, Ids, Ids]:
+        """The numbers of all tables in use, ascending, with the segment and the place in it of each."""
+        places = [np.flatnonzero(segment.live) for segment in self.segments]
+        ids = [segment.arrays.table_id[place] for segment, place in zip(self.segments, places, strict=True)]
+        owner = np.repeat(np.arange(len(places)), [len(place) for place in places])
+        every = np.concatenate([np.empty(0, np.int64), *ids])
+        order = np.argsort(every, kind="stable")
+        return every[order], owner[order], np.concatenate([np.empty(0, np.int64), *places])[order]
 
     def tables(self, table_ids: Sequence[int] | Ids | None = None) -> list[TableInfo]:
         """Return tables by number."""
+        ids, owner, place = self._directory
+        chosen = np.arange(len(ids))
+        if table_ids is not None:
+            wanted = np.unique(np.asarray(table_ids, np.int64))
+            at = np.minimum(np.searchsorted(ids, wanted), max(0, len(ids) - 1))
+            chosen = at[ids[at] == wanted] if len(ids) else chosen
         found: list[TableInfo] = []
-        for segment in self.segments:
-            if table_ids is None and segment.live.all():
-                found += segment.folder.tables()
-                continue
-            wanted = segment.live if table_ids is None else segment.live & np.isin(segment.arrays.table_id, table_ids)
-            found += segment.folder.tables(np.flatnonzero(wanted))
+        for number in np.unique(owner[chosen]).tolist():
+            found += self.segments[number].folder.tables(np.sort(place[chosen][owner[chosen] == number]))
         return sorted(found, key=lambda table: table.table_id)
 
     def tables_from(self, sources: Sequence[str]) -> list[int]:

@@ -19,9 +19,14 @@ from mate.index.arrays import Array, ArrayFile, damaged
 from mate.index.counting import posting_counts
 from mate.index.layout import NO_PLACE, SegmentArrays
 from mate.index.segment_folder import SegmentFolder
+from mate.values.arrow import string_buffers
+from mate.values.compiled import is_worth
 
 ARRAYS = "arrays"
 FORMAT = 2
+
+_SMALL = 20_000
+"""Up to this many tokens are looked up before a compiler is loaded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +49,18 @@ class SearchSegment:
         token_id = self.arrays.token_id
         if not len(token_id) or not len(ids):
             return np.full(len(ids), NO_PLACE)
+        if texts is not None and is_worth(len(ids), _SMALL):
+            return self._places_compiled(ids, texts)
         place = np.minimum(np.searchsorted(token_id, ids), len(token_id) - 1)
         found = np.where(token_id[place] == ids, place, NO_PLACE)
         return found if texts is None else self._with_equal_text(found, texts)
+
+    def _places_compiled(self, ids: Array, texts: pa.StringArray) -> Array:
+        from mate.index.places_kernel import find_places
+
+        arrays = self.arrays
+        found: Array = find_places(arrays.token_id, arrays.text_first, arrays.text, ids, *string_buffers(texts))
+        return found
 
     def _with_equal_text(self, found: Array, texts: pa.StringArray) -> Array:
         asked = np.flatnonzero(found >= 0)

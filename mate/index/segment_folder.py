@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -26,6 +26,8 @@ CELLS = "cells-{0:04d}.parquet"
 
 TABLE_GROUP = 4_096
 """Records of tables per row group: what is read to describe one of them."""
+KEPT_GROUPS = 64
+"""Row groups of them that are kept in memory."""
 
 
 class Pieces(NamedTuple):
@@ -84,6 +86,7 @@ class SegmentFolder:
     rejects_table: pa.Table
     pieces: Pieces
     cell_files: list[ParquetRecords]
+    _table_groups: dict[int, pa.Table] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(cls, path: Path) -> SegmentFolder:
@@ -117,8 +120,17 @@ class SegmentFolder:
         groups = np.asarray(places) // TABLE_GROUP
         for group in np.unique(groups).tolist():
             inside = np.asarray(places)[groups == group] - group * TABLE_GROUP
-            records = self.tables_file.read_row_group(group).take(pa.array(inside)).to_pylist()
+            records = self._table_group(group).take(pa.array(inside)).to_pylist()
             found += map(TableInfo.of, records)
+        return found
+
+    def _table_group(self, group: int) -> pa.Table:
+        """Return the records of a row group of tables, which are kept: every search asks for some."""
+        found = self._table_groups.get(group)
+        if found is None:
+            if len(self._table_groups) >= KEPT_GROUPS:
+                self._table_groups.clear()
+            found = self._table_groups[group] = self.tables_file.read_row_group(group).combine_chunks()
         return found
 
     def table_columns(self, names: Sequence[str]) -> pa.Table:

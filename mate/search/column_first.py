@@ -134,8 +134,16 @@ def _cover(part: SegmentSearch) -> Covered:
     table = np.flatnonzero(bound)
     table = table[np.argsort(-bound[table], kind="stable")]
     part.search.statistics.count({"tables": len(table)})
-    prefixes = number_prefixes(values, np.argsort(entries.sum(axis=0), kind="stable"))
+    prefixes = number_prefixes(values, np.argsort(_entries_by_key(arrays, values), kind="stable"))
     return Covered(arrays, values, prefixes, room, table, bound[table], room[table].sum(axis=1))
+
+
+def _entries_by_key(arrays: SegmentArrays, values: Values) -> Ids:
+    """Return the number of directory entries of each key column's values."""
+    first = arrays.entry_first
+    sizes = first[values.token + 1].astype(np.int64) - first[values.token].astype(np.int64)
+    found: Ids = np.add.reduceat(sizes, values.key_first[:-1])
+    return found
 
 
 def read_only(arrays: SegmentArrays) -> SegmentArrays:

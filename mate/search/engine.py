@@ -7,7 +7,7 @@ in `baselines.systems`. All but MCR JOSIE are exact: a table that they leave out
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from threading import Lock
@@ -20,6 +20,7 @@ import pyarrow as pa
 from mate.errors import QueryError
 from mate.hashing import Keys, or_aggregate
 from mate.index.base import Ids, Index
+from mate.index.lake import Lake
 from mate.index.segment import SearchSegment
 from mate.search.best import Best
 from mate.search.query import KeyTuples, QueryTable, from_arrow, from_pandas, initial_column, key_tuples, read_query
@@ -140,6 +141,13 @@ class Search:
         """Return the super keys of the known key tuples."""
         return self.all_tuple_keys[self.known]
 
+    def parts(self) -> Iterable[SegmentSearch]:
+        """Return the search of each segment, most promising first where all of them are at hand."""
+        parts = map(self.part, self.index.search_segments(self))
+        if not isinstance(self.index, Lake):
+            return parts  # a database decides by the k-th score which ones follow
+        return sorted(parts, key=lambda part: -len(part.tuples))
+
     def part(self, segment: SearchSegment) -> SegmentSearch:
         """Return the search of one segment."""
         texts = self.key.tokens if segment.row_number is None else None
@@ -180,11 +188,13 @@ def run(
 ) -> SearchResult:
     """Search an index with a strategy, and return the answer."""
     search = prepare(system, index, query, key, settings)
-    for segment in index.search_segments(search):
-        part = search.part(segment)
+    for part in search.parts():
         search.statistics.segments += 1
-        if len(part.tuples):
-            strategy(part)
+        # No table of a segment joins more key tuples than the segment knows all values of.
+        if len(part.tuples) <= (search.kth if search.table_filters else 0):
+            search.statistics.segments_cut += 1
+            continue
+        strategy(part)
     return answer(search)
 
 

@@ -21,6 +21,8 @@ class Statistics:
     known_tuples: int = 0
     """Key tuples all of whose values occur in the index at all."""
     segments: int = 0
+    segments_cut: int = 0
+    """Segments that know too few of the key tuples for any of their tables to be among the answers."""
     postings: int = 0
     """Posting list items of the initial column's values."""
     pairs: int = 0

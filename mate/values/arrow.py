@@ -21,7 +21,7 @@ def string_array(values: Any) -> pa.StringArray:
     Raises TextError for anything that is not text: numbers, bytes, a lone surrogate.
     """
     if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
+        values = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
         if isinstance(values, pa.ChunkedArray):  # more text than 32-bit offsets can address
             raise TextError("more than 2 GiB of text in one batch: pass smaller batches")
     if isinstance(values, pa.Array):

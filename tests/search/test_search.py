@@ -155,7 +155,7 @@ def test_the_funnel_adds_up(crowded: MemoryLake, k: int, row_filter: bool, tight
     assert [result.joinability for result in found] == [12, 9, 7, 5, 4, 3, 2, 1][:k]
     assert (done.key_tuples, done.known_tuples, done.initial_column) == (12, 12, "x")
     assert done.postings == done.pairs == 8 * (12 + 9) + 1
-    assert done.tables == 9
+    assert done.tables == 9 or (done.segments_cut and done.tables < 9)
     assert done.tables == done.tables_cut_rule_1 + done.tables_cut_rule_2 + done.tables_checked
     assert done.checked == done.true_positives + done.false_positives <= done.candidates <= done.pairs
     assert done.rows_read <= done.checked
