@@ -27,6 +27,10 @@ already there stays in use until then, and stays as it is if the build fails or 
 """
 
 
+WORTH_COMPILING = 1_000_000
+"""Cells from which on searches need compiled loops: they are compiled with the index, once per machine."""
+
+
 def add(commands: Commands) -> None:
     """Declare the command."""
     from mate.limits import Limits
@@ -89,11 +93,17 @@ def run(options: argparse.Namespace) -> int:
     """Build, publish, and say what was done."""
     from mate.build.build import build
     from mate.cli.terminal import console
+    from mate.open import open_index
+    from mate.search.warm_up import warm_up
 
     settings = _settings(options)
     settings.check()
     with _target(options) as target, Bar() as bar:
         summary = build(options.paths, target, settings, bar)
+        if summary.manifest.counts.cells >= WORTH_COMPILING:
+            bar.start("compile search", 1)
+            with open_index(options.store) as index:
+                warm_up(index)
     _print(summary, options.store, console())
     return 0
 
@@ -201,12 +211,10 @@ def _print(summary: Summary, store: str, screen: Any) -> None:
     from mate.cli.stats import megabytes
     from mate.cli.terminal import table
     from mate.open import open_index
-    from mate.search.warm_up import warm_up
 
     manifest, counts = summary.manifest, summary.manifest.counts
     with open_index(store) as index:
         size = sum(index.sizes().values())
-        warm_up(index)
     seconds = sum(summary.seconds.values())
     rows = [
         ("tables", f"{counts.tables:,}"),

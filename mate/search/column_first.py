@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mate.search.engine import AnyQuery
     from mate.search.prefix_kernel import Prefixes
 
-SMALL = 2_000
+SMALL = 20_000
 """Up to this many directory entries of the key the plain reference is done before the compiler is loaded."""
 
 COLLECTED = 1_000_000

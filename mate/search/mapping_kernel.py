@@ -334,6 +334,15 @@ def _look_up_pair(arrays, values, search, both, found, tally):
 
 
 @inner
+def _add_leaf(leaves, bound, options):
+    """Let a whole mapping wait for its check."""
+    leaf = leaves.size[0]
+    leaves.size[0] += 1
+    leaves.bound[leaf] = bound
+    leaves.options[leaf] = options
+
+
+@inner
 def best_mapping(arrays, values, search, prefixes, limits, limit, found, tally):
     """Find the best mapping of a table by extending mappings key column by key column; leave it in `found`.
 
@@ -381,11 +390,7 @@ def best_mapping(arrays, values, search, prefixes, limits, limit, found, tally):
             if bound[depth] < least:
                 continue
         if depth == width - 1:
-            leaf = leaves.size[0]
-            leaves.size[0] += 1
-            leaves.bound[leaf] = bound[depth]
-            for place in range(width):
-                leaves.options[leaf, place] = chosen[place]
+            _add_leaf(leaves, bound[depth], chosen)
             if leaves.size[0] == limits.leaves and not _check_leaves(
                 arrays, values, search, prefixes, leaves, limit, found, tally
             ):

@@ -45,7 +45,7 @@ from mate.corpus.synthetic.shapes import (
     tuples_of,
 )
 from mate.corpus.synthetic.splitmix import Hashes, Numbers, Units, mix, stream, unit_of
-from mate.corpus.synthetic.text import written
+from mate.corpus.synthetic.text import Drawn, written
 from mate.corpus.synthetic.vocabulary import pool_sizes
 from mate.corpus.table import Chunk, Limits, Table
 from mate.errors import CorpusError
@@ -229,7 +229,7 @@ class SyntheticLake(LakeSettings):
         self._place_keys(unit, batch, columns, column, row)
         rank = self._rank(unit, columns.size[column])
         noise = (own & np.uint64(2047)).astype(np.int64)
-        return written(columns, column, row, rank, unit, noise, self.vocabulary)
+        return written(columns, Drawn(column, row, rank, unit, noise), self.vocabulary)
 
     def _choose_categories(self, unit: Units, columns: Columns, column: Numbers) -> None:
         cells = np.flatnonzero(columns.choices[column])

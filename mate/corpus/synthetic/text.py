@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -17,10 +19,19 @@ _IN_2048_MISSING, _IN_2048_UPPER, _IN_2048_SPACED = 40, 20, 20
 """Cells in 2,048 that hold no value, or text that only normalisation makes equal to its token."""
 
 
-def written(
-    columns: Columns, column: Numbers, row: Numbers, rank: Numbers, unit: Units, noise: Numbers, vocabulary: int
-) -> pa.StringArray:
-    """Return the text of cells, given for each its column, row, rank among the column's values, draw and noise."""
+class Drawn(NamedTuple):
+    """Cells before they are text: for each its column, row, rank among the column's values, draw and noise."""
+
+    column: Numbers
+    row: Numbers
+    rank: Numbers
+    unit: Units
+    noise: Numbers
+
+
+def written(columns: Columns, drawn: Drawn, vocabulary: int) -> pa.StringArray:
+    """Return the text of cells."""
+    column, row, rank, unit, noise = drawn
     kind = columns.kind[column]
     form = FORM[kind]
     missing = (noise < _IN_2048_MISSING) & (columns.slot[column] < 0) & (form != SERIAL)
