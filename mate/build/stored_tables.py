@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -65,12 +66,18 @@ class StoredTable:
 
     def chunks(self) -> Iterator[tuple[int, Columns]]:
         """Yield the cells as they are stored: the number of the first row, and an array per column."""
-        folder = SegmentFolder.open(Path(self.folder))
+        folder = _opened(self.folder)
         yield from folder.column_chunks(self.place, len(self.info.columns))
 
     def checksum(self) -> str:
         """Return nothing: it is no longer what its file holds, or that is noted elsewhere."""
         return ""
+
+
+@lru_cache(maxsize=4)
+def _opened(folder: str) -> SegmentFolder:
+    """Open the folder of a segment, once for all tables that are read from it: segments never change."""
+    return SegmentFolder.open(Path(folder))
 
 
 def _cut(columns: Columns, rows: int) -> Iterator[Columns]:

@@ -87,6 +87,7 @@ class SegmentFolder:
     pieces: Pieces
     cell_files: list[ParquetRecords]
     _table_groups: dict[int, pa.Table] = field(default_factory=dict, repr=False)
+    _last_cells: dict[str, tuple[int, int, pa.StringArray]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(cls, path: Path) -> SegmentFolder:
@@ -152,8 +153,13 @@ class SegmentFolder:
             yield int(pieces.first_row[at]), [cells.slice(first + c * rows, rows) for c in range(width)]
 
     def _group(self, file: int, group: int) -> pa.StringArray:
-        column = self.cell_files[file].read_row_group(group).column(0).combine_chunks()
-        return column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+        """Return the cells of a row group; the last one is kept, for small tables share it."""
+        kept = self._last_cells.get("last")
+        if kept is None or kept[:2] != (file, group):
+            column = self.cell_files[file].read_row_group(group).column(0).combine_chunks()
+            kept = file, group, column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+            self._last_cells["last"] = kept
+        return kept[2]
 
     def cells(self, table: int, width: int, rows: Array) -> list[list[str | None]]:
         """Return rows of a table as they were read, in the order asked for."""
