@@ -1,8 +1,8 @@
 """Token to number: 63 bits of a hash of its UTF-8 bytes, so that no machine has to ask another for the next number.
 
-Numbers must be unique within an index. The build checks that (two of a billion tokens collide with a chance of
-about 5 %, two of ten million with 0.0005 %) and starts again with another seed if they are not; a search compares
-the text of the query's tokens with the index's dictionary, so that a number never stands for two texts.
+Two of a billion tokens share a number with a chance of about 5 %, two of ten million with 0.0005 %. A segment keeps such
+texts as two tokens, and a search compares texts, so that a number never stands for two of them. A database cannot tell
+them apart and refuses them.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _PRIME = 0x100000001B3
 _BASIS = 0xCBF29CE484222325
 
 
-def token_ids(tokens: pa.StringArray, seed: int = 0) -> TokenIds:
+def token_ids(tokens: pa.StringArray) -> TokenIds:
     """Return the number of each token, `NO_TOKEN` for null."""
     if not is_worth(len(tokens), _SMALL):
-        ids = np.array([token_id(t or "", seed) for t in tokens.to_pylist()], np.int64)
+        ids = np.array([token_id(t or "") for t in tokens.to_pylist()], np.int64)
     else:
         from mate.values.token_ids_kernel import hash_bytes
 
-        ids = hash_bytes(*string_buffers(tokens), np.uint64(_BASIS ^ seed))
+        ids = hash_bytes(*string_buffers(tokens), np.uint64(_BASIS))
     if tokens.null_count:
         ids[tokens.is_null().to_numpy(zero_copy_only=False)] = NO_TOKEN
     return ids
 
 
-def token_id(token: str, seed: int = 0) -> int:
+def token_id(token: str) -> int:
     """Return the number of one token: FNV-1a over its bytes, then the finaliser of MurmurHash3, top bit cleared."""
-    h = _BASIS ^ seed
+    h = _BASIS
     for byte in token.encode():
         h = ((h ^ byte) * _PRIME) & _MASK
     h = ((h ^ (h >> 33)) * 0xFF51AFD7ED558CCD) & _MASK
