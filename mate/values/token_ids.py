@@ -1,8 +1,8 @@
 """Token to number: 63 bits of a hash of its UTF-8 bytes, so that no machine has to ask another for the next number.
 
-Two of a billion tokens share a number with a chance of about 5 %, two of ten million with 0.0005 %. A segment keeps such
-texts as two tokens, and a search compares texts, so that a number never stands for two of them. A database cannot tell
-them apart and refuses them.
+Two of a billion tokens share a number with a chance of about 5 %, two of ten million with 0.0005 %. A segment keeps
+such texts as two tokens, and a search compares texts, so that a number never stands for two of them. A database cannot
+tell them apart and refuses them.
 """
 
 from __future__ import annotations
