@@ -56,7 +56,7 @@ def texts(key: KeyTuples) -> list[tuple[str, ...]]:
         ("tabs.tsv", "city\tyear\nBerlin\t2020\nKöln\t2021\n".encode("utf-16")),
         ("bars.txt", b"\xef\xbb\xbfcity|year\nBerlin|2020\nK\xc3\xb6ln|2021\n"),
         ("quoted.csv", '"city","year"\n"Berlin","2020"\n"Köln","2021"'.encode()),
-        ("packed.csv.gz", gzip.compress("city,year\nBerlin,2020\nKöln,2021\n".encode())),
+        ("packed.csv.gz", gzip.compress("city,year\nBerlin,2020\nKöln,2021\n".encode(), mtime=0)),
         ("array.json", '[{"city": "Berlin", "year": 2020}, {"city": "Köln", "year": 2021}]'.encode()),
         ("lines.jsonl", '{"city": "Berlin", "year": 2020}\n{"year": 2021, "city": "Köln"}\n'.encode()),
     ],

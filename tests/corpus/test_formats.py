@@ -22,13 +22,13 @@ OBJECTS = b'[{"id": 1}]'
         ("a.csv", CSV, "delimited"),
         ("A.TSV", CSV, "delimited"),
         ("a.txt", CSV, "delimited"),
-        ("a.csv.gz", gzip.compress(CSV), "delimited"),
+        ("a.csv.gz", gzip.compress(CSV, mtime=0), "delimited"),
         ("a.csv.xz", b"", "delimited"),
-        ("a.gz", gzip.compress(CSV), "delimited"),
+        ("a.gz", gzip.compress(CSV, mtime=0), "delimited"),
         ("a.json", DWTC, "dwtc"),
-        ("dwtc-000.json.gz", gzip.compress(DWTC), "dwtc"),
-        ("dwtc-000.json.gz", gzip.compress(DWTC * 9_000)[:9_000], "dwtc"),
-        ("dwtc-000.gz", gzip.compress(DWTC), "dwtc"),
+        ("dwtc-000.json.gz", gzip.compress(DWTC, mtime=0), "dwtc"),
+        ("dwtc-000.json.gz", gzip.compress(DWTC * 9_000, mtime=0)[:9_000], "dwtc"),
+        ("dwtc-000.gz", gzip.compress(DWTC, mtime=0), "dwtc"),
         ("a.json", OBJECTS, "json"),
         ("a.jsonl", b'{"id": 1}\n', "json"),
         ("records", OBJECTS, "json"),
@@ -39,7 +39,7 @@ OBJECTS = b'[{"id": 1}]'
         ("a.md", b"# title", None),
         ("a.zip", b"PK\x03\x04", None),
         ("LICENSE", b"MIT", None),
-        ("a.tar.gz", gzip.compress(b"x"), None),
+        ("a.tar.gz", gzip.compress(b"x", mtime=0), None),
     ],
 )
 def test_formats_are_found_by_ending_and_content(path: str, head: bytes, name: str | None) -> None:
@@ -51,7 +51,7 @@ def lake(folder: Path) -> Path:
     (folder / ".git").mkdir()
     for path in ("b/towns.csv", "a.csv", ".hidden.csv", ".git/config.csv"):
         (folder / path).write_bytes(CSV)
-    (folder / "b/shard.json.gz").write_bytes(gzip.compress(DWTC))
+    (folder / "b/shard.json.gz").write_bytes(gzip.compress(DWTC, mtime=0))
     (folder / "picture.png").write_bytes(b"\x89PNG")
     return folder
 

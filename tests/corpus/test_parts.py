@@ -204,12 +204,12 @@ def test_damage_in_a_parquet_file_ends_the_table_there(limits: Limits) -> None:
 @pytest.mark.parametrize(
     ("format", "data"),
     [
-        ("delimited", gzip.compress(TEXTS["plain"])),
+        ("delimited", gzip.compress(TEXTS["plain"], mtime=0)),
         ("delimited", "id,town\n1,Köln\n2,Ulm\n".encode("utf-16")),
         ("delimited", b""),
         ("delimited", b"\x89\x00\x01\x02\xff\xfe\x00\x03,\n" * 50),
-        ("dwtc", gzip.compress(SHARDS["plain"])),
-        ("json", gzip.compress(RECORDS["plain"])),
+        ("dwtc", gzip.compress(SHARDS["plain"], mtime=0)),
+        ("json", gzip.compress(RECORDS["plain"], mtime=0)),
         ("json", b'\xef\xbb\xbf [{"a": 1},\n{"a": 2}]\n'),
         ("parquet", b"PAR1 and no more"),
         ("parquet", b""),
