@@ -6,7 +6,7 @@ BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
 JAVA    := $(VENV)/.java
 
-.PHONY: help reproduce notebooks test quick lint types unit format clean
+.PHONY: help reproduce notebooks test quick coverage lint types unit fuzz format clean
 
 help:
 	@echo "make reproduce   run every experiment of the paper on embedded lakes; report and verdicts in results/report"
@@ -15,6 +15,8 @@ help:
 	@echo "make notebooks   execute the notebooks on the results"
 	@echo "make test        lint, type-check and test everything"
 	@echo "make quick       lint and the fast tests, about a minute"
+	@echo "make coverage    the tests, and which lines of the library they do not reach"
+	@echo "make fuzz        spoiled inputs for everything that reads, for MINUTES=5; what breaks is kept in fuzz-found"
 	@echo "make format      rewrite the code in the house style"
 	@echo "make clean       remove .venv, results and caches"
 
@@ -25,7 +27,7 @@ $(READY): setup.cfg pyproject.toml Makefile
 	  { echo "Python's venv module is missing (Debian, Ubuntu: apt-get install python3-venv)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[baselines,benchmarks,vertica,notebooks,dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[baselines,benchmarks,experiments,vertica,postgresql,duckdb,notebooks,web,mcp,dev]'
 	@touch $@
 
 # Spark needs Java; where this user can install it, that is done, elsewhere it is said.
@@ -56,12 +58,13 @@ reproduce: $(READY) $(JAVA) $(VENV)/.lake
 	  $(if $(KAGGLE),--kaggle '$(KAGGLE)')
 	$(BIN)/python -m experiments report --results '$(RESULTS)'
 
-# Draw the figures of the notebooks again, from the results.
+# Draw the figures of the notebooks again, from the results; PACKAGE=results.tar.xz takes raw results from a package.
 notebooks: $(READY)
+	$(if $(PACKAGE),$(BIN)/python -m experiments unpack '$(PACKAGE)' --results '$(RESULTS)')
 	MATE_RESULTS='$(abspath $(RESULTS))' $(BIN)/python notebooks/execute.py
 
-QUICK := tests/test_architecture.py tests/test_cli.py tests/test_docs.py tests/test_text.py tests/test_token_ids.py \
-         tests/hashing tests/index tests/baselines/hashes tests/search/test_running_example.py tests/updates/test_operations.py
+QUICK := tests/api tests/test_architecture.py tests/test_cli.py tests/test_docs.py tests/test_text.py tests/test_token_ids.py \
+         tests/hashing tests/lake tests/baselines/hashes tests/search/test_running_example.py tests/updates/test_operations.py
 
 test: lint types unit
 
@@ -78,6 +81,16 @@ unit: $(READY) $(JAVA)
 
 quick: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK)
+
+# Compiled loops count as not reached: the tracer does not see them.
+coverage: $(READY) $(JAVA)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --cov mate --cov baselines --cov-report term:skip-covered
+
+MINUTES ?= 5
+
+# What is found is kept with its traceback; `python -m tests.fuzz TARGET SEED` runs it again.
+fuzz: $(READY)
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --keep fuzz-found
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

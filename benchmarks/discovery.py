@@ -31,7 +31,7 @@ from experiments.queries import Query, Shape, sample_queries
 from experiments.worker import make_sets
 from mate.cli.terminal import console, table
 from mate.errors import MateError
-from mate.index.lake import Lake, open_lake
+from mate.lake.folder import LakeFolder, open_folder
 from mate.search.engine import SearchSettings
 from mate.search.systems import find_system
 
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> None:
     asked = _asked(options)
     records, results = [], []
     for path in options.store:
-        with open_lake(path) as lake:
+        with open_folder(path) as lake:
             found = _measured(lake, asked, names, options)
             cells, label = lake.manifest.counts.cells, lake.manifest.label
         facts = {"seed": options.seed, "k": options.k, "machine": machine.describe(), "versions": machine.versions()}
@@ -133,7 +133,7 @@ def _write(records: list[dict[str, Any]], options: argparse.Namespace, screen: A
 
 def _asked(options: argparse.Namespace) -> list[Asked]:
     """Sample the queries from the first lake; all lakes answer the same ones."""
-    with open_lake(options.store[0]) as lake:
+    with open_folder(options.store[0]) as lake:
         groups = [
             [
                 Asked(Group(size, width), query)
@@ -152,7 +152,7 @@ def _widths(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
 
-def _measured(lake: Lake, asked: list[Asked], names: list[str], options: argparse.Namespace) -> list[Measurement]:
+def _measured(lake: LakeFolder, asked: list[Asked], names: list[str], options: argparse.Namespace) -> list[Measurement]:
     """Let all systems answer all queries, and compare the answers."""
     found: list[Measurement] = []
     with ExitStack() as stack:
@@ -184,7 +184,7 @@ def _shuffled(systems: Mapping[str, Answer], seed: int) -> dict[str, Answer]:
     return {name: systems[name] for name in random.Random(seed).sample(names, len(names))}
 
 
-def _system(name: str, lake: Lake, options: argparse.Namespace, stack: ExitStack) -> Answer:
+def _system(name: str, lake: LakeFolder, options: argparse.Namespace, stack: ExitStack) -> Answer:
     """Return a system by name, made ready: what it makes once per lake is no part of a search."""
     if name == "sql":
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="mate-discovery-"))
@@ -197,7 +197,8 @@ def _system(name: str, lake: Lake, options: argparse.Namespace, stack: ExitStack
 
     def answer(query: Query) -> tuple[list[int], dict[str, float]]:
         found = search(lake, query.table, query.key, options.k, settings)
-        return [result.joinability for result in found], found.statistics.seconds
+        # As they were found: reading the answers in order would measure evidence, too.
+        return [result.joinability for result in found.found], found.statistics.seconds
 
     return answer
 

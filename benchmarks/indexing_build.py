@@ -89,12 +89,12 @@ class Order(NamedTuple):
 
 def measure(corpus: Corpus, order: Order) -> Build:
     """Build one index in a process of its own, watching its memory."""
-    from mate.index.lake import open_lake
+    from mate.lake.folder import open_folder
 
     before = os.getloadavg()[0]
     spent, peaks, elapsed = _spent(corpus, order)
     after = os.getloadavg()[0]
-    with open_lake(order.store) as index:
+    with open_folder(order.store) as index:
         manifest, sizes = index.manifest, index.sizes()
     build = Build(
         corpus=corpus.name,

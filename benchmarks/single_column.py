@@ -26,8 +26,8 @@ from experiments.queries import Shape, sample_queries
 from experiments.worker import make_sets
 from mate.cli.terminal import console, table
 from mate.errors import MateError
-from mate.index.base import Ids
-from mate.index.lake import Lake, open_lake
+from mate.lake.base import Ids
+from mate.lake.folder import LakeFolder, open_folder
 from mate.search.query import key_tuples
 from mate.values.token_ids import token_ids
 
@@ -52,7 +52,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Sample, compare, print."""
-    with open_lake(options.store) as lake, tempfile.TemporaryDirectory(prefix="mate-single-column-") as folder:
+    with open_folder(options.store) as lake, tempfile.TemporaryDirectory(prefix="mate-single-column-") as folder:
         if not all(segment.live.all() for segment in lake.segments):
             raise MateError(f"{options.store} has superseded tables, which JOSIE counts: mate compact removes them")
         make_sets(lake)
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _timed(
-    lake: Lake, database: duckdb.DuckDBPyConnection, column: pa.StringArray, options: argparse.Namespace
+    lake: LakeFolder, database: duckdb.DuckDBPyConnection, column: pa.StringArray, options: argparse.Namespace
 ) -> list[float]:
     """Compare the overlaps of one column, and time the contestants."""
     ids = token_ids(column)
@@ -80,14 +80,14 @@ def _timed(
     return list(best_of(runs, options.rounds).values())
 
 
-def _columns(lake: Lake, options: argparse.Namespace) -> list[pa.StringArray]:
+def _columns(lake: LakeFolder, options: argparse.Namespace) -> list[pa.StringArray]:
     """Return the distinct tokens of sampled columns."""
     nulls = frozenset(lake.manifest.nulls)
     queries = sample_queries(lake, options.queries, Shape(10, 20_000, 1), options.seed)
     return [key_tuples(query.table, query.key, nulls).tokens for query in queries]
 
 
-def _over_segments(lake: Lake, search: Search, ids: Ids, texts: pa.StringArray, k: int) -> list[int]:
+def _over_segments(lake: LakeFolder, search: Search, ids: Ids, texts: pa.StringArray, k: int) -> list[int]:
     """Return the k highest overlaps of columns of a lake."""
     overlaps: list[int] = []
     for segment in lake.segments:

@@ -19,7 +19,7 @@ from mate.search.engine import SearchSettings, prepare
 from mate.sql.export import NAMES, posting_batches
 
 if TYPE_CHECKING:
-    from mate.index.lake import Lake
+    from mate.lake.folder import LakeFolder
     from mate.search.engine import AnyQuery
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -33,7 +33,7 @@ class TimedOutError(MateError):
     """The query took longer than it was given."""
 
 
-def fill(lake: Lake, path: Path) -> duckdb.DuckDBPyConnection:
+def fill(lake: LakeFolder, path: Path) -> duckdb.DuckDBPyConnection:
     """Copy the postings of a lake into a DuckDB file, and open it."""
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -55,7 +55,7 @@ def fill(lake: Lake, path: Path) -> duckdb.DuckDBPyConnection:
 class SqlJoin:
     """The n-ary self-join of the postings of a lake."""
 
-    def __init__(self, lake: Lake, path: Path, timeout: float = 60.0) -> None:
+    def __init__(self, lake: LakeFolder, path: Path, timeout: float = 60.0) -> None:
         self._lake, self._timeout = lake, timeout
         self._database = fill(lake, path)
 

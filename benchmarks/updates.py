@@ -30,8 +30,8 @@ from mate.errors import MateError
 if TYPE_CHECKING:
     from mate.build.updates import Report, Updates
     from mate.cli import Commands
-    from mate.index.lake import Lake
-    from mate.index.records import TableInfo
+    from mate.lake.folder import LakeFolder
+    from mate.lake.records import TableInfo
 
 SIZES = "1,10,40"
 PILES = "0,10,100,500"
@@ -150,7 +150,7 @@ def _numbers(text: str, option: str, least: float = 1e-6) -> list[float]:
 
 def _check(options: argparse.Namespace) -> None:
     """Refuse what would fail only after long work."""
-    from mate.index.lake import read_manifest
+    from mate.lake.folder import read_manifest
 
     for name in ("rounds", "large"):
         if getattr(options, name) < 1:
@@ -315,10 +315,10 @@ def _build(order: dict[str, Any]) -> dict[str, Any]:
 
 def _operate(order: dict[str, Any]) -> dict[str, Any]:
     from mate.build.updates import Updates
-    from mate.index.lake import open_lake
+    from mate.lake.folder import open_folder
 
     updates = Updates(order["store"])
-    with open_lake(order["store"]) as index:
+    with open_folder(order["store"]) as index:
         counts = index.manifest.counts
         subject = _subject(index, New(*order["files"]))
     began, start = time.time(), time.perf_counter()
@@ -336,7 +336,7 @@ def _operate(order: dict[str, Any]) -> dict[str, Any]:
     return {"began": began, "seconds": time.perf_counter() - start, "cells": counts.cells, "rows": rows}
 
 
-def _subject(index: Lake, files: New) -> Subject:
+def _subject(index: LakeFolder, files: New) -> Subject:
     """Choose the tables of a lake that are changed."""
     wide = [table for table in index.tables() if len(table.columns) > 1 and table.rows]
     if not wide:

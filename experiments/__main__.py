@@ -15,12 +15,14 @@ COMMANDS = {
     "fetch": "experiments.corpora.command",
     "run": "experiments.run",
     "report": "experiments.report",
+    "pack": "experiments.package",
+    "unpack": "experiments.package",
 }
-"""Each module has ``add(commands)``, which declares it and sets ``run``, a function from options to an exit code."""
+"""Each module has ``add(commands)``, which declares commands; their ``run`` takes options and returns an exit code."""
 
 DESCRIPTION = """\
 Everything of the paper's section 7, on any corpus: see what there is (list), download the paper's corpora
-(fetch), measure (run), compare (report).
+(fetch), measure (run), compare (report), keep and pass on raw results (pack, unpack).
 
   python -m experiments list
   python -m experiments fetch
@@ -37,13 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        for name in _asked(given):
-            import_module(COMMANDS[name]).add(commands)
+        for module in dict.fromkeys(COMMANDS[name] for name in _asked(given)):
+            import_module(module).add(commands)
         options = root.parse_args(given)
         logging.basicConfig(format="%(message)s", level=logging.WARNING)
         code: int = options.run(options)
     except ModuleNotFoundError as error:
-        extra = "report" if error.name == "matplotlib" else "baselines"
+        extra = "experiments" if error.name in ("matplotlib", "pandas", "pyspark") else "baselines"
         print(f"experiments: {error.name} is missing: pip install 'mate-discovery[{extra}]'", file=sys.stderr)
         return 2
     except (MateError, OSError) as error:

@@ -13,11 +13,11 @@ def check(records: Iterable[Mapping[str, Any]]) -> None:
 
     Scores are compared, not tables: at the last place several tables may have the same joinability.
     """
-    first: dict[tuple[str, str, str, int], Mapping[str, Any]] = {}
+    first: dict[tuple[str, str, str, int, bool], Mapping[str, Any]] = {}
     for record in records:
         if not record["exact"] or not record["finished"] or record["checksum"] is None:
             continue
-        place = record["lake"], record["query_set"], record["query"], record["k"]
+        place = record["lake"], record["query_set"], record["query"], record["k"], record["own_table"]
         other = first.setdefault(place, record)
         if other["checksum"] != record["checksum"]:
             raise DisagreementError(

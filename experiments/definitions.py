@@ -11,8 +11,12 @@ from typing import Any
 
 from experiments.hashes import described
 
-CODE = 2
+CODE = 3
 """Raised when the way of measuring changes, so that older records are not taken for new ones."""
+
+
+ARRAYS = "arrays"
+"""The engine of a lake of segments."""
 
 
 def digest(value: Any) -> str:
@@ -31,7 +35,7 @@ class Method:
     """A contestant: a system, the hash function of its row filter, and how it searches.
 
     The defaults are the paper's: the initial column by cardinality (section 6.1), tables bounded by their
-    postings (section 6.2).
+    postings (section 6.2), and no semi-join: key tuples with a value that the lake does not have are searched for.
     """
 
     system: str = "mate"
@@ -43,6 +47,11 @@ class Method:
     """What sets it apart from a method with the same system, hash and bits."""
     initial_column: str = "cardinality"
     tight_bound: bool = False
+    semi_join: bool = False
+    own_table: bool = True
+    """Whether the query's own table may be among the answers."""
+    engine: str = ARRAYS
+    """What searches: the arrays of a lake, or a database. Methods are compared on the same engine only."""
     exact: bool = True
     """Whether its answers must equal those of all others."""
 

@@ -23,7 +23,7 @@ from experiments.query_sets import read as read_queries
 from experiments.records import Recorded, note_plan, read, write
 from experiments.settings import RunSettings
 from experiments.worker import Worker
-from mate.open import open_index
+from mate.stores import open_index
 
 Sets = dict[tuple[str, str], QuerySet]
 """Query sets by lake and name."""
@@ -264,7 +264,8 @@ def _measure_part(plan: Plan, entry: Any, run: Run) -> None:
 
 def _agree(plans: Sequence[Plan], run: Run) -> None:
     """Compare the answers once more, over all experiments that asked the same queries."""
-    columns = ["lake", "query_set", "query", "k", "method", "exact", "finished", "checksum", "answer_scores"]
+    columns = ["lake", "query_set", "query", "k", "own_table", "method"]
+    columns += ["exact", "finished", "checksum", "answer_scores"]
     paths = {d.path for plan in plans for entry in plan.sets for d in entry.definitions}
     records: list[dict[str, Any]] = []
     for path in sorted(paths):

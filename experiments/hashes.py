@@ -1,9 +1,11 @@
-"""Hash functions that only experiments need: XASH without some of its parts (figure 5), and fair Bloom filters.
+"""Hash functions that only experiments need: the readings of XASH, its parts (figure 5), and fair Bloom filters.
 
-The number of bits that XASH sets for a value, alpha, follows from the number of distinct values of the corpus
-(equation 5). The paper's corpus has 700 million, which gives 6, 5 and 4 bits at 128, 256 and 512; a lake of a million
-values gives 3 or 4. Both are compared: XASH as equation 5 has it for the lake at hand, and ``xash-paper`` with the
-paper's alpha whatever the lake. A fair Bloom filter sets as many bits per value as XASH does; there is one for each.
+There are three readings of XASH. Its alpha, the number of bits that it sets for a value, follows from the number of
+distinct values of the corpus (equation 5). The paper's corpus has 700 million, which gives 6, 5 and 4 bits at 128, 256
+and 512; a lake of a million values gives 3 or 4. ``xash`` has what equation 5 gives for the lake at hand,
+``xash-paper`` the paper's alpha whatever the lake, and ``xash-released`` is what the code does that the authors
+released: five characters at every size, counted from place 0, and another rotation. A fair Bloom filter sets as many
+bits per value as XASH does; there is one for each reading.
 
 An index tells its hash functions apart by name and size, so each of these has a name of its own. They are registered
 by importing this module; `Spec` sees to it that the workers of a Spark build import it, too.
@@ -14,9 +16,10 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 from baselines.hashes.bloom import BloomFilter
+from experiments.bloom_mistakes import MISTAKES
 from mate.hashing import CorpusStatistics, register
-from mate.hashing.xash import Xash, alpha_for
-from mate.index.manifest import HashSpec
+from mate.hashing.xash import Rotation, Xash, alpha_for
+from mate.lake.manifest import HashSpec
 
 PAPER_VALUES = 700_000_000
 """C_unique in section 5.3.1 of the paper."""
@@ -34,13 +37,37 @@ class PaperXash(Xash):
         return cls(bits, alpha_for(bits, PAPER_VALUES))
 
 
-class _Part(PaperXash):
-    """XASH with the paper's alpha and some features switched off for good."""
+RELEASED_ALPHA = 6
+"""Five characters and the length, at every size."""
 
-    off: ClassVar[tuple[str, ...]]
+
+@register
+class ReleasedXash(Xash):
+    """XASH as in the code that the authors released."""
+
+    name = "xash-released"
+
+    def __init__(self, bits: int = 128, alpha: int = RELEASED_ALPHA) -> None:
+        super().__init__(bits, alpha, rotation=Rotation.SPREAD, first_place=0)
+
+    @classmethod
+    def for_corpus(cls, bits: int, corpus: CorpusStatistics) -> Self:
+        """Return the same, whatever the corpus."""
+        return cls(bits)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Alpha; the rest belongs to the name."""
+        return {"alpha": self.alpha}
+
+
+class _Part(PaperXash):
+    """XASH with the paper's alpha and some features switched off or changed for good."""
+
+    changed: ClassVar[dict[str, Any]]
 
     def __init__(self, bits: int = 128, alpha: int = 6) -> None:
-        super().__init__(bits, alpha, **dict.fromkeys(self.off, False))
+        super().__init__(bits, alpha, **self.changed)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -53,7 +80,7 @@ class LengthOnly(_Part):
     """The length bit alone."""
 
     name = "xash-length"
-    off = ("characters", "location", "rotation")
+    changed: ClassVar[dict[str, Any]] = {"characters": False, "location": False, "rotation": Rotation.OFF}
 
 
 @register
@@ -61,7 +88,7 @@ class CharactersOnly(_Part):
     """The rare characters, wherever they stand."""
 
     name = "xash-characters"
-    off = ("length", "location", "rotation")
+    changed: ClassVar[dict[str, Any]] = {"length": False, "location": False, "rotation": Rotation.OFF}
 
 
 @register
@@ -69,7 +96,7 @@ class CharactersLocation(_Part):
     """The rare characters and their location."""
 
     name = "xash-characters-location"
-    off = ("length", "rotation")
+    changed: ClassVar[dict[str, Any]] = {"length": False, "rotation": Rotation.OFF}
 
 
 @register
@@ -77,7 +104,19 @@ class WithoutRotation(_Part):
     """Characters, location and length: all but the rotation."""
 
     name = "xash-characters-length-location"
-    off = ("rotation",)
+    changed: ClassVar[dict[str, Any]] = {"rotation": Rotation.OFF}
+
+
+RARE_FIRST = "qxzjvwkf5p6bgyu4h8230m7dc91ltsoinrea "
+"""The alphabet by how often its characters occur in the distinct values of 10,341 Wikipedia tables, rarest first."""
+
+
+@register
+class CorpusRareXash(_Part):
+    """XASH by the characters that are rarest in a corpus, not in the value: an ablation of the lemma in section 5.3."""
+
+    name = "xash-corpus-rare"
+    changed: ClassVar[dict[str, Any]] = {"rare_first": RARE_FIRST}
 
 
 @register
@@ -104,11 +143,24 @@ class PaperFairBloomFilter(BloomFilter):
         return cls(bits, alpha_for(bits, PAPER_VALUES))
 
 
+@register
+class ReleasedFairBloomFilter(BloomFilter):
+    """A Bloom filter that sets as many bits per value as the released XASH."""
+
+    name = "bf-fair-released"
+
+    @classmethod
+    def for_corpus(cls, bits: int, corpus: CorpusStatistics) -> Self:
+        """Return the filter with six hash functions."""
+        return cls(bits, RELEASED_ALPHA)
+
+
 COMPONENTS: dict[str, str] = {
     LengthOnly.name: "length",
     CharactersOnly.name: "rare characters",
     CharactersLocation.name: "char. + loc.",
     WithoutRotation.name: "char. + len. + loc.",
+    CorpusRareXash.name: "corpus-rare characters",
 }
 """The variants of figure 5 by the name of their hash function."""
 
@@ -122,13 +174,19 @@ class Spec(HashSpec):
 SIZES = (128, 256, 512)
 FIXED = ("md5", "murmur", "city")
 """Have 128 bits and no other size."""
-SIZED = ("simhash", "ht", "bf", FairBloomFilter.name, PaperFairBloomFilter.name, "lhbf", "xash", PaperXash.name)
+FAIR = (FairBloomFilter.name, PaperFairBloomFilter.name, ReleasedFairBloomFilter.name)
+READINGS = ("xash", PaperXash.name, ReleasedXash.name)
+"""XASH as it can be read."""
+SIZED = ("simhash", "ht", "bf", *FAIR, "lhbf", *READINGS)
 
 _VARIANTS = {
+    **{name: ("bf", mistake) for name, mistake in MISTAKES.items()},
     **{name: ("xash", variant) for name, variant in COMPONENTS.items()},
     PaperXash.name: ("xash", "paper's alpha"),
+    ReleasedXash.name: ("xash", "released"),
     FairBloomFilter.name: ("bf", "fair"),
     PaperFairBloomFilter.name: ("bf", "fair, paper's alpha"),
+    ReleasedFairBloomFilter.name: ("bf", "fair, released"),
 }
 
 

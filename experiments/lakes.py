@@ -7,18 +7,23 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from experiments import pypi_lake
+from experiments.bloom_mistakes import MISTAKES
 from experiments.definitions import digest, slug
 from experiments.errors import ExperimentError
 from experiments.hashes import Spec, compared, components
 from mate.build.build import BuildSettings, HashRequest, Summary, build
 from mate.build.engine import AUTO
-from mate.build.lake_target import LakeTarget
 from mate.build.progress import Progress
 from mate.corpus import Limits
+from mate.errors import StoreError
 from mate.hashing import CorpusStatistics
-from mate.index.lake import MANIFEST
-from mate.index.manifest import FORMAT_VERSION, HashSpec
-from mate.open import open_index
+from mate.lake.folder import MANIFEST
+from mate.lake.manifest import FORMAT_VERSION, HashSpec
+from mate.stores import open_index, open_target
+
+ARRAYS, SERVERS = "arrays", ("postgresql", "vertica")
+ENGINES = (ARRAYS, "duckdb", *SERVERS)
+"""What an index can be in."""
 
 DESCRIPTIONS = ("manifest.csv", "sources.csv")
 """Files at the top of a corpus that describe it and are no part of it."""
@@ -53,10 +58,11 @@ class IndexSpec:
         return BuildSettings(requests, master=master, limits=limits)
 
 
-ALL_HASHES = IndexSpec(tuple(dict.fromkeys([("xash", 128), *compared(), *components()])))
-"""The index that all experiments search: every hash function in all sizes, and the variants of figure 5. A search reads
-the super keys of one hash function only, so that the others cost space and no time. XASH comes first: what a search
-uses that names no hash function."""
+MISTAKEN = [(name, 128) for name in MISTAKES]
+ALL_HASHES = IndexSpec(tuple(dict.fromkeys([("xash", 128), *compared(), *components(), *MISTAKEN])))
+"""The index that all experiments search: every hash function in all sizes, the variants of figure 5, and mistakes. A
+search reads the super keys of one hash function only, so that the others cost space and no time. XASH comes first: what
+a search uses that names no hash function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,10 @@ class MeasuredLake:
     """The address of an index that is already there; then there is no corpus."""
     label: str = ""
     limits: Limits = field(default_factory=Limits)
+    engine: str = ARRAYS
+    """What holds the index: arrays, or a kind of database."""
+    database: str = ""
+    """The address of a database server, where the index is not in a file."""
 
     @property
     def folder(self) -> str:
@@ -85,24 +95,37 @@ class MeasuredLake:
     @property
     def index_name(self) -> str:
         """Names what its index carries."""
-        return "given" if self.given else ALL_HASHES.fingerprint
+        suffix = "" if self.engine == ARRAYS else f"-{self.engine}"
+        return "given" if self.given else ALL_HASHES.fingerprint + suffix
 
     def address(self, results: Path) -> str:
         """Return where its index is, or will be."""
         if self.given:
             return self.given
-        return str(results / "lakes" / self.folder / f"{self.index_name}-format{FORMAT_VERSION}.mate")
+        path = results / "lakes" / self.folder / f"{self.index_name}-format{FORMAT_VERSION}"
+        if self.engine == ARRAYS:
+            return f"{path}.mate"
+        if self.database:
+            separator = "&" if "?" in self.database else "?"
+            return f"{self.database}{separator}schema=mate_{digest((self.folder, path.name))[:16]}&layout=per_row"
+        return f"{self.engine}:{path}.duckdb?layout=per_row"
 
     def has_index(self, results: Path) -> bool:
         """Tell whether the index is there."""
-        return bool(self.given) or Path(self.address(results), MANIFEST).is_file()
+        if self.given or self.engine == ARRAYS:
+            return bool(self.given) or Path(self.address(results), MANIFEST).is_file()
+        try:
+            open_index(self.address(results)).close()
+        except StoreError:
+            return False
+        return True
 
 
 def build_index(lake: MeasuredLake, results: Path, master: str | None, progress: Progress) -> Summary | None:
     """Build the index of a lake unless it is there."""
     if lake.has_index(results):
         return None
-    with LakeTarget(lake.address(results)) as target:
+    with open_target(lake.address(results)) as target:
         return build(lake.paths, target, ALL_HASHES.settings(master or AUTO, lake.limits), progress)
 
 

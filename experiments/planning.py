@@ -9,11 +9,11 @@ from typing import Any
 
 from experiments.definitions import CODE, Definition, Method, digest, slug
 from experiments.experiment import Experiment, LakeExperiment, Measured, SearchExperiment
-from experiments.lakes import MeasuredLake
+from experiments.lakes import ARRAYS, MeasuredLake
 from experiments.query_sets import SetSpec
 from experiments.records import Recorded, read
 from experiments.settings import RunSettings, chosen_lakes, set_specs
-from mate.open import is_database, open_index
+from mate.stores import is_database, open_index
 
 
 @dataclass(frozen=True)
@@ -100,23 +100,25 @@ def _methods(experiment: SearchExperiment, lake: MeasuredLake, settings: RunSett
     methods = list(experiment.methods)
     if experiment.name == "figure4":
         methods += [Method(system) for system in settings.systems]
-    if not lake.given:
-        return methods, []
-    with open_index(lake.given) as index:
-        present = {(spec.name, spec.bits) for spec in index.manifest.hashes}
-    kept = [
-        method
-        for method in methods
-        if (not method.hash or (method.hash, method.bits) in present)
-        and not (is_database(lake.given) and method.system.endswith("-josie"))
-    ]
+    address = lake.address(settings.results)
+    kept = [method for method in methods if not (is_database(address) and method.system.endswith("-josie"))]
+    if lake.given:
+        with open_index(lake.given) as index:
+            present = {(spec.name, spec.bits) for spec in index.manifest.hashes}
+        kept = [method for method in kept if not method.hash or (method.hash, method.bits) in present]
     absent = [method.label for method in methods if method not in kept]
     if not absent:
         return kept, []
-    return kept, [f"{lake.given} has no super keys or column sets for: {', '.join(absent)}; they are left out"]
+    return kept, [
+        f"{lake.given or lake.engine} has no super keys or column sets for: {', '.join(absent)}; they are left out"
+    ]
 
 
 def _lake_plan(experiment: LakeExperiment, lake: MeasuredLake, settings: RunSettings) -> Plan:
+    if lake.engine != ARRAYS:
+        return Plan(
+            experiment, lake, notes=(f"{experiment.name} is about the arrays; it is left out on {lake.engine}",)
+        )
     parts = []
     for part in experiment.parts(lake, lake.address(settings.results), settings.scale):
         where = "" if part.shared else lake.fingerprint

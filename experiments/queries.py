@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from mate.index.base import Index
-from mate.index.records import TableInfo
+from mate.lake.base import Index
+from mate.lake.records import TableInfo
 from mate.search.query import QueryTable
 from mate.values.text import tokens
 

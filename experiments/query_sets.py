@@ -19,7 +19,7 @@ from experiments.definitions import digest, slug
 from experiments.errors import ExperimentError, RecordError
 from experiments.queries import Query, Shape, distinct, rows_of, sample_queries, shuffled, taken, varied
 from mate.errors import QueryError
-from mate.index.base import Index
+from mate.lake.base import Index
 from mate.search.query import QueryTable, key_columns, read_query
 
 SCHOOL_KEY = ("Program Type", "School Name")

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from experiments.errors import RecordError
 
-FORMAT = 2
+FORMAT = 3
 METADATA = b"mate.experiments"
 
 PHASES = pa.map_(pa.string(), pa.float64())
@@ -33,6 +33,7 @@ SEARCHES = pa.schema(
         ("origin", pa.int64()),
         ("key_columns", pa.int64()),
         ("cardinality", pa.int64()),
+        ("engine", pa.string()),
         ("system", pa.string()),
         ("hash", pa.string()),
         ("bits", pa.int64()),
@@ -41,6 +42,7 @@ SEARCHES = pa.schema(
         ("hash_parameters", pa.string()),
         ("initial_column", pa.string()),
         ("k", pa.int64()),
+        ("own_table", pa.bool_()),
         ("repetition", pa.int64()),
         ("counted", pa.bool_()),
         ("seconds", pa.float64()),
@@ -59,7 +61,9 @@ SEARCHES = pa.schema(
         ("rows_read", pa.int64()),
         ("true_positives", pa.int64()),
         ("false_positives", pa.int64()),
+        ("false_positives_held", pa.int64()),
         ("precision", pa.float64()),
+        ("filter_precision", pa.float64()),
         ("answers", pa.int64()),
         ("answer_tables", pa.list_(pa.int64())),
         ("answer_scores", pa.list_(pa.int64())),

@@ -7,12 +7,15 @@ from collections.abc import Iterable
 from experiments.errors import ExperimentError
 from experiments.experiment import Experiment
 from experiments.regenerate import (
+    bloom_mistakes,
     collisions,
     figure4,
     figure5,
     figure6,
     index_generation,
     initial_column,
+    own_table,
+    row_filter,
     table1,
     table2,
     table3,
@@ -27,12 +30,15 @@ EXPERIMENTS: dict[str, Experiment] = {
         figure4,
         table2,
         table3,
+        own_table,
+        bloom_mistakes,
         top_k,
         figure5,
         figure6,
         initial_column,
         index_generation,
         collisions,
+        row_filter,
     )
 }
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.errors import ExperimentError
 from experiments.execution import Run, carry_out
+from experiments.lakes import ARRAYS, ENGINES, SERVERS
 from experiments.planning import Plan, finished, plans
 from experiments.progress import RunProgress
 from experiments.query_sets import path_of
@@ -91,6 +92,10 @@ def add(commands: Commands) -> None:
         "--system", action="append", default=[], metavar="SYSTEM", help="a further system for figure4: MODULE:FUNCTION"
     )
     where.add_argument("--master", help="where indexes are built: none, local[*], a Spark master (default: by size)")
+    where.add_argument(
+        "--engine", choices=ENGINES, default=ARRAYS, help="what holds the indexes (default: arrays, in a folder)"
+    )
+    where.add_argument("--database", default="", metavar="ADDRESS", help="the server, for postgresql and vertica")
     parser.set_defaults(run=run)
 
 
@@ -108,6 +113,8 @@ def settings_of(options: argparse.Namespace) -> RunSettings:
     repetitions = scale.repetitions if options.repetitions is None else options.repetitions
     if queries < 1 or repetitions < 1 or options.jobs < 1 or options.timeout <= 0:
         raise ExperimentError("--queries, --repetitions, --jobs and --timeout take numbers above 0")
+    if (options.engine in SERVERS) != bool(options.database):
+        raise ExperimentError(f"--database ADDRESS goes with --engine {' or '.join(SERVERS)}, and these need it")
     return RunSettings(
         results=options.results,
         scale=scale,
@@ -125,6 +132,8 @@ def settings_of(options: argparse.Namespace) -> RunSettings:
         stores=tuple(options.store),
         systems=tuple(options.system),
         master=options.master,
+        engine=options.engine,
+        database=options.database,
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 from experiments import lakes, pypi_lake
 from experiments.errors import ExperimentError
-from experiments.lakes import MeasuredLake
+from experiments.lakes import ARRAYS, MeasuredLake
 from experiments.query_sets import RELEASED_KEY_SIZE, SetSpec, file_facts, listed
 from experiments.scales import Scale
 from mate.errors import did_you_mean
@@ -49,6 +49,9 @@ class RunSettings:
     systems: tuple[str, ...] = ()
     """Further systems to compare in figure 4."""
     master: str | None = None
+    engine: str = ARRAYS
+    """What holds the indexes that are built."""
+    database: str = ""
 
 
 def chosen_lakes(settings: RunSettings) -> list[MeasuredLake]:
@@ -69,7 +72,7 @@ def chosen_lakes(settings: RunSettings) -> list[MeasuredLake]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise ExperimentError(f'two lakes are called "{twice}"; give one of them another name: --lake NAME=FOLDER')
-    return found
+    return [replace(lake, engine=settings.engine, database=settings.database) for lake in found]
 
 
 def _named(text: str, settings: RunSettings) -> MeasuredLake:

@@ -19,7 +19,7 @@ from experiments.definitions import Method
 
 if TYPE_CHECKING:
     from experiments.queries import Query
-    from mate.index.base import Index
+    from mate.lake.base import Index
     from mate.search.engine import SearchSettings
     from mate.search.systems import System
 
@@ -83,7 +83,7 @@ class Searcher:
 
     def _index(self, address: str) -> Index:
         if address not in self._indexes:
-            from mate.open import open_index
+            from mate.stores import open_index
 
             while self._indexes:
                 self._indexes.popitem()[1].close()
@@ -100,13 +100,15 @@ class Searcher:
 
 def _searched(index: Index, query: Query, task: Task) -> Outcome:
     system, settings = system_of(task.method.system), settings_of(task.method)
+    if not task.method.own_table:
+        settings = replace(settings, exclude=frozenset({query.origin} - {-1}))
     if task.method.system.endswith("-josie"):
         make_sets(index)
     start = time.perf_counter()
     found = system(index, query.table, query.key, task.k, settings)
     seconds = time.perf_counter() - start
     told = found.statistics
-    counts = {name: getattr(told, name) for name in COUNTS} | {"precision": told.precision}
+    counts = {name: getattr(told, name) for name in COUNTS}
     counts |= {"hash_parameters": told.hash, "initial_column": told.initial_column}
     tables, scores = [r.table_id for r in found], [r.joinability for r in found]
     return Outcome(seconds, dict(told.seconds), counts, tables, scores)
@@ -127,6 +129,9 @@ COUNTS = (
     "rows_read",
     "true_positives",
     "false_positives",
+    "false_positives_held",
+    "precision",
+    "filter_precision",
 )
 
 
@@ -147,7 +152,11 @@ def _prepared(index: Index, query: Query, task: Task) -> Outcome:
     initial = search.key.columns[search.initial]
     seconds = time.perf_counter() - start
     told = search.statistics
-    counts = {"known_tuples": len(search.known), "postings": told.postings, "pairs": told.pairs}
+    counts = {
+        "known_tuples": int((search.postings[search.key.place] > 0).all(axis=1).sum()),
+        "postings": told.postings,
+        "pairs": told.pairs,
+    }
     return Outcome(seconds, {"prepare": seconds}, counts | {"initial_column": initial})
 
 
@@ -155,7 +164,9 @@ def settings_of(method: Method) -> SearchSettings:
     """Return how a method searches."""
     from mate.search.engine import SearchSettings
 
-    plain = SearchSettings(initial_column=method.initial_column, tight_bound=method.tight_bound)
+    plain = SearchSettings(
+        initial_column=method.initial_column, tight_bound=method.tight_bound, semi_join=method.semi_join
+    )
     return replace(plain, hash_name=method.hash, bits=method.bits) if method.hash else plain
 
 

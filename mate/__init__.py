@@ -1,3 +1,102 @@
-"""MATE: find the tables of a data lake that join with yours on several columns."""
+"""MATE: find the tables of a data lake that join with yours on several columns.
+
+    import mate
+
+    lake = mate.index("tables/", "lake.mate")
+    found = lake.search("people.csv", key=["first name", "last name"])
+    enriched = found[0].join()
+
+Everything public is a name of this module; docs/api.md lists them. Modules are loaded when a name of them is first
+used, so that importing `mate` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from mate.api.answers import Answer as Answer
+    from mate.api.answers import Answers as Answers
+    from mate.api.answers import SuggestedKey as SuggestedKey
+    from mate.api.answers import Suggestions as Suggestions
+    from mate.api.batch import BatchAnswers as BatchAnswers
+    from mate.api.batch import BatchOptions as BatchOptions
+    from mate.api.checking import check as check
+    from mate.api.checking import repair as repair
+    from mate.api.enriched import Enriched as Enriched
+    from mate.api.explanation import Explanation as Explanation
+    from mate.api.given import read as read
+    from mate.api.graph import Graph as Graph
+    from mate.api.hash_functions import hash_functions as hash_functions
+    from mate.api.hash_functions import hash_values as hash_values
+    from mate.api.indexing import index as index
+    from mate.api.lake import Lake as Lake
+    from mate.api.lake import open as open
+    from mate.api.options import ChangeOptions as ChangeOptions
+    from mate.api.options import IndexOptions as IndexOptions
+    from mate.api.stats import Stats as Stats
+    from mate.api.strategy import Strategy as Strategy
+    from mate.api.synthetic_files import write_synthetic as write_synthetic
+    from mate.build.check import Findings as Findings
+    from mate.build.sync import Difference as Difference
+    from mate.build.updates import Report as Report
+    from mate.errors import MateError as MateError
+    from mate.lake.records import TableInfo as TableInfo
+    from mate.limits import Limits as Limits
+    from mate.search.evidence import Evidence as Evidence
+    from mate.search.query import QueryTable as QueryTable
+    from mate.sql.vertica_check import Finding as Finding
+    from mate.sql.vertica_check import check_vertica as check_vertica
+
+_PLACES = {
+    "Answer": "mate.api.answers",
+    "Answers": "mate.api.answers",
+    "BatchAnswers": "mate.api.batch",
+    "BatchOptions": "mate.api.batch",
+    "ChangeOptions": "mate.api.options",
+    "Difference": "mate.build.sync",
+    "Enriched": "mate.api.enriched",
+    "Evidence": "mate.search.evidence",
+    "Explanation": "mate.api.explanation",
+    "Finding": "mate.sql.vertica_check",
+    "Findings": "mate.build.check",
+    "Graph": "mate.api.graph",
+    "IndexOptions": "mate.api.options",
+    "Lake": "mate.api.lake",
+    "Limits": "mate.limits",
+    "MateError": "mate.errors",
+    "QueryTable": "mate.search.query",
+    "Report": "mate.build.updates",
+    "Stats": "mate.api.stats",
+    "Strategy": "mate.api.strategy",
+    "SuggestedKey": "mate.api.answers",
+    "Suggestions": "mate.api.answers",
+    "TableInfo": "mate.lake.records",
+    "check": "mate.api.checking",
+    "check_vertica": "mate.sql.vertica_check",
+    "hash_functions": "mate.api.hash_functions",
+    "hash_values": "mate.api.hash_functions",
+    "index": "mate.api.indexing",
+    "open": "mate.api.lake",
+    "read": "mate.api.given",
+    "repair": "mate.api.checking",
+    "write_synthetic": "mate.api.synthetic_files",
+}
+"""The module of each public name."""
+
+__all__ = sorted(_PLACES)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'mate' has no attribute {name!r}")
+    value: object = getattr(import_module(_PLACES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

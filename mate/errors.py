@@ -26,8 +26,16 @@ class StoreError(MateError):
     """An index store that is missing, unreadable, or does not fit the request."""
 
 
+class ChangedError(StoreError):
+    """An index that was changed while it was read."""
+
+
 class QueryError(MateError):
     """A query table or a search request that makes no sense."""
+
+
+class MissingPackageError(MateError):
+    """A feature whose package is not installed; the message has the line that installs it."""
 
 
 class UpdateError(MateError):

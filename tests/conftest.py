@@ -33,6 +33,12 @@ SMALL_SESSION = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is printed does not depend on the terminal that tests run in."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session that every build of this process uses; starting one costs more than most tests."""
@@ -64,10 +70,10 @@ def build_index(request: pytest.FixtureRequest) -> BuildIndex:
 @pytest.fixture(scope="session")
 def dump_index() -> DumpIndex:
     """``dump_index(store)``: everything that a lake holds as sorted records, to compare two lakes by."""
-    from mate.index.lake import open_lake
+    from mate.lake.folder import open_folder
     from tests.lakes import dump
 
-    return lambda store: dump(open_lake(store))
+    return lambda store: dump(open_folder(store))
 
 
 @pytest.fixture(scope="session")

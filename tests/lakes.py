@@ -15,10 +15,10 @@ from mate.build.build import BuildSettings, HashRequest, build_sources
 from mate.build.lake_target import LakeTarget
 from mate.corpus import Chunk, Limits, Table
 from mate.hashing.superkey import to_ints
-from mate.index.columns import column_tokens
-from mate.index.lake import Lake, open_lake
-from mate.index.layout import WIDE_ROWS, SegmentArrays
-from mate.index.segment import Segment
+from mate.lake.columns import column_tokens
+from mate.lake.folder import LakeFolder, open_folder
+from mate.lake.layout import WIDE_ROWS, SegmentArrays
+from mate.lake.segment import Segment
 
 Rows = Sequence[Sequence[str | None]]
 Dump = dict[str, list[tuple[Any, ...]]]
@@ -44,6 +44,9 @@ class ListSource:
     def checksum(self) -> str:
         return self.name
 
+    def stamp(self) -> None:
+        return None
+
 
 def lake(
     path: Path,
@@ -51,7 +54,7 @@ def lake(
     hashes: Sequence[HashRequest] = (HashRequest(),),
     headers: Sequence[Sequence[str]] | None = None,
     segments: int | None = None,
-) -> Lake:
+) -> LakeFolder:
     """Index the tables, in this order and with these numbers, and open the lake; in so many segments, if given."""
     size = 1 if segments is None else OWN_UNIT
     sources = [
@@ -66,7 +69,7 @@ def lake(
     settings = BuildSettings(hashes=tuple(hashes), master="none", segments=segments)
     with LakeTarget(path) as target:
         build_sources(list(sources), target, settings)
-    return open_lake(path)
+    return open_folder(path)
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Path:
@@ -79,7 +82,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) 
 # What a lake holds, whatever its segments
 
 
-def dump(lake: Lake) -> Dump:
+def dump(lake: LakeFolder) -> Dump:
     """Return everything that the tables in use of a lake hold, sorted, as it would be in any number of segments."""
     parts = [_dump_segment(segment) for segment in lake.segments]
     found = {name: sorted(record for part in parts for record in part[name]) for name in parts[0]} if parts else {}
@@ -93,7 +96,7 @@ def dump(lake: Lake) -> Dump:
     return found
 
 
-def cells_of(lake: Lake, table_id: int) -> list[list[str | None]]:
+def cells_of(lake: LakeFolder, table_id: int) -> list[list[str | None]]:
     """Return all cells of a table as they were read."""
     return lake.cells(table_id, np.arange(lake.table(table_id).rows))
 

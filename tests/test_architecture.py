@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import mate
+
 ROOT = Path(__file__).parent.parent
 ALLOWED = {
     "mate": {"mate"},
@@ -13,18 +15,21 @@ ALLOWED = {
     "benchmarks": {"mate", "baselines", "experiments", "benchmarks"},
 }
 OURS = {*ALLOWED, "tests", "notebooks"}
-ANYWHERE = {"errors", "limits"}
+ANYWHERE = {"errors", "limits", "display", "extras"}
 ROOMS = {
     "values": {"values"},
     "hashing": {"values", "hashing"},
-    "index": {"values", "hashing", "index"},
+    "lake": {"values", "hashing", "lake"},
     "corpus": {"values", "corpus"},
-    "search": {"values", "hashing", "index", "corpus", "search"},
-    "build": {"values", "hashing", "index", "corpus", "build", "open"},
-    "sql": {"values", "hashing", "index", "corpus", "search", "build", "sql"},
-    "cli": {"values", "hashing", "index", "corpus", "search", "build", "sql", "cli", "open"},
+    "search": {"values", "hashing", "lake", "corpus", "search"},
+    "build": {"values", "hashing", "lake", "corpus", "build", "stores"},
+    "sql": {"values", "hashing", "lake", "corpus", "search", "build", "sql", "stores"},
+    "api": {"values", "hashing", "lake", "corpus", "search", "build", "sql", "stores", "api"},
+    "web": {"web"},
+    "mcp": {"mcp"},
+    "cli": {"cli", "web", "mcp"},
 }
-"""What each room of the library may import, besides what is allowed anywhere."""
+"""What each room of the library may import, besides what is allowed anywhere; page and command line `import mate`."""
 
 
 def imports(path: Path) -> set[str]:
@@ -65,4 +70,21 @@ def test_spark_stays_in_the_build_and_database_clients_in_their_room() -> None:
         place = path.relative_to(ROOT / "mate").as_posix()
         heads = {name.split(".")[0] for name in imports(path)}
         assert "pyspark" not in heads or place.startswith("build/"), place
-        assert not {"vertica_python", "duckdb"} & heads or place.startswith("sql/"), place
+        clients = {"vertica_python", "psycopg", "duckdb"} & heads
+        assert not clients or place.startswith("sql/dialects/"), place
+
+
+@pytest.mark.parametrize("room", ["cli", "web", "mcp"])
+def test_page_and_command_line_use_public_names_only(room: str) -> None:
+    """`from mate import X` and `mate.X` are names that everybody may use."""
+    known = {path.stem for path in (ROOT / "mate").iterdir()}
+    public = {*mate.__all__, "__version__"}
+    for path in sorted((ROOT / "mate" / room).rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        used = {name.split(".")[1] for name in imports(path) if name.startswith("mate.")} - known
+        used |= {
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "mate"
+        }
+        assert used <= public, f"{path.relative_to(ROOT)} uses {used - public}"

@@ -34,7 +34,7 @@ def test_hashes_lists_every_hash_of_the_paper(capsys: pytest.CaptureFixture[str]
     code, out, _ = run(capsys, "hashes")
     assert code == 0
     assert {line.split()[0] for line in out.splitlines()[2:] if line.strip()} >= {
-        "bf", "city", "ht", "lhbf", "md5", "murmur", "simhash", "xash",
+        "bf", "city", "fingerprint", "ht", "lhbf", "md5", "murmur", "simhash", "wide", "xash",
     }  # fmt: skip
 
 

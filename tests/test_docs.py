@@ -1,9 +1,15 @@
 """The documentation's code runs."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+import mate
+from tests.api.conftest import write_files
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -13,3 +19,19 @@ def test_the_example_of_an_added_hash_runs() -> None:
     done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("[[")
+
+
+def test_the_reference_is_that_of_the_code() -> None:
+    """``python docs/write_api.py`` writes it."""
+    expected: str = runpy.run_path(str(DOCS / "write_api.py"))["page"]()
+    assert (DOCS / "api.md").read_text(encoding="utf-8") == expected
+    assert all(f"mate.{name}" in expected for name in mate.__all__)
+
+
+def test_the_beginning_of_the_api_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (example,) = re.findall(r"```python\n(.*?)```", (DOCS / "api.md").read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, object] = {}
+    exec(compile(example, "api.md", "exec"), names)
+    assert len(names["enriched"]) == 6  # type: ignore[arg-type]

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mate.errors import StoreError
-from mate.index.arrays import Array
-from mate.index.base import Ids, Index
-from mate.index.counting import ranges
-from mate.index.lake import Lake
-from mate.index.segment import SearchSegment
-from mate.search.candidates import read_only
+from mate.lake.arrays import Array
+from mate.lake.base import Ids, Index
+from mate.lake.counting import ranges
+from mate.lake.folder import LakeFolder
+from mate.lake.layout import read_only
+from mate.lake.segment import SearchSegment
 
 
 class ListItems(NamedTuple):
@@ -111,9 +111,9 @@ def column_sets(segment: SearchSegment) -> ColumnSets:
         return _made[segment]
 
 
-def require_lake(index: Index) -> Lake:
+def require_lake(index: Index) -> LakeFolder:
     """Return the index as a lake, whose segments hold whole columns; a database's do not."""
-    if not isinstance(index, Lake):
+    if not isinstance(index, LakeFolder):
         raise StoreError(
             f"{index.address} is not a lake: JOSIE runs on lakes only, folders that are made by "
             "mate index PATH --store lake.mate"

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from baselines.systems.column_sets import ColumnSets, ListItems, SetMembers
 from baselines.systems.josie_costs import Costs, Seconds, costs_of
-from mate.index.base import Ids
+from mate.lake.base import Ids
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from baselines.systems.column_sets import ColumnSets
-from mate.index.base import Ids
+from mate.lake.base import Ids
 
 Seconds = npt.NDArray[np.float64]
 

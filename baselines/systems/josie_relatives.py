@@ -10,7 +10,7 @@ import numpy as np
 from baselines.systems.column_sets import ColumnSets
 from baselines.systems.josie import Best, Found, Reads, merge, nothing_seen, query_of, suffix_overlap
 from baselines.systems.josie_costs import Costs, Line
-from mate.index.base import Ids
+from mate.lake.base import Ids
 
 _FREE = Costs(Line(0, 0, 0), Line(0, 0, 0))
 

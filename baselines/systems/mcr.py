@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mate.hashing import Keys
-from mate.index.base import Ids, Index
-from mate.index.counting import entry_sizes
-from mate.index.layout import SegmentArrays
+from mate.lake.base import Ids, Index
+from mate.lake.counting import entry_sizes
+from mate.lake.layout import SegmentArrays, read_only
 from mate.search.algorithm_1 import scan
-from mate.search.candidates import read_only
+from mate.search.candidates import with_unknown
 from mate.search.engine import SearchSettings, SegmentSearch, run
 from mate.search.reference import entries_of, entry_rows
 from mate.search.results import SearchResult
+from mate.search.row_filter import fixed_filter
 from mate.search.systems import settings_with
 from mate.values.compiled import is_worth
 
@@ -42,16 +43,25 @@ def search(
 
 def mcr(part: SegmentSearch) -> None:
     """Mark the rows that have a value of a key column, and go through those with all marks: a `Strategy`."""
+    part = with_unknown(part)
+    if not len(part.tuples):
+        return
     statistics, initial = part.search.statistics, part.search.initial
     arrays = read_only(part.segment.arrays)
     with statistics.phase("mark rows"):
         marks = np.zeros((int(arrays.table_row_first[-1]), 1), np.uint64)
         others = [column for column in range(part.tuples.shape[1]) if column != initial]
         for column in others:
-            postings = _mark(arrays, np.unique(part.tuples[:, column]), column, marks)
+            postings = _mark(arrays, _present(part.tuples[:, column]), column, marks)
             statistics.count({"postings": postings})
         wanted = np.full((len(part.tuples), 1), sum(1 << column for column in others), np.uint64)
-    scan(part, marks, wanted)
+    scan(part, fixed_filter(arrays, marks, wanted))
+
+
+def _present(tokens: Ids) -> Ids:
+    """Return the distinct tokens that the segment has."""
+    found: Ids = np.unique(tokens)
+    return found[found >= 0]
 
 
 def _mark(arrays: SegmentArrays, tokens: Ids, number: int, marks: Keys) -> int:

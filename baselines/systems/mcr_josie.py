@@ -17,8 +17,9 @@ from baselines.systems.column_sets import ColumnSets, column_sets, require_lake
 from baselines.systems.josie import Options
 from baselines.systems.josie import top_k as josie_top_k
 from baselines.systems.josie_costs import costs_of
-from mate.index.base import Ids, Index
+from mate.lake.base import Ids, Index
 from mate.search.algorithm_1 import scan
+from mate.search.candidates import with_unknown
 from mate.search.engine import Search, SearchSettings, SegmentSearch, answer, prepare
 from mate.search.results import SearchResult
 from mate.search.systems import settings_with
@@ -46,7 +47,7 @@ def search(
     lake = require_lake(index)
     prepared = prepare("mcr-josie", lake, query, key, replace(settings_with(k, settings), row_filter=False))
     with prepared.statistics.phase("prepare"):
-        parts = [prepared.part(segment) for segment in lake.segments]
+        parts = [with_unknown(prepared.part(segment)) for segment in lake.segments]
         prepared.statistics.segments += len(parts)
     with prepared.statistics.phase("calibrate"):
         for part in parts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from mate.search.candidates_kernel import posting_row, units_per_posting
+from mate.lake.reading_kernel import posting_row, units_per_posting
 
 
 @numba.njit(cache=True, nogil=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mate.index.base import Index
+from mate.lake.base import Index
 from mate.search.algorithm_1 import algorithm_1
 from mate.search.engine import SearchSettings, run
 from mate.search.results import SearchResult

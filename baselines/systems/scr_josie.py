@@ -23,8 +23,9 @@ from baselines.systems.column_sets import column_sets, require_lake
 from baselines.systems.josie import Options
 from baselines.systems.josie import top_k as josie_top_k
 from baselines.systems.josie_costs import costs_of
-from mate.index.base import Index
+from mate.lake.base import Index
 from mate.search.algorithm_1 import scan
+from mate.search.candidates import with_unknown
 from mate.search.engine import SearchSettings, SegmentSearch, run
 from mate.search.results import SearchResult
 from mate.search.systems import settings_with
@@ -47,7 +48,9 @@ def search(
 
 def scr_josie(part: SegmentSearch) -> None:
     """Ask JOSIE for more and more columns until no table left can be among the k best: a `Strategy`."""
-    search = part.search
+    part, search = with_unknown(part), part.search
+    if not len(part.tuples):
+        return
     with search.statistics.phase("calibrate"):
         sets = column_sets(part.segment)
         costs_of(sets)
@@ -55,13 +58,11 @@ def scr_josie(part: SegmentSearch) -> None:
     open_tables = part.wanted_tables()
     columns, left = FIRST_COLUMNS, True
     while left:
-        kth = search.kth if search.table_filters else 0
         with search.statistics.phase("josie"):
-            options = Options(weights=tuples, floor=kth, exclude=sets.in_tables(~open_tables))
+            options = Options(weights=tuples, floor=part.floor, exclude=sets.in_tables(~open_tables))
             found = josie_top_k(sets, values, columns, options)
             tables = sets.tables(found.set_id)
             open_tables[tables] = False
         scan(part, only=tables)
-        kth = search.kth if search.table_filters else 0
-        left = len(found.set_id) == columns and int(found.overlap[-1]) > kth
+        left = len(found.set_id) == columns and int(found.overlap[-1]) > part.floor
         columns *= GROWTH

@@ -29,8 +29,8 @@ from experiments.lakes import MeasuredLake
 from experiments.queries import rows_of, shuffled
 from experiments.scales import Scale
 from mate.hashing.xash import SEGMENTS, Layout
-from mate.index.base import Index
-from mate.open import open_index
+from mate.lake.base import Index
+from mate.stores import open_index
 from mate.values.text import tokens
 
 SIZES = (128, 256, 512)

@@ -6,8 +6,9 @@ table. The paper had one such table.
 
 from experiments.definitions import Method
 from experiments.experiment import SearchExperiment, key_sizes
+from experiments.hashes import FAIR, READINGS
 
-HASH_FUNCTIONS = ("xash", "xash-paper", "bf", "bf-fair", "bf-fair-paper", "ht")
+HASH_FUNCTIONS = (*READINGS, "bf", *FAIR, "ht")
 
 EXPERIMENT = SearchExperiment(
     name="figure6",

@@ -29,7 +29,7 @@ from experiments.worker import not_interactive
 
 if TYPE_CHECKING:
     from mate.build.build import Summary
-    from mate.index.lake import Lake
+    from mate.lake.folder import LakeFolder
 
 PLAIN, KEYED = "inverted index", "super keys"
 BUILDS = {PLAIN: IndexSpec(), KEYED: IndexSpec((("xash", 128),))}
@@ -112,14 +112,14 @@ def _build(connection: Any, order: Order) -> None:
 def _facts(order: Order) -> dict[str, Any]:
     from mate.build.build import build
     from mate.build.lake_target import LakeTarget
-    from mate.index.lake import open_lake
+    from mate.lake.folder import open_folder
 
     lake, spec = order.lake, BUILDS[order.build]
     start = time.perf_counter()
     with LakeTarget(order.address) as target:
         summary = build(lake.paths, target, spec.settings(order.master, lake.limits))
     seconds = time.perf_counter() - start
-    with open_lake(order.address) as index:
+    with open_folder(order.address) as index:
         josie = _josie(index) if order.build == KEYED else {}
         sizes = index.sizes()
     files = (file for file in Path(order.address).rglob("*") if file.is_file())
@@ -156,7 +156,7 @@ def _counts(summary: Summary, spec: IndexSpec) -> dict[str, Any]:
     }
 
 
-def _josie(index: Lake) -> dict[str, float | int]:
+def _josie(index: LakeFolder) -> dict[str, float | int]:
     """Make what JOSIE needs besides the index; return its seconds, without those of the compiler, and its bytes."""
     from baselines.systems.column_sets import ColumnSets
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
+from experiments.definitions import ARRAYS
+from experiments.reporting import bootstrap
 from experiments.reporting.results import Results
-from experiments.reporting.verdicts import Case, Untestable, difference, factor
+from experiments.reporting.verdicts import POINT, Case, Samples, Untestable, difference, factor
 
-READINGS = {"": "alpha of this lake", "paper's alpha": "the paper's alpha"}
-"""XASH comes twice: with the alpha that equation 5 gives for the lake, and with that of the paper's corpus."""
+READINGS = {"": "alpha of this lake", "paper's alpha": "the paper's alpha", "released": "the released code"}
+"""XASH comes three times: with the alpha that equation 5 gives for the lake, with that of the paper's corpus, and as
+the released code has it."""
 
 
 def xash(bits: int, reading: str = "") -> str:
-    """Return the name of XASH with one of the two alphas."""
+    """Return the name of one reading of XASH."""
     return f"xash {bits}" + (f" ({reading})" if reading else "")
 
 
@@ -27,11 +31,13 @@ class LakeResults:
     name: str
     among: tuple[str, ...] = ()
     """The lakes that are taken together; none for the one that is named."""
+    engine: str = ARRAYS
+    """What searched."""
 
     def queries(self, experiment: str, *methods: str) -> pd.DataFrame:
         """Return one row per query and method, of some methods only if named; all of these must be there."""
         self.records(experiment)
-        frame = self._own(self.results.queries(experiment))
+        frame = self._own(self.results.queries(experiment, self.engine))
         absent = [method for method in methods if not (frame["method"] == method).any()]
         if absent:
             raise Untestable(f"{experiment} has no records of {', '.join(absent)} here")
@@ -72,7 +78,10 @@ def time_ratios(queries: pd.DataFrame, method: str, base: str) -> list[Case]:
     cases = []
     for name, rows in pair.groupby("query_set", sort=False):
         bound = "≥ " if rows["stopped"].any() else "≤ " if rows["stopped_base"].any() else ""
-        cases.append(factor(str(name), float(rows["bounded"].mean() / rows["bounded_base"].mean()), bound))
+        own_seconds, base_seconds = (rows[column].to_numpy(np.float64) for column in ("bounded", "bounded_base"))
+        samples = bootstrap.ratios(str(name), own_seconds, base_seconds)
+        ratio = float(own_seconds.mean() / base_seconds.mean())
+        cases.append(factor(str(name), ratio, bound, samples, len(rows)))
     return cases
 
 
@@ -102,6 +111,11 @@ def false_positives(queries: pd.DataFrame, methods: Sequence[str]) -> pd.DataFra
     return _common(queries, methods, "false_positives").groupby("query_set", sort=False).sum()
 
 
+def false_positives_by_query(queries: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Return the false positives, queries by methods, of the queries that every method finished."""
+    return _common(queries, methods, "false_positives")
+
+
 def _common(queries: pd.DataFrame, methods: Sequence[str], value: str) -> pd.DataFrame:
     """Return a value by query and method, for the queries that have it with every method."""
     chosen = queries[queries["method"].isin(methods)]
@@ -115,8 +129,39 @@ def _common(queries: pd.DataFrame, methods: Sequence[str], value: str) -> pd.Dat
 
 def precision_differences(queries: pd.DataFrame, method: str, other: str) -> list[Case]:
     """Return by how much a method is more precise than another, by query set."""
-    means = mean_precision(queries, (method, other))
-    return [difference(str(name), float(row[method] - row[other])) for name, row in means.iterrows()]
+    common = _common(queries, (method, other), "precision")
+    cases = []
+    for name, rows in (common[method] - common[other]).groupby("query_set", sort=False):
+        samples = bootstrap.means(str(name), rows.to_numpy(np.float64))
+        cases.append(difference(str(name), float(rows.mean()), samples=samples, weight=len(rows)))
+    return cases
+
+
+def pooled_precision(queries: pd.DataFrame, methods: Sequence[str]) -> pd.Series:
+    """Return mean precision by method over all queries that have one with every method: sets weigh by their queries."""
+    return _common(queries, methods, "precision").mean()
+
+
+def pooled_difference(queries: pd.DataFrame, method: str, other: str, name: str, least: float = POINT) -> Case:
+    """Return by how much a method is more precise than another, over all queries."""
+    common = _common(queries, (method, other), "precision")
+    gaps = (common[method] - common[other]).to_numpy(np.float64)
+    return difference(name, float(gaps.mean()), least, bootstrap.means("all", gaps), len(gaps))
+
+
+def weighted(by_set: pd.DataFrame, queries: pd.DataFrame) -> pd.Series:
+    """Return the mean over query sets, which weigh by their queries."""
+    counts = queries.groupby("query_set")["query"].nunique().reindex(by_set.index).astype(float)
+    return by_set.mul(counts, axis=0).sum() / counts.sum()
+
+
+def correlation(left: pd.Series, right: pd.Series) -> tuple[float, Samples | None]:
+    """Return the rank correlation of two properties of queries, and what it is in draws of the queries."""
+    pair = pd.DataFrame({"left": left.astype(float), "right": right.astype(float)}).dropna().rank()
+    if len(pair) < 3:
+        return float("nan"), None
+    rho = rank_correlation(pair["left"], pair["right"])
+    return rho, bootstrap.correlations("all", pair["left"].to_numpy(), pair["right"].to_numpy())
 
 
 def rank_correlation(left: pd.Series, right: pd.Series) -> float:

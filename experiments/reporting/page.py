@@ -7,34 +7,47 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from experiments.registry import EXPERIMENTS
-from experiments.reporting import summary
+from experiments.reporting import rules, summary
 from experiments.reporting.claims import Claim, Judgement
 from experiments.reporting.figures import Drawn
 from experiments.reporting.numbers import count
 from experiments.reporting.page_style import CSS
 from experiments.reporting.results import Results
 from experiments.reporting.tables import Table
-from experiments.reporting.verdicts import FEW, SIGNS, Verdict
+from experiments.reporting.verdicts import FEW, MARGIN, POINT, SIGNS, Verdict
 
-STYLES = {Verdict.HOLDS: "holds", Verdict.IN_PART: "part", Verdict.FAILS: "fails", Verdict.UNTESTED: "none"}
+STYLES = {
+    Verdict.HOLDS: "holds",
+    Verdict.IN_PART: "part",
+    Verdict.FAILS: "fails",
+    Verdict.UNDECIDED: "open",
+    Verdict.UNTESTED: "none",
+}
 """Classes of the page's style."""
 
 PLURALS = {
     Verdict.HOLDS: "hold",
     Verdict.IN_PART: "hold in part",
     Verdict.FAILS: "do not hold",
+    Verdict.UNDECIDED: "are undecided",
     Verdict.UNTESTED: "cannot be tested here",
 }
 
 HOW = f"""
-<p>A claim of the paper is tested on each lake of its own, by a rule in code that knows nothing of the results and
-stands with the claim. Where the paper speaks of all of its query sets, they are also taken together, and that decides;
+<p>A claim of the paper is tested on each lake of its own, by a rule that stands with the claim. The words and numbers
+of all rules are in one file, experiments/rules.toml, last changed on {escape(rules.changed())}</p>
+<p> Where the paper speaks of all of its query sets, they are also taken together, and that decides;
 else a claim holds if it does on every lake where it can be tested, and in part if lakes differ. Ratios are compared,
 not seconds: machine, lakes and implementation are others than the paper's. A verdict on fewer than {FEW} queries
-per set says so. Runtimes within 10 % of each other and precisions within 0.01 count as equal.</p>
-<p>XASH sets alpha bits for a value, and equation 5 derives alpha from the number of values of the corpus. So claims on
-XASH are tested twice: with the alpha of the lake at hand, and with that of the paper's corpus (6, 5 and 4 at 128, 256
-and 512 bits). Where the two differ, the claim holds in part. All exact systems returned the same scores for every
+per set says so. Runtimes within {MARGIN:.0%} of each other and precisions within {POINT} count as equal. Query sets
+weigh by their queries. Behind ratios and differences stands the range that they have in
+{rules.threshold("confidence"):.0%} of {rules.threshold("resamples"):.0f} draws of the queries with replacement, the
+same draws for both sides (paired bootstrap); a verdict that does not come out in as many of the draws is
+<i>undecided</i>. Claims that rest on the same measurements name each other: their verdicts are not independent.</p>
+<p>XASH is read in three ways: with the alpha that equation 5 gives for the lake at hand, with that of the paper's
+corpus (6, 5 and 4 at 128, 256 and 512 bits), and as the code that the authors released has it (five characters at
+every size, another rotation). Where they differ, the claim holds in part. Claims on runtime are tested on every engine
+that searched. All exact systems returned the same scores for every
 query, or there would be no results.</p>
 """
 
@@ -147,6 +160,8 @@ def _how(claim: Claim, judgements: Sequence[Judgement]) -> str:
     cases = "".join(_cases(j) for j in judgements if j.finding.cases)
     made = "".join(f"<pre>{escape(command)}</pre>" for command in commands)
     rule = f"<p class=note>{escape(claim.rule)}.</p>"
+    if claim.related:
+        rule += f"<p class=note>Not independent of: {escape('; '.join(claim.related))}.</p>"
     return f"<details><summary>rule, cases, command</summary>{rule}{cases}{made}</details>"
 
 

@@ -49,7 +49,8 @@ table.verdicts tr.how td { padding-top: 0; border-bottom: 0; } tr.how details { 
 .v { display: inline-block; padding: .05rem .45rem; border: 1.5px solid; border-radius: 3px; font-weight: 600;
   white-space: nowrap; }
 .holds { color: #00512e; background: #e6f4ec; } .part { color: #6b4a00; background: #fdf3dc; }
-.fails { color: #7d1416; background: #fbe9e7; } .none { color: #444; background: #f0f0f0; border-style: dashed; }
+.fails { color: #7d1416; background: #fbe9e7; } .open { color: #1d3f72; background: #e8eef8; border-style: dotted; }
+.none { color: #444; background: #f0f0f0; border-style: dashed; }
 ul { padding-left: 1.2rem; } li { margin: .15rem 0; }
 ul.cases { columns: 3; margin: .2rem 0 .6rem; padding-left: 1.1rem;
   font: 12.5px/1.5 "Helvetica Neue", Arial, sans-serif; }

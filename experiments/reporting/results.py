@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from experiments import records
-from experiments.definitions import slug
+from experiments.definitions import ARRAYS, slug
 from experiments.errors import RecordError
 from experiments.experiment import LakeExperiment
 from experiments.metrics import METHOD, by_query
@@ -18,8 +18,8 @@ from experiments.registry import EXPERIMENTS, find
 
 Made = TypeVar("Made")
 
-BY = (*METHOD, "k")
-"""One method on one query set for one k."""
+BY = (*METHOD, "k", "engine")
+"""One method on one query set for one k on one engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +61,24 @@ class Results:
         made: Made = self._made[kind, experiment]
         return made
 
-    def queries(self, experiment: str) -> pd.DataFrame:
-        """Return one row per query and method of a search experiment; see `experiments.metrics.by_query`."""
+    def queries(self, experiment: str, engine: str = ARRAYS) -> pd.DataFrame:
+        """Return one row per query and method of a search experiment; see `experiments.metrics.by_query`.
+
+        Methods are compared on one engine at a time: tables and figures on arrays, claims on each.
+        """
         frame = self.frames[experiment]
         made: pd.DataFrame = self.once("queries", experiment, lambda: _with_limits(by_query(frame, BY)))
-        return made
+        return made[made["engine"] == engine]
 
     def title(self, lake: str) -> str:
         """Return a lake for people, one of made-up tables never without saying so."""
         return titled(lake, self.lakes.get(lake, ""))
+
+    def engines(self, experiments: Iterable[str]) -> list[str]:
+        """Return the engines that searched in some experiments, arrays first."""
+        frames = [self.frames[name] for name in experiments if self.has(name)]
+        found = {str(engine) for frame in frames if "query_set" in frame for engine in frame["engine"].unique()}
+        return sorted(found or {ARRAYS}, key=lambda engine: (engine != ARRAYS, engine))
 
     def lakes_of(self, experiment: str) -> list[str]:
         """Return the lakes with finished records of an experiment."""

@@ -75,8 +75,9 @@ def name_of(method: str) -> str:
 def look_of_system(system: str, hash_name: str, variant: str) -> Look:
     """Return how a contestant of figure 4 looks; MATE's variants share a colour and differ in the hatch."""
     if system == "mate" and hash_name:
-        shade = {"": "#0072B2", "paper's alpha": "#56B4E9", "tight bounds": "#00466E"}.get(variant, "#0072B2")
-        hatch = {"": "", "paper's alpha": "--", "tight bounds": "||"}.get(variant, "oo")
+        shades = {"": "#0072B2", "paper's alpha": "#56B4E9", "released": "#3D8FBF", "tight bounds": "#00466E"}
+        shade = shades.get(variant, "#0072B2")
+        hatch = {"": "", "paper's alpha": "--", "released": "++", "tight bounds": "||"}.get(variant, "oo")
         return Look("MATE" + (f" ({variant})" if variant else ""), shade, hatch)
     colour, marker, line = SYSTEMS.get(system, (OTHER, "P", ":"))
     return Look(name_of(system), colour, SYSTEM_HATCHES.get(system, "**"), marker, line)
@@ -87,7 +88,7 @@ def look_of_hash(hash_name: str, variant: str) -> Look:
     if not hash_name:
         return Look("SCR", "#000000", "", "s", ":")
     key = "bf fair" if variant.startswith("fair") else hash_name
-    line = "--" if variant.endswith("paper's alpha") else "-"
+    line = "--" if variant.endswith("paper's alpha") else ":" if variant.endswith("released") else "-"
     label = name_of(hash_name) + (f" ({variant})" if variant else "")
     return Look(label, COLOURS.get(key, OTHER), HATCHES.get(key, ""), MARKERS.get(key, "o"), line)
 

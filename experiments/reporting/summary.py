@@ -83,20 +83,20 @@ def by_claim(judgements: Sequence[Judgement]) -> list[tuple[Claim, list[Judgemen
     found = []
     for group in groups.values():
         real = [j for j in group if not j.synthetic] or group
-        decides = [j for j in group if j.title == TOGETHER] or real
+        decides = [j for j in group if j.lake == TOGETHER] or real
         found.append((group[0].claim, group, overall(j.verdict for j in decides)))
     return found
 
 
 def overview(judgements: Sequence[Judgement]) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return header and rows of the shortest table of all verdicts: a line per claim, a column per lake."""
-    lakes = {j.lake: j.title for j in judgements if j.lake not in (TOGETHER, NO_LAKE)}
+    titles = list(dict.fromkeys(j.title for j in judgements if j.lake not in (TOGETHER, NO_LAKE)))
     rows = []
     for claim, group, verdict in by_claim(judgements):
-        signs = {j.lake: SIGNS[j.verdict] for j in group}
-        found = (signs.get(lake, SIGNS[Verdict.UNTESTED]) for lake in lakes)
+        signs = {j.title: SIGNS[j.verdict] for j in group}
+        found = (signs.get(title, SIGNS[Verdict.UNTESTED]) for title in titles)
         rows.append((claim.name, claim.section, f"{SIGNS[verdict]} {verdict}", *found))
-    return ["claim", "section", "in all", *lakes.values()], rows
+    return ["claim", "section", "in all", *titles], rows
 
 
 def machine(results: Results) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.errors import ExperimentError
-from experiments.reporting import page
+from experiments.reporting import page, rules
 from experiments.reporting.claims import Judgement
 from experiments.reporting.figures import FIGURES, figures
 from experiments.reporting.results import Results
@@ -67,11 +67,14 @@ def verdict_table(judgements: Sequence[Judgement]) -> Table:
                 "said": j.claim.said,
                 "paper": j.claim.published(),
                 "lake": j.title,
+                "engine": j.engine,
                 "synthetic": j.synthetic,
                 "measured": j.finding.measured,
                 "verdict": str(j.verdict),
                 "fewest_queries_of_a_set": j.finding.queries or None,
                 "rule": j.claim.rule,
+                "rules_changed": rules.changed(),
+                "related_claims": "; ".join(j.claim.related),
                 "command": j.command,
             }
             for j in judgements
@@ -87,7 +90,11 @@ def _write_verdicts(judgements: Sequence[Judgement], out: Path) -> list[Path]:
     text, listing, cases = out / "verdicts.md", out / "verdicts.csv", out / "verdict-cases.csv"
     text.write_text(table.markdown(), encoding="utf-8")
     table.numbers.to_csv(listing, index=False)
-    columns = ["claim", "lake", "case", "value", "text", "lean"]
-    rows = [(j.claim.name, j.title, c.name, c.value, c.text, c.lean) for j in judgements for c in j.finding.cases]
+    columns = ["claim", "lake", "engine", "case", "value", "low", "high", "text", "lean", "weight"]
+    rows = [
+        (j.claim.name, j.title, j.engine, c.name, c.value, *(c.interval or (None, None)), c.text, c.lean, c.weight)
+        for j in judgements
+        for c in j.finding.cases
+    ]
     pd.DataFrame(rows, columns=columns).to_csv(cases, index=False)
     return [text, listing, cases]

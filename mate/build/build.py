@@ -25,10 +25,10 @@ from mate.build.progress import Progress, Silent
 from mate.build.segments import Share, Written, write_segment
 from mate.build.sources import SYNTHETIC, Source, Unit, find_sources, plan
 from mate.build.stage import Staged, StageSettings, report_oversized, stage_unit
-from mate.corpus import Limits
+from mate.corpus import Limits, check_encoding
 from mate.errors import CorpusError, MateError
 from mate.hashing import CorpusStatistics, find, fit, get
-from mate.index.manifest import Counts, HashSpec, Manifest
+from mate.lake.manifest import Counts, HashSpec, Manifest
 from mate.values.text import NULL_SPELLINGS, UNICODE_VERSION
 
 READ, WRITE = "read and tokenise", "write segments"
@@ -80,6 +80,8 @@ class BuildSettings:
         """Raise an error for settings that make no sense, before any work is done."""
         for request in self.hashes:
             request.check()
+        if self.limits.encoding is not None:
+            check_encoding(self.limits.encoding)
         if self.memory < 1 << 26:
             raise MateError(f"--memory must be at least 64MB, not {self.memory:,} bytes")
         if self.segments is not None and self.segments < 1:
@@ -91,6 +93,9 @@ class Target(Protocol):
 
     directory: Path
     """A folder of its own for the files of the build; on a cluster, one that all workers share."""
+
+    def check(self, settings: BuildSettings) -> None:
+        """Raise an error, before anything is read, for settings that it cannot follow."""
 
     def task(self, manifest: Manifest) -> Callable[[Written], Any]:
         """Return what a task does with the segment that it has written; its result goes to `publish`.
@@ -134,6 +139,7 @@ def build_sources(
     clock: _Clock | None = None,
 ) -> Summary:
     """Index sources that are already at hand and publish them."""
+    target.check(settings)
     clock, progress = clock or _Clock(), progress or Silent()
     master, why = choose_master(settings.master, sum(source.size for source in sources))
     with _explained(clock), ExitStack() as stack:
@@ -273,8 +279,8 @@ def _explained(clock: _Clock) -> Iterator[None]:
     """Turn what the operating system refuses, such as more of the disk, into one line."""
     try:
         yield
-    except OSError as error:
-        raise failure(f"OSError: {error}", clock.phase) from error
+    except (OSError, MemoryError) as error:
+        raise failure(f"{type(error).__name__}: {error}", clock.phase) from error
 
 
 @contextmanager
@@ -282,8 +288,8 @@ def failure_explained(work: str) -> Iterator[None]:
     """Turn what the operating system refuses during some work into one line."""
     try:
         yield
-    except OSError as error:
-        raise failure(f"OSError: {error}", work) from error
+    except (OSError, MemoryError) as error:
+        raise failure(f"{type(error).__name__}: {error}", work) from error
 
 
 def _check(staged: list[Staged], settings: BuildSettings) -> None:
@@ -343,15 +349,22 @@ def _versions() -> dict[str, str]:
 
 
 def known_hash(text: str, bits: int) -> HashRequest:
-    """Parse ``NAME[:BITS[:PARAMETER=NUMBER,...]]``, as the command line takes it."""
+    """Parse ``NAME[:BITS[:PARAMETER=VALUE,...]]``, as the command line takes it."""
     name, _, rest = text.partition(":")
     size, _, options = rest.partition(":")
-    find(name)
+    hashing = find(name)
     try:
-        parameters = {k: int(v) for k, _, v in (o.partition("=") for o in options.split(",") if o)}
-        return HashRequest(name, int(size) if size else bits, parameters)
+        parameters = {k: _value(v) for k, _, v in (o.partition("=") for o in options.split(",") if o)}
+        return HashRequest(name, int(size) if size else hashing.usual if hashing.by_width else bits, parameters)
     except ValueError:
-        raise MateError(f"a hash is written NAME[:BITS[:PARAMETER=NUMBER,...]], not {text!r}") from None
+        raise MateError(f"a hash is written NAME[:BITS[:PARAMETER=VALUE,...]], not {text!r}") from None
+
+
+def _value(text: str) -> int | str:
+    """Return a parameter that a person wrote: a whole number, else a word."""
+    if not text:
+        raise ValueError("a parameter without a value")
+    return int(text) if text.lstrip("-").isdigit() else text
 
 
 def with_hashes(settings: BuildSettings, texts: list[str], bits: int) -> BuildSettings:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 import time
 import uuid
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
+from mate.build.termination import terminated_like_interrupted
 from mate.errors import StoreError
-from mate.index.lake import LOCK, MANIFEST, SEGMENTS, publish, read_manifest, sync_folder
-from mate.index.manifest import Manifest
+from mate.lake.folder import LOCK, MANIFEST, SEGMENTS, publish, read_manifest, sync_folder
+from mate.lake.manifest import Manifest
 
 BUILD = ".build"
 _OURS = {MANIFEST, f".{MANIFEST}.new", SEGMENTS, BUILD, LOCK}
@@ -34,6 +36,7 @@ class BuildDirectory:
         self._wait, self._work = wait, work
         self._home = self.path / BUILD
         self.directory = self._home / uuid.uuid4().hex[:12]
+        self._ending = ExitStack()
 
     def __enter__(self) -> Self:
         if self.path.exists() and not self.path.is_dir():
@@ -49,6 +52,7 @@ class BuildDirectory:
             raise StoreError(f"another {self._work} of {self.path} is under way{waited}") from None
         except OSError as error:
             raise StoreError(f"cannot write to {self.path}: {error.strerror}") from error
+        self._ending.enter_context(terminated_like_interrupted())
         return self
 
     def _refuse_other_folders(self) -> None:
@@ -96,9 +100,11 @@ class BuildDirectory:
     def _make_room(self) -> None:
         try:
             _remove(self._home)
-            self.directory.mkdir(parents=True, mode=0o700)
+            for folder in (self._home, self.directory):
+                folder.mkdir(mode=0o700)  # fails where somebody was quicker, also with a link
+                _require_own(folder)
             self.remove_unpublished()
-        except OSError:
+        except BaseException:
             self.__exit__()
             raise
 
@@ -107,6 +113,7 @@ class BuildDirectory:
         if not self._existed and not (self.path / MANIFEST).exists():
             _remove(self.path)
         os.close(self._lock)
+        self._ending.close()
 
     def manifest(self) -> Manifest | None:
         """Return the manifest in use, None if there is none that can be read."""
@@ -117,7 +124,9 @@ class BuildDirectory:
     def publish(self, folders: Iterable[str], manifest: Manifest) -> None:
         """Move finished segments to their place and make the manifest that names them the one in use."""
         home = self.path / SEGMENTS
-        home.mkdir(exist_ok=True)
+        if not os.path.lexists(home):
+            home.mkdir()
+        _require_own(home)
         for folder in folders:
             Path(folder).replace(home / Path(folder).name)
         sync_folder(home)
@@ -136,6 +145,13 @@ class BuildDirectory:
         for entry in home.iterdir() if home.is_dir() and not home.is_symlink() else ():
             if entry.name not in known:
                 _remove(entry)
+
+
+def _require_own(folder: Path) -> None:
+    """Refuse a place that is a link or belongs to somebody else: what we write there could go anywhere."""
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise StoreError(f"{folder} is a link or somebody else's: remove it, or name a new folder")
 
 
 def _remove(path: Path) -> None:

@@ -25,9 +25,9 @@ from mate.build.stage import Staged, StageSettings
 from mate.build.stored_tables import StoredTable
 from mate.corpus import Limits
 from mate.errors import UpdateError
-from mate.index.base import Index
-from mate.index.manifest import Counts
-from mate.index.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TableInfo
+from mate.lake.base import Index
+from mate.lake.manifest import Counts
+from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TableInfo
 
 Records = list[dict[str, Any]]
 

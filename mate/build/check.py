@@ -24,12 +24,12 @@ from mate.build.sources import SYNTHETIC, Unit
 from mate.build.stage import StageSettings, stage_unit
 from mate.corpus import Limits
 from mate.errors import StoreError
-from mate.index.arrays import Array, ArrayFile
-from mate.index.lake import MANIFEST, SEGMENTS, Lake, open_lake, read_manifest
-from mate.index.layout import SegmentArrays
-from mate.index.manifest import Counts, Manifest, SegmentRecord
-from mate.index.segment import ARRAYS, Segment
-from mate.index.segment_folder import SegmentFolder
+from mate.lake.arrays import Array, ArrayFile
+from mate.lake.folder import MANIFEST, SEGMENTS, LakeFolder, open_folder, read_manifest
+from mate.lake.layout import SegmentArrays
+from mate.lake.manifest import Counts, Manifest, OtherVersionError, SegmentRecord
+from mate.lake.segment import ARRAYS, Segment
+from mate.lake.segment_folder import SegmentFolder
 
 MOST_PROBLEMS = 1_000
 """Problems of a kind that are kept; further ones are counted."""
@@ -72,6 +72,17 @@ class Findings:
         """Whether everything that is wrong can be rebuilt."""
         return not self.sound and all(problem.repairable for problem in self.problems)
 
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        return {
+            "sound": self.sound,
+            "repairable": self.repairable,
+            "counts": dict(self.counts),
+            "problems": [
+                {"part": p.part, "segment": p.segment, "table_id": p.table_id, "problem": p.text} for p in self.problems
+            ],
+        }
+
 
 def check(address: str, progress: Progress | None = None) -> Findings:
     """Check the lake at an address and return what is wrong with it."""
@@ -80,7 +91,7 @@ def check(address: str, progress: Progress | None = None) -> Findings:
     try:
         manifest = read_manifest(path)
     except StoreError as error:
-        if not (path / MANIFEST).exists():
+        if not (path / MANIFEST).exists() or isinstance(error, OtherVersionError):
             raise
         findings.add(Problem("manifest", str(error)))
         return findings
@@ -91,7 +102,7 @@ def check(address: str, progress: Progress | None = None) -> Findings:
         findings.cells += record.counts.cells
         progress.update(number + 1, cells=findings.cells)
     if findings.sound:
-        for problem in _check_whole(open_lake(address)):
+        for problem in _check_whole(open_folder(address)):
             findings.add(problem)
     return findings
 
@@ -146,7 +157,11 @@ def _bad_arrays(folder: Path) -> str:
 
 def _compare(folder: Path, record: SegmentRecord, manifest: Manifest) -> Iterator[Problem]:
     """Write a segment again and compare the arrays."""
-    segment = Segment.open(folder, len(manifest.hashes))
+    try:
+        segment = Segment.open(folder, len(manifest.hashes)).verified()
+    except StoreError as error:
+        yield Problem("arrays", str(error), record.name, None, True)
+        return
     yield from _check_offsets(segment, record)
     with tempfile.TemporaryDirectory(prefix="mate-check-") as scratch:
         again = rewrite(segment.folder, manifest, scratch)
@@ -180,6 +195,8 @@ def _table(segment: Segment, name: str, right: Array) -> int | None:
         return None
     wrong = int(np.flatnonzero((own != right).reshape(len(own), -1).any(axis=1))[0])
     arrays = segment.arrays
+    if name.startswith("keys") and own.ndim == 1:
+        return None  # where a table's keys begin depends on the hash function
     if name.startswith("keys"):
         place = np.searchsorted(arrays.table_row_first, wrong, "right") - 1
     elif name == "codes":
@@ -218,7 +235,7 @@ def rewrite(folder: SegmentFolder, manifest: Manifest, directory: str) -> Writte
     return write_segment(Share(0, (unit,), (ids,)), directory, manifest.hashes)
 
 
-def _check_whole(lake: Lake) -> Iterator[Problem]:
+def _check_whole(lake: LakeFolder) -> Iterator[Problem]:
     """Check that segments and manifest fit each other."""
     owners: dict[int, str] = {}
     total = Counts()
@@ -248,7 +265,7 @@ def live_counts(segment: Segment) -> Counts:
     return sum((table_counts(segment, int(place)) for place in np.flatnonzero(segment.live)), Counts())
 
 
-def _check_sources(lake: Lake) -> Iterator[Problem]:
+def _check_sources(lake: LakeFolder) -> Iterator[Problem]:
     """Compare how many tables each source has; tables of a synthetic lake name no single source."""
     found = Counter(table.source for table in lake.tables())
     noted = {record["source"]: record for record in lake.sources()}
@@ -259,15 +276,3 @@ def _check_sources(lake: Lake) -> Iterator[Problem]:
     for source in sorted(set(found) - set(noted)):
         if not source.startswith(SYNTHETIC):
             yield Problem("sources", f"{source} is missing")
-
-
-def as_json(findings: Findings) -> dict[str, Any]:
-    """Return findings as plain data."""
-    return {
-        "sound": findings.sound,
-        "repairable": findings.repairable,
-        "counts": dict(findings.counts),
-        "problems": [
-            {"part": p.part, "segment": p.segment, "table_id": p.table_id, "problem": p.text} for p in findings.problems
-        ],
-    }

@@ -18,23 +18,20 @@ from mate.build.segments import Share, Written, write_segment
 from mate.build.sources import Source, Unit
 from mate.build.stage import Staged, StageSettings, stage_unit
 from mate.corpus import Limits
-from mate.index.arrays import Array
-from mate.index.lake import Lake
-from mate.index.manifest import Manifest, SegmentRecord
-from mate.index.records import REJECTS_SCHEMA, SOURCES_SCHEMA
-from mate.index.segment import Segment
-from mate.index.segment_folder import SegmentFolder
+from mate.lake.arrays import Array
+from mate.lake.folder import LakeFolder
+from mate.lake.manifest import Manifest, SegmentRecord
+from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA
+from mate.lake.segment import Segment
+from mate.lake.segment_folder import SegmentFolder
 
 if TYPE_CHECKING:
     from mate.build.updates import Updates
 
 PHASE = "merge segments"
 
-WORTH_SEGMENTS = 16
-"""Segments that are worth merging from which on a hint says so."""
 
-
-def worth_merging(lake: Lake) -> list[tuple[Segment, SegmentRecord]]:
+def worth_merging(lake: LakeFolder) -> list[tuple[Segment, SegmentRecord]]:
     """Return the segments that compaction merges: all that are not whole and large, if that makes fewer of them."""
     pairs = list(zip(lake.segments, lake.manifest.segments, strict=True))
     chosen = [pair for pair in pairs if _superseded(pair[1]) or pair[1].counts.cells < LEAST_SEGMENT]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mate.build.engine import Engine
 from mate.build.progress import Progress
-from mate.build.sources import FilePart, FileSource, Source, unit_size
+from mate.build.sources import FilePart, FileSource, Source, Stamp, unit_size
 from mate.corpus import Limits
 from mate.corpus.parts import Again, Cutting, Parts, Span, cut_file, look_at
 
@@ -34,8 +34,10 @@ def large_files(sources: list[Source], parallelism: int) -> list[FileSource]:
 def cut_sources(sources: list[Source], engine: Engine, limits: Limits, progress: Progress) -> list[Source]:
     """Return the sources with their large files cut into parts, as far as they can be cut."""
     large = large_files(sources, engine.parallelism)
+    stamps = [source.stamp() for source in large]
     cuttings = engine.run(large, _cut_task(limits, part_size(sources, engine.parallelism)), progress, PHASE)
-    files = [_File(source, cutting) for source, cutting in zip(large, cuttings, strict=True) if cutting]
+    found = zip(large, stamps, cuttings, strict=True)
+    files = [_File(source, cutting, stamp=stamp) for source, stamp, cutting in found if cutting]
     _look(files, [_Ask(file.source, None, None) for file in files], engine, progress)
     parts = {id(file.source): file.sources() for file in files}
     return [part for source in sources for part in parts.get(id(source), [source])]
@@ -57,6 +59,7 @@ class _File:
     cutting: Cutting
     looks: list[Any] = field(default_factory=list)
     sha256: str = ""
+    stamp: Stamp | None = None
     settled: Parts | None = None
     rounds: int = 0
 
@@ -79,7 +82,7 @@ class _File:
             return [self.source]
         size, tables, rows = self.source.size // len(parts), self.settled.tables, self.settled.rows
         return [
-            FilePart(self.source, part, size, number == len(parts), self.sha256, tables, rows)
+            FilePart(self.source, part, size, number == len(parts), self.sha256, tables, rows, self.stamp)
             for number, part in enumerate(parts, start=1)
         ]
 

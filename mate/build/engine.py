@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from mate.build.progress import Progress
 from mate.build.session import SparkError, spark_session
 from mate.errors import MateError
+from mate.extras import is_installed, pip_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +41,8 @@ def choose_master(master: str, size: int) -> tuple[str, str]:
     megabytes = f"{size / 1e6:,.1f} MB" if size < 1e8 else f"{size / 1e6:,.0f} MB"
     if size < LARGE:
         return NO_SPARK, f"{megabytes} are read in this process faster than Spark starts (--master local[*] for Spark)"
+    if not is_installed("pyspark"):
+        return NO_SPARK, f"{megabytes} would be worth Spark, which is not installed ({pip_line('spark')})"
     return HERE, f"{megabytes} are worth Spark's start (--master none to do without)"
 
 
@@ -83,8 +86,8 @@ class LocalEngine:
         for item in items:
             try:
                 result, counted = task(item)
-            except OSError as error:
-                raise failure(f"OSError: {error}", phase) from error
+            except (OSError, MemoryError) as error:
+                raise failure(f"{type(error).__name__}: {error}", phase) from error
             results.append(result)
             for name, value in counted.items():
                 sums[name] = sums.get(name, 0) + value
@@ -147,6 +150,11 @@ def failure(text: str, phase: str) -> MateError:
     for marker in ("No space left on device", "Disk quota exceeded", "File too large"):
         if marker in text:
             return SparkError(f"the disk is full ({marker}); nothing was published, the old index is as it was")
+    if "MemoryError" in text:
+        return SparkError(
+            f"there is not enough memory for the step '{phase}'; nothing was published, the old index is as it was. "
+            "--memory makes segments smaller"
+        )
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith(("mate.errors.", "OSError", "MemoryError", "pyarrow.lib."))]
     python = [line for line in lines if "Error: " in line and "Py4J" not in line and "PythonException" not in line]

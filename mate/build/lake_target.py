@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+from mate.build.build import BuildSettings
 from mate.build.build_directory import BuildDirectory
 from mate.build.segments import Written
-from mate.index.manifest import Manifest
+from mate.lake.manifest import Manifest
 
 
 class LakeTarget:
@@ -24,6 +25,9 @@ class LakeTarget:
 
     def __exit__(self, *error: object) -> None:
         self._workspace.__exit__(*error)
+
+    def check(self, settings: BuildSettings) -> None:
+        """Accept all settings."""
 
     def task(self, manifest: Manifest) -> Callable[[Written], Any]:
         """Return what a task does with a segment: nothing more."""

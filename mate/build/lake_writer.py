@@ -12,12 +12,12 @@ from mate.build.build_directory import BuildDirectory
 from mate.build.change import Change
 from mate.build.stored_tables import StoredTable
 from mate.errors import StoreError
-from mate.index.columns import column_codes
-from mate.index.lake import Lake, open_lake
-from mate.index.manifest import Counts, Manifest, SegmentRecord
-from mate.index.records import TableInfo
-from mate.index.segment import Segment
-from mate.index.segment_folder import SegmentFolder
+from mate.lake.columns import column_codes
+from mate.lake.folder import LakeFolder, open_folder
+from mate.lake.manifest import Counts, Manifest, SegmentRecord
+from mate.lake.records import TableInfo
+from mate.lake.segment import Segment
+from mate.lake.segment_folder import SegmentFolder
 
 CELL_BYTES = 8
 """What a cell counts for where bytes to be read are estimated."""
@@ -32,10 +32,10 @@ class LakeWriter:
         self.directory = self.workspace.directory
 
     def __enter__(self) -> Self:
-        open_lake(self._address)  # tells if there is none
+        open_folder(self._address)  # tells if there is none
         self.workspace.__enter__()
         try:
-            self.index: Lake = open_lake(self._address)
+            self.index: LakeFolder = open_folder(self._address)
         except BaseException:
             self.workspace.__exit__()
             raise

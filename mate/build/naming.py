@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mate.errors import UpdateError
-from mate.index.base import Index
-from mate.index.records import TableInfo
+from mate.lake.base import Index
+from mate.lake.records import TableInfo
 
 
 def find_table(index: Index, given: str) -> TableInfo:
     """Return the table that a person means: by its number, its source or its name."""
-    if given.isdigit():
+    if is_number(given):
         found = index.tables([int(given)])
         if found:
             return found[0]
@@ -35,9 +35,14 @@ def find_column(table: TableInfo, given: str) -> int:
     if places:
         numbers = ", ".join(str(place + 1) for place in places)
         raise UpdateError(f'{table.name} has several columns "{given}", say which by number: {numbers}')
-    if given.isdigit() and 1 <= int(given) <= len(table.columns):
+    if is_number(given) and 1 <= int(given) <= len(table.columns):
         return int(given) - 1
     raise UpdateError(f'{table.name} has no column "{given}"; it has: {", ".join(table.column_names())}')
+
+
+def is_number(given: str) -> bool:
+    """Tell a number that an index can count from everything else that is made of digits, such as "²"."""
+    return given.isascii() and given.isdecimal() and len(given) <= 18
 
 
 def tables_of(index: Index, table_ids: Iterable[int]) -> list[TableInfo]:

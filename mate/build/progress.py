@@ -1,4 +1,4 @@
-"""Who is told how far a build is."""
+"""Progress protocol."""
 
 from __future__ import annotations
 

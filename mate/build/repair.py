@@ -10,9 +10,9 @@ from mate.build.build_directory import BuildDirectory
 from mate.build.check import Findings, check, live_counts, rewrite
 from mate.build.progress import Progress, Silent
 from mate.errors import StoreError
-from mate.index.lake import SEGMENTS, open_lake, publish, read_manifest
-from mate.index.manifest import Counts
-from mate.index.segment_folder import SegmentFolder
+from mate.lake.folder import SEGMENTS, open_folder, publish, read_manifest
+from mate.lake.manifest import Counts
+from mate.lake.segment_folder import SegmentFolder
 
 
 def repair(address: str, findings: Findings, wait: float = 10.0, progress: Progress | None = None) -> Findings:
@@ -39,7 +39,7 @@ def repair(address: str, findings: Findings, wait: float = 10.0, progress: Progr
         )
         manifest = replace(manifest, segments=segments, changed=now())
         workspace.publish((segment.folder for segment in written.values()), manifest)
-        lake = open_lake(address)
+        lake = open_folder(address)
         counts = sum((live_counts(segment) for segment in lake.segments), Counts())
         counts += Counts(rejects=sum(reject["count"] for reject in lake.rejects()))
         publish(path, replace(manifest, counts=counts))

@@ -20,14 +20,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mate.build.stage import Staged
-from mate.hashing import Keys
-from mate.index.arrays import Array, ArrayWriter, offset_type
-from mate.index.lake import sync_folder
-from mate.index.layout import NO_PLACE, SegmentArrays, Shapes, Texts, make_arrays, row_keys
-from mate.index.manifest import Counts, HashSpec, SegmentRecord
-from mate.index.records import TABLES_SCHEMA
-from mate.index.segment import ARRAYS, FORMAT
-from mate.index.segment_folder import CELLS, PIECES, REJECTS, SOURCES, TABLE_GROUP, TABLES, Pieces
+from mate.lake.arrays import Array, ArrayWriter, offset_type
+from mate.lake.folder import sync_folder
+from mate.lake.layout import NO_PLACE, SegmentArrays, Shapes, Texts, make_arrays
+from mate.lake.manifest import Counts, HashSpec, SegmentRecord
+from mate.lake.records import TABLES_SCHEMA
+from mate.lake.segment import ARRAYS, FORMAT
+from mate.lake.segment_folder import CELLS, PIECES, REJECTS, SOURCES, TABLE_GROUP, TABLES, Pieces
+from mate.lake.super_keys import super_keys
 from mate.values.compiled import is_worth
 
 _HASHED = 1_000_000
@@ -74,7 +74,7 @@ def write_segment(share: Share, directory: str, hashes: Sequence[HashSpec]) -> W
             writer.add(name, getattr(arrays, name))
         del arrays
         for number, spec in enumerate(hashes):
-            writer.add(f"keys{number}", row_keys(layout.shapes, cells, _hashes(spec, texts)))
+            writer.add(f"keys{number}", super_keys(spec.function(), layout.shapes, cells, texts))
         writer.close({"format": FORMAT})
     for number, unit in enumerate(share.units):
         _link(unit.path("cells.parquet"), folder / CELLS.format(number))
@@ -207,11 +207,6 @@ def _strings(tokens: Texts) -> list[pa.StringArray]:
         len(tokens.token_id), pa.py_buffer(bounds), pa.py_buffer(np.ascontiguousarray(tokens.text))
     )
     return [whole.slice(start, _HASHED).cast(pa.string()) for start in range(0, len(whole), _HASHED)]
-
-
-def _hashes(spec: HashSpec, texts: list[pa.StringArray]) -> Keys:
-    function = spec.function()
-    return np.concatenate([np.empty((0, function.words), np.uint64), *map(function.hash, texts)])
 
 
 def _write_records(share: Share, layout: _Layout, folder: Path) -> int:

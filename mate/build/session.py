@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mate.errors import MateError
+from mate.extras import require
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,6 +66,7 @@ def spark_session(
     master: str = "local[*]", settings: Mapping[str, str] | None = None, *, verbose: bool = False
 ) -> Iterator[SparkSession]:
     """Start Spark, or use the session that is already running in this process; one that was started is stopped."""
+    require("pyspark", "spark", "a build or change on Spark")
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -126,8 +128,10 @@ def _scratch_folder() -> Iterator[Path]:
 
 
 def _remove_unless_locked(folder: Path) -> None:
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
+        if os.fstat(lock).st_uid != os.geteuid():
+            return  # somebody else's
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(folder, ignore_errors=True)
     finally:

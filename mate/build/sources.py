@@ -10,14 +10,15 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Protocol
 
 from mate.corpus import Chunk, File, Limits, Reject, discover, read
-from mate.corpus.parts import Part, read_part
+from mate.corpus.parts import Part, changed, read_part
 from mate.errors import CorpusError
-from mate.index.lake import LOCK, MANIFEST, SEGMENTS
+from mate.lake.folder import LOCK, MANIFEST, SEGMENTS
 
 if TYPE_CHECKING:
     from mate.corpus.synthetic import SyntheticLake
 
 SYNTHETIC = "synthetic:"
+Stamp = tuple[int, ...]
 _LAKE_DEPTH = 3
 """Folders of a lake that a file of it is in: the lake itself, its segments, one of them."""
 _LEAST_UNIT = 1 << 20
@@ -45,6 +46,9 @@ class Source(Protocol):
     def checksum(self) -> str:
         """SHA-256 of its bytes, or what identifies its content as well."""
 
+    def stamp(self) -> Stamp | None:
+        """What the system notes of its bytes, which differs when they were written to; None if nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
@@ -69,11 +73,21 @@ class FileSource:
 
     def checksum(self) -> str:
         """SHA-256 of the file; empty if it cannot be read, which the reader reports."""
+        if self.file.problem:
+            return hashlib.sha256(self.file.problem.encode()).hexdigest()
         try:
             with Path(self.file.path).open("rb") as stream:
                 return hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError:
             return ""
+
+    def stamp(self) -> Stamp | None:
+        """Size and times of the last changes."""
+        try:
+            found = Path(self.file.path).stat()
+        except OSError:
+            return None
+        return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +104,8 @@ class FilePart:
     """In the whole file."""
     rows: int | None
     """Of the table, where the whole file is one."""
+    noted: Stamp | None
+    """The stamp of the file when it was looked at."""
 
     @property
     def name(self) -> str:
@@ -102,12 +118,18 @@ class FilePart:
         return self.whole.format
 
     def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
-        """Yield what the whole file would give here."""
-        return read_part(self.whole.file, self.part, limits)
+        """Yield what the whole file would give here, if it is still the one that was looked at."""
+        yield from read_part(self.whole.file, self.part, limits)
+        if self.stamp() != self.noted:
+            raise CorpusError(changed(self.name))
 
     def checksum(self) -> str:
         """SHA-256 of the whole file."""
         return self.sha256
+
+    def stamp(self) -> Stamp | None:
+        """That of the whole file."""
+        return self.whole.stamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +154,9 @@ class SyntheticSource:
     def checksum(self) -> str:
         """The address says everything."""
         return hashlib.sha256(self.name.encode()).hexdigest()
+
+    def stamp(self) -> None:
+        """Nobody writes to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,19 +198,7 @@ def corpus_files(paths: Iterable[str], format: str | None) -> list[File]:
     kept = [file for file in files if lakes.isdisjoint(PurePath(file.path).parents)] if lakes else files
     if not kept:
         raise CorpusError("no file found under the given paths but those of an index")
-    for file in kept:
-        if not _is_text(file.path):
-            shown = os.fsencode(file.path).decode("utf-8", "backslashreplace")
-            raise CorpusError(f"{shown}: the name of this file is not valid UTF-8, rename it")
     return kept
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def unit_size(sources: list[Source], parallelism: int) -> int:

@@ -21,11 +21,13 @@ from mate.build.sources import FilePart, Source, Unit
 from mate.build.stored_tables import StoredTable
 from mate.corpus import Chunk, Limits, Reject
 from mate.corpus.table import Table
-from mate.index.arrays import Array
-from mate.index.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TABLES_SCHEMA
+from mate.lake.arrays import Array
+from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TABLES_SCHEMA
 
 BATCH_CELLS = 400_000
 """Cells that are tokenised at a time: what bounds a task's memory."""
+BATCH_BYTES = 1 << 28
+"""The same in bytes, for cells that are long."""
 
 CELLS_OPTIONS = {
     "compression": "zstd",
@@ -35,6 +37,8 @@ CELLS_OPTIONS = {
     "dictionary_pagesize_limit": 1 << 24,
     "data_page_size": 1 << 20,
 }
+
+CHANGED = "changed while it was read"
 
 _UNITE_AFTER = 16
 """Batches whose token ids are kept before they are united."""
@@ -157,6 +161,7 @@ class _Writer:
     """Numbers of tables that are read in parts."""
     _chunks: list[tuple[int, Chunk]] = field(default_factory=list)
     _pending: int = 0
+    _bytes: int = 0
     _groups: int = 0
     _open: Table | None = None
 
@@ -169,19 +174,23 @@ class _Writer:
         part = source if isinstance(source, FilePart) else None
         if part is None or not part.part.continues:
             self._open = None
+        stamp, checksum = (source.stamp(), source.checksum()) if part is None or part.last else (None, "")
         for item in source.read(self.settings.limits):
             if isinstance(item, Reject):
                 self.rejects.append(item)
             elif item.rows or isinstance(source, StoredTable):
                 self._add(item, part)
         if part is None:
-            self._note(source, source.size, len(self.tables) - before)
+            if source.stamp() != stamp or source.checksum() != checksum:
+                checksum = ""
+                self.rejects.append(Reject(source.name, None, "file", f"{CHANGED}; mate sync reads it again"))
+            self._note(source, source.size, len(self.tables) - before, checksum)
         elif part.last:
-            self._note(source, part.whole.size, part.tables)
+            self._note(source, part.whole.size, part.tables, checksum)
 
-    def _note(self, source: Source, size: int, tables: int) -> None:
+    def _note(self, source: Source, size: int, tables: int, checksum: str) -> None:
         record = {"source": source.name, "format": source.format, "bytes": size}
-        self.sources.append({**record, "sha256": source.checksum(), "tables": tables})
+        self.sources.append({**record, "sha256": checksum, "tables": tables})
 
     def _add(self, chunk: Chunk, part: FilePart | None) -> None:
         table = chunk.table
@@ -196,7 +205,8 @@ class _Writer:
             return
         self._chunks.append((number, chunk))
         self._pending += len(chunk.cells)
-        if self._pending >= BATCH_CELLS:
+        self._bytes += chunk.cells.nbytes
+        if self._pending >= BATCH_CELLS or self._bytes >= BATCH_BYTES:
             self._flush()
 
     def _begin(self, table: Table, part: FilePart | None) -> None:
@@ -231,7 +241,7 @@ class _Writer:
             self.pieces.append(dict(zip(PIECES_SCHEMA.names, places, strict=True)))
             offset += len(chunk.cells)
         self._count_oversized(batch)
-        self._chunks, self._pending, self._groups = [], 0, self._groups + 1
+        self._chunks, self._pending, self._bytes, self._groups = [], 0, 0, self._groups + 1
 
     def _count_oversized(self, batch: Batch) -> None:
         """Count cells over the limit by table."""

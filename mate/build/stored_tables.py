@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mate.corpus import Chunk, Limits, Table
-from mate.index.records import TableInfo
-from mate.index.segment_folder import SegmentFolder
+from mate.lake.records import TableInfo
+from mate.lake.segment_folder import SegmentFolder
 from mate.values.arrow import string_array
 
 Columns: TypeAlias = list[pa.Array]
@@ -72,6 +72,9 @@ class StoredTable:
     def checksum(self) -> str:
         """Return nothing: it is no longer what its file holds, or that is noted elsewhere."""
         return ""
+
+    def stamp(self) -> None:
+        """Segments never change."""
 
 
 @lru_cache(maxsize=4)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from os.path import realpath
+from dataclasses import dataclass, field, replace
+from os.path import lexists, normpath, realpath
 from pathlib import Path
 from typing import Any
 
 from mate.build.sources import FileSource, corpus_files
 from mate.corpus import File
 from mate.errors import CorpusError, UpdateError
-from mate.index.base import Index
+from mate.lake.base import Index
 
 _READERS = 8
 """Files that are read at a time."""
@@ -51,18 +51,41 @@ def compare(index: Index, paths: Sequence[str], format: str | None = None) -> Di
         if format is not None or any(Path(path).is_file() for path in paths):
             raise
         files = []  # the folders are empty
-    known = {realpath(record["source"]): record for record in index.sources() if record["format"] != "synthetic"}
-    found = {realpath(file.path): file for file in files}
-    new = [FileSource(file, _size(file.path)) for place, file in found.items() if place not in known]
-    pairs = [(file, known[place]) for place, file in found.items() if place in known]
+    known = [record for record in index.sources() if record["format"] != "synthetic"]
+    pairs, new_files, missing = _matched(files, known)
+    new = [FileSource(file, _size(file.path)) for file in new_files]
     with ThreadPoolExecutor(_READERS) as pool:
         same = list(pool.map(lambda pair: _same(*pair), pairs))
     changed = [_source(*pair, format) for pair, equal in zip(pairs, same, strict=True) if not equal]
-    roots = [Path(realpath(path)) for path in paths]
-    gone = [r["source"] for place, r in known.items() if place not in found and _under(Path(place), roots)]
-    records = {r["source"]: r["sha256"] for r in known.values()}
+    roots = [Path(place) for path in paths for place in (_absolute(path), realpath(path))]
+    gone = [record["source"] for record in missing if _gone(record["source"], roots)]
+    records = {record["source"]: record["sha256"] for record in known}
     kept = {name: records[name] for name in (*(source.name for source in changed), *gone)}
     return Difference(new, changed, gone, sum(same), kept)
+
+
+def _matched(
+    files: list[File], known: list[dict[str, Any]]
+) -> tuple[list[tuple[File, dict[str, Any]]], list[File], list[dict[str, Any]]]:
+    """Pair files with what the index has of them; also return the files and the records that have no partner.
+
+    Each path is a source of its own, also one of several links to a file. Only what no path fits is paired by the file
+    that it leads to, since folders may be named in several ways.
+    """
+    pairs: list[tuple[File, dict[str, Any]]] = []
+    for place_of in (_absolute, realpath):
+        records = {place_of(record["source"]): record for record in known}
+        paired = {id(file): records.pop(place_of(file.path), None) for file in files}
+        pairs += [(file, record) for file in files if (record := paired[id(file)])]
+        files = [file for file in files if not paired[id(file)]]
+        taken = {record["source"] for _, record in pairs}
+        known = [record for record in known if record["source"] not in taken]
+    return pairs, files, known
+
+
+def _absolute(path: str) -> str:
+    """Return a path from the root on, links left as they are."""
+    return normpath(Path(path).absolute())
 
 
 def _same(file: File, record: dict[str, Any]) -> bool:
@@ -72,12 +95,13 @@ def _same(file: File, record: dict[str, Any]) -> bool:
 
 def _source(file: File, record: dict[str, Any], format: str | None) -> FileSource:
     """Return a file to be read again, by its name in the index."""
-    return FileSource(File(record["source"], format or file.format), _size(file.path))
+    return FileSource(replace(file, path=record["source"], format=format or file.format), _size(file.path))
 
 
-def _under(path: Path, roots: Iterable[Path]) -> bool:
+def _gone(source: str, roots: Sequence[Path]) -> bool:
     """Tell whether a file was inside one of these places and is there no more."""
-    return any(path == root or root in path.parents for root in roots) and not path.exists()
+    places = (Path(_absolute(source)), Path(realpath(source)))
+    return not lexists(source) and any(place == root or root in place.parents for place in places for root in roots)
 
 
 def _size(path: str) -> int:

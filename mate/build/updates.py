@@ -35,10 +35,10 @@ from mate.build.stage import Oversized
 from mate.build.stored_tables import Row, setting, with_column, without_column, without_rows
 from mate.build.sync import Difference, compare
 from mate.errors import StoreError, UpdateError
-from mate.index.base import Index
-from mate.index.manifest import Counts, Manifest
-from mate.index.records import TableInfo
-from mate.open import is_database, open_index, open_writer
+from mate.lake.base import Index
+from mate.lake.manifest import Counts, Manifest
+from mate.lake.records import TableInfo
+from mate.stores import is_database, open_index, open_writer
 from mate.values.arrow import string_array
 from mate.values.text import characters, tokens
 

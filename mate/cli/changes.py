@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
+
+from mate.display import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mate.build.updates import Report, Updates
-    from mate.index.records import TableInfo
+    from mate import ChangeOptions, Report, TableInfo
 
 WAIT = 10.0
 MOST_NAMED = 5
@@ -19,7 +19,7 @@ MOST_NAMED = 5
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare what every change takes."""
-    parser.add_argument("--store", required=True, metavar="LAKE", help="the index")
+    parser.add_argument("--store", required=True, metavar="LAKE", help="the index: a folder, or a database's address")
     parser.add_argument(
         "--wait",
         type=float,
@@ -50,40 +50,30 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
     spark.add_argument("-v", "--verbose", action="store_true", help="show what Spark logs")
 
 
-def updates_of(options: argparse.Namespace) -> Updates:
-    """Return the operations on the index that was named."""
-    from mate.build.updates import Updates
+def change_options(options: argparse.Namespace) -> ChangeOptions:
+    """Return how the change is to be made."""
+    from mate.cli.options import settings
     from mate.errors import MateError
 
     if not options.wait >= 0:
         raise MateError(f"--wait takes a number of seconds from 0 on, not {options.wait:g}")
     if not hasattr(options, "master"):
-        return Updates(options.store, options.wait)
-    spark = dict(setting.partition("=")[::2] for setting in options.spark)
-    if any("=" not in setting or setting.startswith("=") for setting in options.spark):
-        raise MateError("--spark takes NAME=VALUE, such as spark.executor.memory=4g")
-    return Updates(options.store, options.wait, options.master, spark, options.verbose)
-
-
-def format_of(options: argparse.Namespace) -> str | None:
-    """Return the format that files are to be read in, None to find it for each."""
-    names: dict[str, str | None] = {"auto": None, "csv": "delimited"}
-    return names.get(options.format, options.format)
+        return {"wait": options.wait}
+    spark = settings("--spark", options.spark, "spark.executor.memory=4g")
+    return {"wait": options.wait, "master": options.master, "spark": spark, "verbose": options.verbose}
 
 
 def print_report(report: Report, options: argparse.Namespace) -> None:
     """Say what a change did."""
-    if options.json:
-        print(json.dumps(as_json(report), ensure_ascii=False, indent=1))  # noqa: T201
-        return
-    from mate.cli.terminal import console
+    from mate.cli.terminal import print_json, say
 
-    screen = console()
-    screen.print(f"{options.store}: {summary(report)}", markup=False, soft_wrap=True)
+    if options.json:
+        print_json(as_json(report))
+        return
+    say(f"{options.store}: {summary(report)}")
     if report.before and report.after and report.after.counts.rejects > report.before.counts.rejects:
         more = report.after.counts.rejects - report.before.counts.rejects
-        hint = f"{more:,} rejects more; which, and why: mate stats --rejects --store {options.store}"
-        screen.print(hint, markup=False, soft_wrap=True)
+        say(f"{more:,} rejects more; which, and why: mate stats --rejects --store {options.store}")
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -129,8 +119,3 @@ def _named(tables: Sequence[TableInfo]) -> str:
         return f"{len(tables):,} tables"
     named = ", ".join(f"{table.table_id} ({table.name})" for table in tables)
     return f"table {named}" if len(tables) == 1 else f"tables {named}"
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number of things, in the singular or plural."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")

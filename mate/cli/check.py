@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mate.build.check import Findings
+    from mate import Findings
     from mate.cli import Commands
 
 EPILOG = """\
@@ -26,6 +25,7 @@ MOST_LINES = 50
 def add(commands: Commands) -> None:
     """Declare the command."""
     from mate.cli.changes import add_options
+    from mate.cli.options import whole
 
     parser = commands.add_parser(
         "check",
@@ -34,63 +34,60 @@ def add(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--repair", action="store_true", help="rebuild what follows from the cells")
-    parser.add_argument("--limit", type=int, default=MOST_LINES, help=f"most problems listed (default: {MOST_LINES})")
+    parser.add_argument(
+        "--limit",
+        type=whole("--limit", 0),
+        default=MOST_LINES,
+        metavar="N",
+        help=f"most problems listed (default: {MOST_LINES})",
+    )
     add_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Check, repair if asked for, and say what was found."""
-    from mate.build.check import as_json, check
-    from mate.build.repair import repair
-    from mate.cli.index import Bar
-    from mate.errors import StoreError
-    from mate.open import is_database
+    import mate
+    from mate.cli.bar import Bar
+    from mate.cli.changes import change_options
+    from mate.cli.terminal import print_json, say
 
-    if is_database(options.store):
-        raise StoreError("mate check is for a lake; a database checks its own storage")
+    how = change_options(options)
     with Bar("check") as bar:
-        findings = check(options.store, bar)
+        findings = mate.check(options.store, bar)
     left = None
     if options.repair and findings.repairable:
         with Bar("repair") as bar:
-            left = repair(options.store, findings, options.wait, bar)
+            how["progress"] = bar
+            left = mate.repair(options.store, findings, **how)
     if options.json:
-        record = as_json(findings) | ({"repaired": left.sound} if left else {})
-        print(json.dumps(record, ensure_ascii=False, indent=1))  # noqa: T201
+        print_json(findings.as_json() | ({"repaired": left.sound} if left else {}))
     else:
         _print(findings, options)
         if left:
-            _print_repaired(left, options.store)
+            state = "was repaired and is sound" if left.sound else f"still has {sum(left.counts.values()):,} problems"
+            say(f"{options.store} {state}")
     return 0 if findings.sound or (left is not None and left.sound) else 1
 
 
 def _print(findings: Findings, options: argparse.Namespace) -> None:
-    from mate.cli.terminal import console, table
+    from mate.cli.terminal import say, show, table
 
-    screen = console()
     if findings.sound:
-        screen.print(f"{options.store} is sound: {findings.cells:,} postings checked", markup=False, soft_wrap=True)
+        say(f"{options.store} is sound: {findings.cells:,} postings checked")
         return
     total = sum(findings.counts.values())
     rows = [
         (p.part, p.segment, "" if p.table_id is None else p.table_id, p.text)
         for p in findings.problems[: options.limit]
     ]
-    screen.print(table(("part", "segment", "table", "problem"), rows))
+    show(table(("part", "segment", "table", "problem"), rows))
     if total > len(rows):
         by_part = ", ".join(f"{count:,} in {part}" for part, count in findings.counts.items())
-        screen.print(f"and {total - len(rows):,} more: {by_part}", markup=False, soft_wrap=True)
+        say(f"and {total - len(rows):,} more: {by_part}")
     if not findings.repairable:
         hint = f"put a copy in its place, or build it again: mate index PATH --store {options.store}"
-        screen.print(f"{options.store} is damaged and cannot be repaired: {hint}", markup=False, soft_wrap=True)
+        say(f"{options.store} is damaged and cannot be repaired: {hint}")
     elif not options.repair:
         hint = f"{total:,} problems. To repair it: mate check --repair --store {options.store}"
-        screen.print(f"{options.store} is not sound: {hint}", markup=False, soft_wrap=True)
-
-
-def _print_repaired(left: Findings, store: str) -> None:
-    from mate.cli.terminal import console
-
-    state = "was repaired and is sound" if left.sound else f"still has {sum(left.counts.values()):,} problems"
-    console().print(f"{store} {state}", markup=False, soft_wrap=True)
+        say(f"{options.store} is not sound: {hint}")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,13 +35,16 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compact and say what that did."""
-    from mate.cli.changes import updates_of
-    from mate.cli.index import Bar
-    from mate.cli.stats import megabytes
-    from mate.cli.terminal import console
+    import mate
+    from mate.cli.bar import Bar
+    from mate.cli.changes import change_options
+    from mate.cli.terminal import print_json, say
+    from mate.display import size_text
 
-    with Bar("compact") as bar:
-        report = replace(updates_of(options), progress=bar).compact()
+    how = change_options(options)
+    with mate.open(options.store) as lake, Bar("compact") as bar:
+        how["progress"] = bar
+        report = lake.compact(**how)
     assert report.before
     assert report.after
     before, after = (
@@ -51,11 +52,11 @@ def run(options: argparse.Namespace) -> int:
         for manifest in (report.before, report.after)
     )
     if options.json:
-        print(json.dumps({"before": before, "after": after, "seconds": report.seconds}))  # noqa: T201
+        print_json({"before": before, "after": after, "seconds": report.seconds})
         return 0
-    sizes = [f"{state['segments']:,} segments, {megabytes(state['bytes'])}" for state in (before, after)]
+    sizes = [f"{state['segments']:,} segments, {size_text(state['bytes'])}" for state in (before, after)]
     done = f"{sizes[0]} before; {sizes[1]} now ({report.seconds:.1f} s)"
     if report.before == report.after:
         done = "there is nothing to merge"
-    console().print(f"{options.store}: {done}", markup=False, soft_wrap=True)
+    say(f"{options.store}: {done}")
     return 0

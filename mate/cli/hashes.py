@@ -6,8 +6,12 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mate.cli import Commands
-    from mate.hashing import SuperKeyHash
+
+_MANY = 8
+"""From so many sizes on, the first and the last are shown."""
 
 EPILOG = """\
 examples:
@@ -19,6 +23,8 @@ examples:
 
 def add(commands: Commands) -> None:
     """Declare both commands."""
+    from mate.cli.options import whole
+
     listing = commands.add_parser("hashes", help="list the hash functions that can build super keys")
     listing.set_defaults(run=run_list)
 
@@ -32,8 +38,8 @@ def add(commands: Commands) -> None:
     )
     show.add_argument("values", nargs="+", metavar="VALUE", help="cell values; they are normalised to tokens first")
     show.add_argument("--hash", default="xash", metavar="NAME", help="hash function (default: xash)")
-    show.add_argument("--bits", type=int, default=128, help="size of the key (default: 128)")
-    show.add_argument("--alpha", type=int, help="XASH: 1-bits a value (default: 6, the paper's)")
+    show.add_argument("--bits", type=whole("--bits"), default=128, help="size of the key (default: 128)")
+    show.add_argument("--alpha", type=whole("--alpha", 0), help="XASH: 1-bits per value (default: 6, the paper's)")
     show.add_argument(
         "--set", action="append", default=[], metavar="NAME=N", help="any other parameter, such as hashes=6"
     )
@@ -42,54 +48,35 @@ def add(commands: Commands) -> None:
 
 def run_list(_: argparse.Namespace) -> int:
     """Print a table of the known hash functions."""
-    from mate.cli.terminal import console, table
-    from mate.errors import MateError
-    from mate.hashing import available, find
+    import mate
+    from mate.cli.terminal import show, table
 
-    rows = []
-    for name in available():
-        try:
-            cls = find(name)
-        except MateError as error:
-            rows.append((name, "", str(error)))
-            continue
-        rows.append((name, ", ".join(map(str, cls.sizes)), (cls.__doc__ or "").strip().splitlines()[0]))
-    console().print(table(("name", "bits", "what it is"), rows))
+    rows = [(one.name, _sizes(one.bits), one.summary) for one in mate.hash_functions()]
+    show(table(("name", "bits", "what it is"), rows))
     return 0
+
+
+def _sizes(bits: Sequence[int]) -> str:
+    """Return sizes for people: those of a hash that follows the width of a table are bits per column."""
+    return ", ".join(map(str, bits)) if len(bits) < _MANY else f"{bits[0]} to {bits[-1]} per column"
 
 
 def run_show(options: argparse.Namespace) -> int:
     """Print the bits of each value and of their super key."""
-    import numpy as np
+    import mate
+    from mate.cli.options import numbers
+    from mate.cli.terminal import show, table
 
-    from mate.cli.terminal import console, table
-    from mate.hashing import or_aggregate
-    from mate.values.text import tokens
-
-    function = _function(options)
-    cells = tokens(options.values)
-    keys = function.hash(cells)
+    parameters = {} if options.alpha is None else {"alpha": options.alpha}
+    parameters |= numbers("--set", options.set)
+    hashed = mate.hash_values(options.values, options.hash, options.bits, parameters)
     rows = [
-        (str(cell) if cell.is_valid else "(no value)", _bits(key), _hex(key))
-        for cell, key in zip(cells, keys.tolist(), strict=True)
+        ("(no value)" if token is None else token, _bits(key), _hex(key))
+        for token, key in zip(hashed.tokens, hashed.keys, strict=True)
     ]
-    row = or_aggregate(keys, np.array([0, len(keys)]))[0].tolist()
-    rows.append(("super key", _bits(row), _hex(row)))
-    console().print(table(("token", "bits set", "key"), rows, title=repr(function)))
+    rows.append(("super key", _bits(hashed.super_key), _hex(hashed.super_key)))
+    show(table(("token", "bits set", "key"), rows, title=hashed.function))
     return 0
-
-
-def _function(options: argparse.Namespace) -> SuperKeyHash:
-    from mate.errors import HashError
-    from mate.hashing import get
-
-    parameters: dict[str, int] = {} if options.alpha is None else {"alpha": options.alpha}
-    for setting in options.set:
-        name, _, value = setting.partition("=")
-        if not name or not value.lstrip("-").isdigit():
-            raise HashError(f"--set takes NAME=N with a whole number, not {setting!r}")
-        parameters[name] = int(value)
-    return get(options.hash, options.bits, **parameters)
 
 
 def _bits(words: list[int]) -> str:

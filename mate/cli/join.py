@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mate import Lake
     from mate.cli import Commands
 
 EPILOG = """\
 examples:
   mate join people.csv --key "First name,Last name" --table 17 --store lake.mate -o enriched.csv
-  mate join people.csv --key "First name,Last name" --table 17 --store lake.mate -o all.csv --all-matches
+  mate join people.csv --key "First name,Last name" --table wages.csv --store lake.mate -o all.parquet --matches all
 
-Every row of your table is kept, in its order (a left join). Where several rows of the other table match, the first of
-them is taken, so that the result has exactly as many rows as your table; --all-matches repeats a row for each match.
+Every row of your table is kept, in its order (a left join). Where several rows of the other table match:
+  --matches first       the first of them is taken: the result has as many rows as your table (default)
+  --matches all         your row is repeated for each of them
+  --matches aggregate   they become one: the mean of a column of numbers, the distinct values of any other, and a
+                        column "matching rows" that counts them
 A column whose name is taken gets the other table's name behind it.
+
+A CSV file is written as the cells are. A spreadsheet program may run a cell that begins with =, +, - or @ as a formula;
+for files that are opened in one, --safe-csv puts an apostrophe before such cells. Plain numbers stay as they are.
 """
 
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    from mate.cli.search import add_query
+    from mate.cli.queries import add_query
 
     parser = commands.add_parser(
         "join",
@@ -30,29 +38,43 @@ def add(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_query(parser)
-    parser.add_argument("--table", type=int, required=True, metavar="ID", help="number of the table, from mate search")
+    parser.add_argument(
+        "--table", required=True, metavar="T", help="number (from mate search), file or name of a table"
+    )
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="where the result goes: .csv or .parquet")
-    parser.add_argument("--all-matches", action="store_true", help="repeat a row for each match")
+    parser.add_argument(
+        "--matches", default="first", choices=("first", "all", "aggregate"), help="what several matches become"
+    )
+    parser.add_argument("--safe-csv", action="store_true", help="keep spreadsheets from running cells as formulas")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Join and write."""
-    from mate.cli.search import split_key
-    from mate.cli.terminal import console
-    from mate.open import open_index
-    from mate.search.joins import enrich, write
-    from mate.search.query import read_query
+    import mate
+    from mate.cli.queries import split_key
+    from mate.cli.terminal import say
 
-    with open_index(options.store) as index:
-        query = read_query(options.query)
-        joined = enrich(index, query, split_key(options.key, query), options.table, all_matches=options.all_matches)
-    write(joined.table, options.output)
+    with mate.open(options.store) as lake:
+        query = mate.read(options.query, encoding=options.encoding)
+        joined = lake.enrich(query, split_key(options.key, query.header), options.table, options.matches)
+        _refuse_files_of(lake, options.output)
+    joined.write(options.output, safe=options.safe_csv)
     mapping = ", ".join(f"{key} = {column}" for key, column in joined.mapping.items())
-    console().print(
-        f"{options.output}: {joined.table.num_rows:,} rows, {joined.matched_rows:,} of them matched on {mapping}; "
-        f"{len(joined.added)} columns added: {', '.join(joined.added) or 'none'}",
-        markup=False,
-        soft_wrap=True,
+    say(
+        f"{options.output}: {joined.rows:,} rows, {joined.matched_rows:,} of them matched on {mapping}; "
+        f"{len(joined.added)} columns added: {', '.join(joined.added) or 'none'}"
     )
     return 0
+
+
+def _refuse_files_of(lake: Lake, output: str) -> None:
+    """Refuse to overwrite a file that the lake was read from."""
+    from mate.errors import QueryError
+
+    target = Path(output)
+    if not target.exists():
+        return
+    own = target.resolve()
+    if any(Path(record["source"]).resolve() == own for record in lake.sources()):
+        raise QueryError(f"{output} is a file of the lake; write the result to another place")

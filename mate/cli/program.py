@@ -4,37 +4,46 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from mate import __version__
 from mate.cli import (
     add,
     check,
     compact,
+    graph,
     hashes,
     index,
     join,
+    mcp,
     remove,
     search,
+    serve,
     stats,
+    suggest,
     sync,
     synthetic,
     update,
+    vertica_check,
 )
+from mate.display import visible
 from mate.errors import MateError
 
 DESCRIPTION = """\
 Find the tables of a data lake that join with yours on several columns.
 
-MATE keeps an inverted index of every cell of the lake and, beside each entry, a super key: a few bits that tell
-whether the row may hold the other values of your key as well. Most rows that match one column only are
-dropped without being read; what remains is checked exactly."""
+The usual way: index a folder of tables once; search it with a table of yours and its key columns, or let suggest find
+the key; join what was found. Answers are exact, and come with evidence: how much of your key a table holds, whether it
+is unique there, and whether chance would have given as much. From Python, the same is: import mate."""
 
 EPILOG = """\
 examples:
   mate index tables/ --store lake.mate                              index a folder of CSV files
   mate search people.csv --key "First name,Last name" --store lake.mate
+  mate suggest people.csv --store lake.mate                         which columns would join with what
   mate join people.csv --key "First name,Last name" --table 17 --store lake.mate -o enriched.csv
+  mate serve --store lake.mate                                      the same in a browser
   mate sync tables/ --store lake.mate                               follow the files that came, changed and went
 
 Every command has its own help: mate search --help
@@ -51,7 +60,9 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"mate {__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (index, search, join, add, update, remove, sync, compact, stats, check, synthetic, hashes):
+    reading, changing = (index, search, suggest, join, graph), (add, update, remove, sync, compact)
+    serving = (serve, mcp)
+    for command in (*reading, *changing, *serving, stats, check, synthetic, hashes, vertica_check):
         command.add(commands)
     return root
 
@@ -77,16 +88,36 @@ class _WithoutPandas:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; an error of ours becomes one line on standard error and exit code 2."""
-    options = parser().parse_args(arguments)
     try:
-        code: int = options.run(options)
+        options = parser().parse_args(arguments)
+        with _warnings_shown():
+            code: int = options.run(options)
     except MateError as error:
-        print(f"mate: {error}", file=sys.stderr)  # noqa: T201
+        sys.stderr.write(f"mate: {visible(str(error))}\n")
         return 2
     except KeyboardInterrupt:
-        print("mate: interrupted", file=sys.stderr)  # noqa: T201
+        sys.stderr.write("mate: interrupted\n")
         return 130
+    except MemoryError:
+        print("mate: there is not enough memory for this", file=sys.stderr)  # noqa: T201
+        return 2
     except BrokenPipeError:  # the reader of our output has gone: `mate ... | head`
         sys.stderr.close()
         return 0
     return code
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """Print the library's warnings as errors are printed, while a command runs."""
+    import logging
+
+    from mate.cli.terminal import Complaints
+
+    handler = Complaints(logging.WARNING)
+    log = logging.getLogger("mate")
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)

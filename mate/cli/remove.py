@@ -40,31 +40,24 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Remove what was asked for and say what was done."""
-    from mate.build.naming import find_column, find_table
-    from mate.cli.changes import print_report, updates_of
+    from itertools import chain
+
+    import mate
+    from mate.cli.changes import change_options, print_report
+    from mate.cli.options import rows
     from mate.errors import MateError
-    from mate.open import open_index
 
     if (options.row or options.column is not None) and len(options.table) > 1:
         raise MateError("rows and columns are removed from one table at a time")
-    updates = updates_of(options)
-    with open_index(options.store) as store:
-        tables = [find_table(store, given) for given in options.table]
-    number = tables[0].table_id
-    if options.row:
-        report = updates.remove_rows(number, [row for given in options.row for row in _rows(given)])
-    elif options.column is not None:
-        report = updates.remove_column(number, find_column(tables[0], options.column))
-    else:
-        report = updates.remove_tables(table.table_id for table in tables)
+    how = change_options(options)
+    chosen = [rows(text) for text in options.row or ()]
+    with mate.open(options.store) as lake:
+        tables = [lake.find(given) for given in options.table]
+        if chosen:
+            report = lake.remove_rows(tables[0], chain.from_iterable(chosen), **how)
+        elif options.column is not None:
+            report = lake.remove_column(tables[0], options.column, **how)
+        else:
+            report = lake.remove(tables, **how)
     print_report(report, options)
     return 0
-
-
-def _rows(given: str) -> range:
-    from mate.errors import MateError
-
-    first, dash, last = given.partition("-")
-    if not first.isdigit() or (dash and not last.isdigit()) or int(first) < 1:
-        raise MateError(f"--row takes a number from 1 on, or two such as 8-20, not {given!r}")
-    return range(int(first) - 1, int(last or first))

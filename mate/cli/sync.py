@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mate.display import counted
+
 if TYPE_CHECKING:
-    from mate.build.sync import Difference
+    from mate import Difference
     from mate.cli import Commands
 
 EPILOG = """\
@@ -41,41 +41,40 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare, apply, and say what was done."""
-    from mate.cli.changes import format_of, print_report, updates_of
-    from mate.cli.index import Bar
-    from mate.cli.terminal import console
+    import mate
+    from mate.cli.bar import Bar
+    from mate.cli.changes import change_options, print_report
+    from mate.cli.terminal import say
 
-    updates = updates_of(options)
-    difference = updates.compare(options.paths, format_of(options))
-    if options.dry_run:
-        _show(difference, as_json=options.json)
-        return 0
-    with Bar("read") as bar:
-        report = replace(updates, progress=bar).apply(difference)
+    how = change_options(options)
+    with mate.open(options.store) as lake:
+        difference = lake.compare(options.paths, options.format)
+        if options.dry_run:
+            _show(difference, as_json=options.json)
+            return 0
+        with Bar("read") as bar:
+            how["progress"] = bar
+            report = lake.apply(difference, **how)
     if not options.json:
-        console().print(_counted(difference))
+        say(_counted(difference))
     print_report(report, options)
     return 0
 
 
 def _show(difference: Difference, *, as_json: bool) -> None:
+    from mate.cli.terminal import print_json, say
+
     new, changed = ([source.name for source in part] for part in (difference.new, difference.changed))
     if as_json:
-        found = {"new": new, "changed": changed, "gone": difference.gone, "same": difference.same}
-        print(json.dumps(found, ensure_ascii=False, indent=1))  # noqa: T201
+        print_json({"new": new, "changed": changed, "gone": difference.gone, "same": difference.same})
         return
-    from mate.cli.terminal import console
-
-    screen = console()
     for sign, names in (("+", new), ("~", changed), ("-", difference.gone)):
         for name in sorted(names):
-            screen.print(f"{sign} {name}", markup=False, soft_wrap=True)
-    screen.print(_counted(difference))
+            say(f"{sign} {name}")
+    say(_counted(difference))
 
 
 def _counted(difference: Difference) -> str:
-    from mate.cli.changes import counted
-
     parts = (
         f"{counted(len(difference.new), 'file')} new",
         f"{len(difference.changed):,} changed",

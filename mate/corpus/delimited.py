@@ -27,12 +27,14 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from mate.corpus.compression import DAMAGE, SUFFIXES, damage, plain, rewindable
-from mate.corpus.dialect import Dialect, Row, Rows, detect, lines_of
-from mate.corpus.encoding import survey
+from mate.corpus.dialect import Dialect, detect
+from mate.corpus.encoding import Survey, survey
 from mate.corpus.header import filled, find_shape
+from mate.corpus.rows import CHARACTERS, Row, Rows, lines_of
 from mate.corpus.table import Chunk, Limits, Reject, Table
 from mate.corpus.tally import Tally
 from mate.errors import CorpusError
+from mate.limits import MOST_PADDING
 
 SAMPLE_LINES = 1_000
 SAMPLE_CHARACTERS = 1 << 18
@@ -62,7 +64,7 @@ def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterato
 def _read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
     _, packed = plain(stream)
     try:
-        found = survey(lambda: plain(stream)[0])
+        found = survey(lambda: plain(stream)[0], limits.encoding)
     except DAMAGE as error:
         raise CorpusError(damage(error, packed)) from error
     text = io.TextIOWrapper(plain(stream)[0], found.encoding, found.errors, newline="")
@@ -74,8 +76,18 @@ def _read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Rej
             raise CorpusError("no data rows")
         reading.tally.merge(frame.above)
         yield from reading.tally.rejects()
+        yield from encoding_rejects(source, found)
     finally:
         text.detach()  # the caller's stream stays open
+
+
+def encoding_rejects(source: str, found: Survey) -> Iterator[Reject]:
+    """Report what may be wrong with the encoding that a text was read in."""
+    if found.doubt:
+        yield Reject(source, None, "cell", f"{found.doubt}; --encoding says which it is")
+    if found.undecodable:
+        reason = f"bytes that are not {found.encoding}, each read as \ufffd; --encoding names another encoding"
+        yield Reject(source, None, "cell", reason, found.undecodable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +127,8 @@ def _sample(text: io.TextIOWrapper) -> tuple[list[str], bool]:
     lines: list[str] = []
     characters = 0
     while len(lines) < SAMPLE_LINES and (characters < SAMPLE_CHARACTERS or len(lines) < FEWEST_LINES):
+        if characters > CHARACTERS // 4:
+            break
         line = text.readline()
         if not line:
             return lines, True
@@ -213,6 +227,9 @@ class Reading:
         if missing == 0:
             return row
         if len(row) <= 1 and not "".join(row).strip(_BLANK):
+            return None
+        if missing > 0 and self._width > MOST_PADDING * len(row):
+            self.tally.add(line, f"too few cells to be a row of {self._width}")
             return None
         if missing > 0:
             return [*row, *[None] * missing]

@@ -21,6 +21,7 @@ from mate.corpus.compression import DAMAGE, damage, plain, rewindable
 from mate.corpus.table import Chunk, Limits, Reject, Table
 from mate.corpus.tally import Tally
 from mate.errors import CorpusError
+from mate.limits import MOST_PADDING
 
 LONGEST_RECORD = 64 << 20
 
@@ -82,7 +83,7 @@ class Reading:
             if found.get("tableType") == "LAYOUT" and not self._layout:
                 self.left_out.add(line, "layout table")
                 return
-            header, rows = header_and_rows(found)
+            header, rows = header_and_rows(found, self._limits.columns)
             chunks = list(self._chunks(line, _name(found), header, rows))
         except CorpusError as error:
             yield Reject(self._source, line, "record", str(error))
@@ -94,8 +95,6 @@ class Reading:
         self, line: int, name: str, header: Sequence[str], rows: list[Sequence[str | None]]
     ) -> Iterator[Chunk | Reject]:
         width, limits = len(header), self._limits
-        if width > limits.columns:
-            raise CorpusError(f"{width} columns, more than the limit of {limits.columns}")
         encodable("".join((name, *header)))
         table = Table(self._source, self.tables, line, name, tuple(header))
         size = max(1, limits.chunk_cells // width)
@@ -152,9 +151,10 @@ def _name(record: dict[str, Any]) -> str:
     return next((name for name in names if isinstance(name, str) and name.strip()), "")
 
 
-def header_and_rows(record: dict[str, Any]) -> tuple[Sequence[str], list[Sequence[str | None]]]:
-    """Return column names and rows of a record, ragged columns padded with nulls."""
+def header_and_rows(record: dict[str, Any], most: int) -> tuple[Sequence[str], list[Sequence[str | None]]]:
+    """Return column names and rows of a record of at most so many columns, ragged columns padded with nulls."""
     columns = _columns(record)
+    _check_size(columns, record.get("headerPosition") == "FIRST_COLUMN", most)
     position = record.get("headerPosition", "FIRST_ROW") if record.get("hasHeader", True) else "NONE"
     rows: list[Sequence[str | None]]
     if position == "FIRST_COLUMN":
@@ -170,6 +170,17 @@ def header_and_rows(record: dict[str, Any]) -> tuple[Sequence[str], list[Sequenc
     if not rows:
         raise CorpusError("no data rows")
     return header, rows
+
+
+def _check_size(columns: list[list[str]], turned: bool, most: int) -> None:
+    """Refuse a table that is too wide, or nearly empty, before it is filled up."""
+    height = max(map(len, columns))
+    width = height if turned else len(columns)
+    if width > most:
+        raise CorpusError(f"{width} columns, more than the limit of {most}")
+    cells = sum(map(len, columns))
+    if len(columns) * height > MOST_PADDING * cells:
+        raise CorpusError(f"{cells} cells in {len(columns)} columns of very different lengths, up to {height}")
 
 
 def _header_row(record: dict[str, Any], rows: int) -> int:

@@ -1,7 +1,7 @@
 """Which encoding a text file is in, found from all of its bytes.
 
-Bytes that are valid UTF-8 are UTF-8. Of the rest, the single-byte code pages of Western Europe are tried,
-and the one wins under which the non-ASCII characters stand where letters and signs stand in real text.
+Bytes that are valid UTF-8 are UTF-8; what has line ends of two bytes is UTF-16. For the rest a code page is chosen
+(`mate.corpus.code_pages`). What remains uncertain is said: a table in the wrong encoding joins with nothing.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ import codecs
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from encodings.aliases import aliases
 from typing import BinaryIO
 
-from mate.errors import CorpusError
+from mate.corpus.code_pages import BLOCK, find_code_page
+from mate.errors import CorpusError, did_you_mean
 
-BLOCK = 1 << 20
 LONGEST_LINE_BLOCKS = 16
-EVIDENCE_BYTES = 200_000
-SINGLE_BYTE = ("cp1252", "cp850", "mac_roman")
 BOMS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -40,23 +39,12 @@ BINARY = {
 }
 MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|body|\?xml|!--)", re.IGNORECASE)
 CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v\x1a\x1b"))
+SAMPLE = 1 << 16
+"""Bytes that tell UTF-16 from other texts; an even number."""
 
-_UTF8_SEQUENCE = re.compile(
-    rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|([\x80-\xff])"
-)
-_CONTEXT = 12
-_ASCII_START = re.compile(rb"\A[^\n\r\x80-\xff]*")
-_ASCII_END = re.compile(rb"[^\n\r\x80-\xff]*\Z")
-_HIGH_CONTEXT = re.compile(rb"[^\n\r]{0,12}[\x80-\xff][^\n\r]{0,12}")
-_IN_WORD = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?=[^\W\d_])")
-_OPENED_LATE = re.compile(r"(?<=[^\W\d_])[‚„]")
-_PAIR_NOT_ASCII = re.compile(r"(?s)(?=((?:[^\x00-\x7f].|.[^\x00-\x7f])))")
-"""Two characters next to each other, not both of them ASCII; pairs overlap."""
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-_COMMON_LETTERS = frozenset("äöüßÄÖÜéèêëàâáãåæçíìîïñóòôõøœúùûýÿšžÉÈÀÁÂÅÆÇÍÎÑÓÔØÚŠŽ’‘´")
-_COMMON_SIGNS = frozenset("–—„“”‚‘’…•€£§°²³µ½¼¾«»®©™·´¹º±×¿¡†\xa0\xad")
-
-_COMMON = _COMMON_LETTERS | _COMMON_SIGNS
+_ASCII_MARKS = "\n\r\t,;| 0123456789"
+_WHITE = "\n\r\t\f\v\x1a\u3000\ufeff"
+_TRIAL = "a;1\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,49 +56,67 @@ class Survey:
     """The codec's error handler: a UTF-8 file with stray bytes of a code page is read as both."""
     quotes: bool
     """Whether there is a double quote anywhere."""
+    doubt: str | None = None
+    """What is uncertain about the encoding."""
+    undecodable: int = 0
+    """Characters that stand for bytes which the encoding does not have."""
 
 
-def _handler(code_page: str) -> str:
-    """Name the error handler that reads stray bytes by a code page."""
-    return f"mate.{code_page}"
-
-
-def _register(code_page: str) -> None:
-    def read_stray(error: UnicodeError) -> tuple[str, int]:
-        if not isinstance(error, UnicodeDecodeError):
-            raise error
-        return error.object[error.start : error.end].decode(code_page, "replace"), error.end
-
-    codecs.register_error(_handler(code_page), read_stray)
-
-
-for _code_page in SINGLE_BYTE:
-    _register(_code_page)
-
-
-def survey(reopen: Callable[[], BinaryIO]) -> Survey:
+def survey(reopen: Callable[[], BinaryIO], given: str | None = None) -> Survey:
     """Read all bytes and find the encoding; a file that is no text raises `CorpusError`.
 
-    ``reopen`` returns the plain bytes from their start; it is called again when they are not Unicode.
+    ``reopen`` returns the plain bytes from their start; it is called again when they are not Unicode. An encoding that
+    is given is taken for all files but those that begin with a mark of their own.
     """
     stream = reopen()
     head = stream.read(BLOCK)
     _refuse_other_formats(head)
-    scan = _Scan(_announced(head) or "utf-8")
-    block = head
-    while block:
-        scan.feed(block)
-        block = stream.read(BLOCK)
-    scan.finish()
+    marked = _marked(head)
+    if given is not None and marked is None:
+        return _as_given(reopen, given)
+    scan = _Scan(marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8")
+    scan.feed_all(head, stream)
     if scan.valid:
         return Survey(scan.encoding, "strict", scan.quotes)
-    return _not_unicode(scan, _Evidence(reopen()))
+    page = find_code_page(reopen(), scan.encoding)
+    doubt = f"the encoding is uncertain: read as {page.encoding}, it may be {page.doubt}" if page.doubt else None
+    missing = count_undecodable(reopen(), page.encoding) if page.errors == "replace" else 0
+    return Survey(page.encoding, page.errors, scan.quotes, doubt, missing)
 
 
-def _not_unicode(scan: _Scan, evidence: _Evidence) -> Survey:
-    if evidence.sound > evidence.stray:
-        return Survey(scan.encoding, _handler(_single_byte(bytes(evidence.stray_contexts))), scan.quotes)
-    return Survey(_single_byte(bytes(evidence.contexts)), "replace", scan.quotes)
+def _as_given(reopen: Callable[[], BinaryIO], encoding: str) -> Survey:
+    """Look for quotes and endless lines only."""
+    scan = _Scan(encoding, "replace")
+    scan.feed_all(b"", reopen())
+    return Survey(encoding, "replace", scan.quotes, None, count_undecodable(reopen(), encoding))
+
+
+def count_undecodable(stream: BinaryIO, encoding: str) -> int:
+    """Count what decodes to the sign for what cannot be decoded."""
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    count = 0
+    while block := stream.read(BLOCK):
+        count += decoder.decode(block).count("\ufffd")
+    return count + decoder.decode(b"", True).count("\ufffd")
+
+
+def check_encoding(name: str) -> str:
+    """Return the usual name of an encoding that somebody has named, if it is one of text."""
+    try:
+        found = codecs.lookup(name)
+        if not found._is_text_encoding or _TRIAL.encode(name).decode(name) != _TRIAL:
+            raise LookupError(name)
+        codecs.getincrementaldecoder(name)("replace").decode(_TRIAL.encode(name))
+    except (LookupError, ValueError):
+        known = sorted(set(aliases.values()))
+        raise CorpusError(f'no text encoding is called "{name}"; {did_you_mean(name, known)}') from None
+    return found.name
+
+
+def lines_end_in_bytes(encoding: str) -> bool:
+    """Tell whether a text can be cut behind the bytes of line ends: one byte each, and no state to carry over."""
+    stateful = encoding.startswith(("iso2022", "hz", "utf-7", "utf_7"))
+    return not stateful and b"\r\n".decode(encoding, "replace") == "\r\n"
 
 
 def _refuse_other_formats(head: bytes) -> None:
@@ -124,33 +130,47 @@ def _refuse_other_formats(head: bytes) -> None:
         raise CorpusError("an XML document, not delimited text" if xml else "an HTML page, not delimited text")
 
 
-def _announced(head: bytes) -> str | None:
-    bom = next((name for mark, name in BOMS.items() if head.startswith(mark)), None)
-    return bom or _utf16_without_bom(head[:4_096])
+def _marked(head: bytes) -> str | None:
+    return next((name for mark, name in BOMS.items() if head.startswith(mark)), None)
 
 
 def _utf16_without_bom(head: bytes) -> str | None:
-    """Western text in UTF-16 has a NUL in nearly every second byte, and only there."""
-    half = len(head) // 2
-    even, odd = head[0::2].count(0), head[1::2].count(0)
-    if half < 4 or max(even, odd) < 0.6 * half or min(even, odd) > 0.02 * half:
+    """Tell UTF-16 by its line ends, delimiters and digits, which are ASCII characters in any language.
+
+    They have a NUL beside them. Read with the bytes the wrong way round, they are characters that hardly occur.
+    """
+    if b"\x00" not in head:
         return None
-    return "utf-16-be" if even > odd else "utf-16-le"
+    texts = {name: head[: len(head) & ~1].decode(name, "replace") for name in ("utf-16-le", "utf-16-be")}
+    marks = {name: sum(map(text.count, _ASCII_MARKS)) for name, text in texts.items()}
+    best = max(texts, key=lambda name: marks[name])
+    text = texts[best]
+    strange = sum(not (c.isprintable() or c in _WHITE) for c in text)
+    if marks[best] < max(2, 0.02 * len(text)) or sum(marks.values()) > 1.5 * marks[best] or strange > 0.01 * len(text):
+        return None
+    return best
 
 
 class _Scan:
     """Block by block: is it valid, how many control characters, how long without a line end."""
 
-    def __init__(self, encoding: str) -> None:
+    def __init__(self, encoding: str, errors: str = "strict") -> None:
         self.encoding = encoding
         self.valid = True
         self.quotes = False
-        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
         self._bytes = 0
         self._controls = 0
         self._blocks_without_line_end = 0
 
-    def feed(self, block: bytes) -> None:
+    def feed_all(self, head: bytes, stream: BinaryIO) -> None:
+        if head:
+            self._feed(head)
+        while block := stream.read(BLOCK):
+            self._feed(block)
+        self._finish()
+
+    def _feed(self, block: bytes) -> None:
         self._bytes += len(block)
         self._controls += len(block) - len(block.translate(None, CONTROLS))
         self.quotes = self.quotes or b'"' in block
@@ -158,7 +178,7 @@ class _Scan:
         if self.valid:
             self._decode(block, final=False)
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         if self.valid:
             self._decode(b"", final=True)
         if self.encoding.startswith("utf-8"):
@@ -181,51 +201,3 @@ class _Scan:
     def _refuse_binary(self, share: float) -> None:
         if self._controls > share * self._bytes:
             raise CorpusError("binary content")
-
-
-class _Evidence:
-    """Non-ASCII bytes with what surrounds them, and how many of them are sound UTF-8."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self.contexts = bytearray()
-        self.stray_contexts = bytearray()
-        self.sound = 0
-        self.stray = 0
-        rest = b""
-        while (len(self.contexts) < EVIDENCE_BYTES or not self.stray) and (block := stream.read(BLOCK)):
-            lines, end, rest = (rest + block).rpartition(b"\n")
-            self._collect(lines + end)
-        self._collect(rest)
-
-    def _collect(self, block: bytes) -> None:
-        for match in _HIGH_CONTEXT.finditer(block) if len(self.contexts) < EVIDENCE_BYTES else ():
-            self.contexts += match.group() + b"\n"
-        for match in _UTF8_SEQUENCE.finditer(block):
-            if match.group(1) is None:
-                self.sound += 1
-            else:
-                self.stray += 1
-                self._collect_stray(block, match.start())
-
-    def _collect_stray(self, block: bytes, at: int) -> None:
-        """Keep a stray byte with the ASCII around it."""
-        if len(self.stray_contexts) < EVIDENCE_BYTES:
-            before, after = block[max(0, at - _CONTEXT) : at], block[at + 1 : at + 1 + _CONTEXT]
-            self.stray_contexts += _ASCII_END.findall(before)[0] + block[at : at + 1] + _ASCII_START.findall(after)[0]
-            self.stray_contexts += b"\n"
-
-
-def _single_byte(evidence: bytes) -> str:
-    return max(SINGLE_BYTE, key=lambda name: _plausibility(evidence.decode(name, "replace")))
-
-
-def _plausibility(text: str) -> float:
-    """Score how well the non-ASCII characters fit: only letters inside words, signs as well elsewhere.
-
-    A capital right after a small letter speaks against them, and so does an opening quote after any letter.
-    """
-    inside = sum(1.0 if c in _COMMON_LETTERS else -2.0 for c in _IN_WORD.findall(text) if not c.isspace())
-    anywhere = sum(0.5 if c in _COMMON else -0.5 for c in _NOT_ASCII.findall(text))
-    capitals: int = sum(a.islower() and b.isupper() for a, b in _PAIR_NOT_ASCII.findall(text))
-    misplaced: int = capitals + len(_OPENED_LATE.findall(text))
-    return inside + anywhere - 2.0 * misplaced - 5.0 * text.count("\ufffd")

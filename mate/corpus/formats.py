@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -41,6 +42,8 @@ class File:
 
     path: str
     format: str | None
+    problem: str = ""
+    """Why it cannot be read at all, if that is known already."""
 
 
 def detect(path: str, head: bytes) -> str | None:
@@ -67,18 +70,25 @@ def discover(paths: Iterable[str | os.PathLike[str]], format: str | None = None)
 
     Folders are walked without following links to other folders. Left out unless named are hidden files and
     folders, and what a download writes for itself. A ``format`` given here holds for every file. A file that
-    no reader fits is listed with the format None, so that it is reported and not lost.
+    no reader fits is listed with the format None, so that it is reported and not lost; so is what only looks like
+    a file, with what is the matter: a link to nothing or to a folder, a pipe, a folder that cannot be read.
     """
     if format is not None and format not in READERS:
         raise CorpusError(f'unknown format "{format}": {did_you_mean(format, READERS)}')
     found = {file for path in paths for file in _files(Path(path))}
     if not found:
         raise CorpusError("no file found under the given paths")
-    return sorted(File(str(path), format or _detected(path)) for path in found)
+    return sorted(file if file.problem else _with_format(file, format) for file in found)
 
 
 def read(file: File, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
-    """Yield what the file's reader finds; a file that no reader fits, or that cannot be opened, is a reject."""
+    """Yield what the file's reader finds; a file that no reader fits, or that cannot be opened, is a reject.
+
+    So is one that a reader fails on in any way that nobody thought of: one file never stops a build.
+    """
+    if file.problem:
+        yield Reject(file.path, None, "file", file.problem)
+        return
     if file.format is None:
         suffix, _ = _suffix(file.path)
         yield Reject(file.path, None, "file", f"unsupported file type {suffix or 'without an ending'}")
@@ -88,32 +98,74 @@ def read(file: File, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
             yield from READERS[file.format](file.path, stream, limits or Limits())
     except OSError as error:
         yield Reject(file.path, None, "file", f"cannot be read: {error.strerror or error}")
+    except MemoryError:
+        raise
+    except Exception as error:
+        yield Reject(file.path, None, "file", f"cannot be read: {failure_of(error)}")
 
 
-def _files(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        yield path
-    elif path.is_dir():
+def failure_of(error: Exception) -> str:
+    """Say in one line what a reader failed with."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+
+
+def _files(path: Path) -> Iterator[File]:
+    if path.is_dir():
         yield from _walk(path)
+    elif problem := _problem(path):
+        raise CorpusError(f"{_shown(path)}: {problem}")
     else:
-        raise CorpusError(f"{path}: no such file or folder")
+        yield File(str(path), None)
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    for where, folders, names in os.walk(folder, onerror=_unreadable):
+def _walk(folder: Path) -> Iterator[File]:
+    unreadable: list[OSError] = []
+    for where, folders, names in os.walk(folder, onerror=unreadable.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
         left_out = sidecar_files(Path(where), names)
-        visible = (Path(where, name) for name in names if not name.startswith(".") and name not in left_out)
-        yield from (path for path in visible if path.is_file())
+        for name in (*names, *(name for name in folders if Path(where, name).is_symlink())):
+            if not name.startswith(".") and name not in left_out:
+                path = Path(where, name)
+                yield File(_shown(path), None, _problem(path))
+    for error in unreadable:
+        yield File(_shown(Path(error.filename)), None, f"a folder that cannot be read: {error.strerror}")
 
 
-def _unreadable(error: OSError) -> None:
-    raise CorpusError(f"{error.filename}: {error.strerror}") from error
-
-
-def _detected(path: Path) -> str | None:
+def _problem(path: Path) -> str:
+    """Say why a path is no file that can be read; nothing if it is one."""
     try:
-        with path.open("rb") as stream:
-            return detect(str(path), stream.read(HEAD))
+        mode = path.stat().st_mode
     except OSError as error:
-        raise CorpusError(f"{path}: {error.strerror}") from error
+        missing = isinstance(error, FileNotFoundError)
+        return "a link to nothing" if missing and path.is_symlink() else _reason(error)
+    if stat.S_ISDIR(mode):
+        return "a link to a folder, which is not followed: name the folder itself"
+    if not stat.S_ISREG(mode):
+        return "no regular file but a pipe, a socket or a device"
+    return "" if _is_text(str(path)) else "the name of this file is not valid UTF-8: rename it"
+
+
+def _reason(error: OSError) -> str:
+    return "no such file or folder" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _shown(path: Path) -> str:
+    """Return a path as text, also one whose bytes are none."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _with_format(file: File, format: str | None) -> File:
+    try:
+        with Path(file.path).open("rb") as stream:
+            return File(file.path, format or detect(file.path, stream.read(HEAD)))
+    except OSError as error:
+        return File(file.path, None, f"cannot be read: {error.strerror}")

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mate.corpus.dialect import Row, usual_width
+from mate.corpus.dialect import usual_width
+from mate.corpus.rows import Row
 
 BODY_ROWS = 200
 MOST_HEADER_ROWS = 8
@@ -77,7 +78,8 @@ def find_shape(rows: Sequence[Row], complete: bool) -> Shape:
         return _named_otherwise(rows[:above], columns) or Shape(above, 0, ("",) * width)
     if count == 1 and 2 * filled(table[0]) <= width and (found := _named_otherwise(rows[: above + 1], columns)):
         return found
-    names = _joined([_fit(row, width) for row in table[:count] if row], columns)
+    named = [_fit(row, width) for row in table[:count] if row]
+    names = _joined(named, columns) if named else ("",) * width
     return Shape(above, count, _shifted(names, table[0], table[count:], width))
 
 
@@ -145,7 +147,9 @@ def _rows_above(rows: Sequence[Row], width: int) -> int:
     above = next((i for i, row in enumerate(rows) if row and not is_title(row, width)), 0)
     table = [row for row in rows[above:] if row]
     titles = [row for row in rows[:above] if row]
-    return above if len(titles) < max(3, len(table)) else 0
+    if len(titles) < max(3, len(table)):
+        return above
+    return next((i for i, row in enumerate(rows) if row), 0)
 
 
 def _fit(row: Row, width: int) -> Row:
@@ -299,7 +303,7 @@ def _spread(row: Row, below: list[Row], kinds: list[str]) -> Row:
 def _shifted(names: tuple[str, ...], first: Row, body: Sequence[Row], width: int) -> tuple[str, ...]:
     """Move names one to the right where every row begins with a row name that the header leaves out."""
     rows = [row for row in body if row]
-    one_short = len(first) == width - 1 and first[0].strip() != ""
+    one_short = 0 < len(first) == width - 1 and first[0].strip() != ""
     if one_short and rows and all(filled(row) == width for row in rows[:BODY_ROWS]):
         return ("", *names[:-1])
     return names

@@ -24,12 +24,15 @@ import pyarrow.parquet as pq
 
 from mate.corpus.compression import DAMAGE, arrow_file, damage, plain, rewindable
 from mate.corpus.delimited import table_name
-from mate.corpus.dwtc import encodable, kind_of, numbered_lines, parse
+from mate.corpus.dwtc import LONGEST_RECORD, encodable, kind_of, numbered_lines, parse
+from mate.corpus.rows import CHARACTERS
 from mate.corpus.table import Chunk, Limits, Reject, Table
 from mate.corpus.tally import Tally
 from mate.errors import CorpusError
 
 BLOCK = 1 << 20
+MOST_KEYS = 1 << 20
+_ROWS = 16
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -48,7 +51,7 @@ def _parquet(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | 
     total, given = file.metadata.num_rows, 0
     try:
         for batch in parquet_batches(file, range(file.num_row_groups), limits):
-            yield parquet_chunk(table, given, batch)
+            yield from parquet_chunks(table, given, batch)
             given += len(batch)
     except CorruptError as error:
         raise CorpusError(f"corrupt Parquet data after {given} rows: {error}") from error
@@ -57,16 +60,24 @@ def _parquet(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | 
 
 def open_parquet(source: str, stream: BinaryIO, limits: Limits) -> tuple[pq.ParquetFile, Table]:
     """Return a Parquet file and its table, if it has one."""
-    try:
-        file = pq.ParquetFile(arrow_file(stream))
-    except (pa.ArrowException, OSError) as error:
-        raise CorpusError(f"not a readable Parquet file: {_first_line(error)}") from error
+    file = _parquet_file(stream)
     width = len(file.schema_arrow)
     if not width or not file.metadata.num_rows:
         raise CorpusError("no data rows" if width else "no columns")
     if width > limits.columns:
         raise CorpusError(f"{width} columns, more than the limit of {limits.columns}")
     return file, Table(source, 0, 1, table_name(source), tuple(file.schema_arrow.names))
+
+
+def _parquet_file(stream: BinaryIO) -> pq.ParquetFile:
+    try:
+        file = pq.ParquetFile(arrow_file(stream))
+        file.schema_arrow.names  # noqa: B018 (read here, where it may fail)
+        return file
+    except UnicodeDecodeError as error:
+        raise CorpusError("not a readable Parquet file: the name of a column is not UTF-8") from error
+    except (pa.ArrowException, OSError) as error:
+        raise CorpusError(f"not a readable Parquet file: {_first_line(error)}") from error
 
 
 class CorruptError(Exception):
@@ -92,9 +103,20 @@ def parquet_batches(file: pq.ParquetFile, groups: Iterable[int], limits: Limits)
         raise CorruptError(_first_line(error)) from error
 
 
-def parquet_chunk(table: Table, first_row: int, batch: pa.RecordBatch) -> Chunk:
-    """Return a batch as text, row by row."""
-    return Chunk(table, first_row, _row_major([as_text(column) for column in batch.columns]))
+def parquet_chunks(table: Table, first_row: int, batch: pa.RecordBatch) -> Iterator[Chunk]:
+    """Yield a batch as text, row by row; in several chunks if the text is long."""
+    rows = len(batch)
+    if rows > 1 and _text_bytes(batch) > CHARACTERS:
+        half = rows // 2
+        yield from parquet_chunks(table, first_row, batch.slice(0, half))
+        yield from parquet_chunks(table, first_row + half, batch.slice(half))
+    elif rows:
+        yield Chunk(table, first_row, _row_major([as_text(column) for column in batch.columns]))
+
+
+def _text_bytes(batch: pa.RecordBatch) -> int:
+    """Estimate how long the text of a batch is: numbers are short, the rest is as long as it is in memory."""
+    return int(sum(column.nbytes for column in batch.columns))
 
 
 def _first_line(error: Exception) -> str:
@@ -214,7 +236,7 @@ def union_of_keys(objects: Iterable[Found], bad: Tally) -> dict[str, None]:
             bad.add(number, str(record))
         elif not record:
             bad.add(number, "an object without keys")
-        else:
+        elif len(keys) <= MOST_KEYS:  # of more nobody wants to know which they are
             keys.update(dict.fromkeys(record))
     return keys
 
@@ -235,9 +257,19 @@ def json_rows(objects: Iterable[Found], header: tuple[str, ...]) -> Iterator[lis
 def json_chunks(table: Table, rows: Iterator[list[str | None]], limits: Limits, first_row: int = 0) -> Iterator[Chunk]:
     """Yield rows as chunks of the table."""
     size = max(1, limits.chunk_cells // len(table.header))
-    while held := list(islice(rows, size)):
+    while held := _some(rows, size):
         yield Chunk(table, first_row, pa.array(chain.from_iterable(held), pa.string()))
         first_row += len(held)
+
+
+def _some(rows: Iterator[list[str | None]], count: int) -> list[list[str | None]]:
+    """Return the next rows, fewer than so many only at the end or where they are very long."""
+    held: list[list[str | None]] = []
+    characters = 0
+    while len(held) < count and characters < CHARACTERS and (more := list(islice(rows, min(_ROWS, count - len(held))))):
+        held += more
+        characters += sum(len(cell) for cell in chain.from_iterable(more) if cell)
+    return held
 
 
 def beyond_limit(source: str, limits: Limits, rows: int) -> Iterator[Reject]:
@@ -324,6 +356,8 @@ class _Window:
         self.peek()
         size = BLOCK
         while True:
+            if len(self._text) - self._at > LONGEST_RECORD:
+                raise CorpusError(f"a record of more than {LONGEST_RECORD >> 20} MB")
             try:
                 value, end = _DECODER.raw_decode(self._text, self._at)
                 if end < len(self._text) or not self._more(size):

@@ -7,6 +7,7 @@ MATE looks hashes up by name only: the built-in XASH, those of installed package
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Self
@@ -39,13 +40,25 @@ class SuperKeyHash(ABC):
     """
 
     name: ClassVar[str]
-    sizes: ClassVar[tuple[int, ...]] = (128, 256, 512)
+    sizes: ClassVar[Sequence[int]] = (128, 256, 512)
+    usual: ClassVar[int] = 128
+    """The size where none is asked for."""
+    by_width: ClassVar[bool] = False
+    """Whether the super keys of a table's rows follow its number of columns: see `for_width`. Sizes are then bits per
+    column."""
+    by_column: ClassVar[bool] = False
+    """Whether a super key lists the keys of the columns, lowest bits first, instead of being their OR."""
 
     def __init__(self, bits: int = 128) -> None:
         if isinstance(bits, bool) or bits not in self.sizes:
-            sizes = ", ".join(map(str, self.sizes))
-            raise HashError(f"{self.name} has no {bits}-bit version; it has: {sizes}")
+            raise HashError(f"{self.name} has no {bits}-bit version; it has: {self.listed_sizes()}")
         self.bits = bits
+
+    @classmethod
+    def listed_sizes(cls) -> str:
+        """Return the sizes for people."""
+        some = cls.sizes
+        return f"{some[0]} to {some[-1]}" if isinstance(some, range) else ", ".join(map(str, some))
 
     @classmethod
     def for_corpus(cls, bits: int, corpus: CorpusStatistics) -> Self:
@@ -61,6 +74,14 @@ class SuperKeyHash(ABC):
     def words(self) -> int:
         """Number of 64-bit words in a key."""
         return self.bits // 64
+
+    def for_width(self, columns: int) -> SuperKeyHash:
+        """Return the hash function for tables of so many columns: this one, unless the size follows the width."""
+        return self
+
+    def row_words(self, columns: int) -> int:
+        """Return the number of 64-bit words in the super key of a row with so many columns."""
+        return self.for_width(columns).words
 
     def hash(self, tokens: Any) -> Keys:
         """Return one key a token as ``uint64[n, words]``; a null or empty token sets no bit."""

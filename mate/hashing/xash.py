@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from functools import cache
 from math import comb
 from typing import Any, Self, TypeAlias
@@ -38,14 +39,44 @@ _DECOMPOSABLE = 0x1D800
 """No code point from here on decomposes to a letter or digit of the alphabet in Unicode 3.2."""
 
 
+class Rotation(StrEnum):
+    """By how many bits the character segments rotate to the left."""
+
+    LENGTH = "length"
+    """The length of the value (section 5.3.4)."""
+    SPREAD = "spread"
+    """As in the released code: lengths are spread over the whole width W of the character segments,
+    floor(W * (l mod S) / S) with S the width of the length segment."""
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The parts of XASH, each of which can be switched off for the ablation of figure 5."""
+    """The parts of XASH: each can be switched off for the ablation of figure 5, some done otherwise."""
 
     length: bool = True
     characters: bool = True
     location: bool = True
-    rotation: bool = True
+    rotation: Rotation = Rotation.LENGTH
+    first_place: int = 1
+    """The location of a value's first character: 1 in the paper, 0 in the released code."""
+    rare_first: str = ""
+    """The alphabet, rarest character of a corpus first: characters are chosen in this order, not by how often the value
+    has them."""
+
+    def __post_init__(self) -> None:
+        if self.rotation not in list(Rotation):
+            raise HashError(f"rotation must be one of {', '.join(Rotation)}, not {self.rotation!r}")
+        if self.first_place not in (0, 1):
+            raise HashError(f"first_place must be 0 or 1, not {self.first_place!r}")
+        if self.rare_first and sorted(self.rare_first) != sorted(SEGMENTS):
+            raise HashError(f"rare_first must name each of the {len(SEGMENTS)} characters once")
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """What differs from XASH as the paper defines it."""
+        usual = asdict(Features())
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +101,12 @@ class Layout:
     def length_bits(self) -> int:
         """Width of the length segment: |a_l|."""
         return self.bits - self.character_bits
+
+    def shift(self, length: int, rotation: Rotation) -> int:
+        """Return by how many bits the character segments of a value rotate."""
+        if rotation == Rotation.SPREAD:
+            return self.character_bits * (length % self.length_bits) // self.length_bits
+        return length % self.character_bits if rotation == Rotation.LENGTH else 0
 
 
 def alpha_for(bits: int, distinct_values: int) -> int:
@@ -104,6 +141,11 @@ def rarest(value: str, count: int) -> list[str]:
     return sorted(frequency, key=lambda c: (frequency[c], c))[:count]
 
 
+def chosen(value: str, count: int, rare_first: str) -> list[str]:
+    """Return the characters that stand for a value: the rarest inside it, or those that are rarest in a corpus."""
+    return [c for c in rare_first if c in value][:count] if rare_first else rarest(value, count)
+
+
 def xash(value: str, bits: int, alpha: int, features: Features = Features()) -> int:  # noqa: B008
     """Return the XASH of one value as an integer whose most significant bit is the leftmost of the array."""
     layout = Layout.of(bits)
@@ -112,19 +154,18 @@ def xash(value: str, bits: int, alpha: int, features: Features = Features()) -> 
     if folded and features.length:
         positions.append((len(folded) - 1) % layout.length_bits)
     if folded and features.characters:
-        for character in rarest(folded, alpha - 1):
-            place = _segment_bit(folded, character, layout.beta) if features.location else 0
+        shift = layout.shift(len(folded), features.rotation)
+        for character in chosen(folded, alpha - 1, features.rare_first):
+            place = _segment_bit(folded, character, layout.beta, features.first_place) if features.location else 0
             place += SEGMENTS.index(character) * layout.beta
-            if features.rotation:
-                place = (place - len(folded)) % layout.character_bits
-            positions.append(layout.length_bits + place)
+            positions.append(layout.length_bits + (place - shift) % layout.character_bits)
     return sum(1 << (bits - 1 - position) for position in positions)
 
 
-def _segment_bit(value: str, character: str, beta: int) -> int:
-    """Return the 0-based bit for a character's mean location: x - 1 with x = ceil(lambda * beta / l_v)."""
-    places = [place for place, other in enumerate(value, start=1) if other == character]
-    return -(-sum(places) * beta // (len(places) * len(value))) - 1
+def _segment_bit(value: str, character: str, beta: int, first_place: int) -> int:
+    """Return the 0-based bit for a character's mean location: x - 1, x = max(1, ceil(lambda * beta / l_v))."""
+    places = [place for place, other in enumerate(value, start=first_place) if other == character]
+    return max(1, -(-sum(places) * beta // (len(places) * len(value)))) - 1
 
 
 @register
@@ -134,7 +175,7 @@ class Xash(SuperKeyHash):
     name = "xash"
     sizes = (64, 128, 256, 512)
 
-    def __init__(self, bits: int = 128, alpha: int = 6, **features: bool) -> None:
+    def __init__(self, bits: int = 128, alpha: int = 6, **features: Any) -> None:
         super().__init__(bits)
         highest = len(SEGMENTS) + 1
         if isinstance(alpha, bool) or not isinstance(alpha, int) or not 1 <= alpha <= highest:
@@ -149,8 +190,8 @@ class Xash(SuperKeyHash):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Alpha, and whatever feature is switched off."""
-        return {"alpha": self.alpha, **{k: v for k, v in asdict(self.features).items() if not v}}
+        """Alpha, and whatever is not as the paper defines it."""
+        return {"alpha": self.alpha, **self.features.changed}
 
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
         """Hash a batch with the definition or, from some thousand values on, with the kernel."""

@@ -7,15 +7,19 @@ The sets of characters seen once and more than once are kept as 37-bit masks in 
 from __future__ import annotations
 
 from functools import cache
+from typing import TypeAlias
 
 import numba
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from mate.hashing.superkey import Keys
-from mate.hashing.xash import SEGMENTS, Features, FoldTable, Layout, fold_table
+from mate.hashing.xash import SEGMENTS, Features, FoldTable, Layout, Rotation, fold_table
 from mate.values.arrow import string_buffers
 from mate.values.parallel import in_parts
+
+Order: TypeAlias = npt.NDArray[np.uint64]
 
 _ONE = np.uint64(1)
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
@@ -28,20 +32,22 @@ def hash_strings(values: pa.StringArray, layout: Layout, alpha: int, features: F
     """Return the XASH of every string; nulls and empty strings set no bit."""
     data, offsets = string_buffers(values)
     keys = np.zeros((len(values), layout.bits // 64), np.uint64)
-    ranks = _ranks()
+    ranks, order = _ranks(), _order(features.rare_first)
 
     def hash_part(start: int, stop: int) -> None:
         _hash_strings(
             data,
             offsets[start : stop + 1],
             ranks,
+            order,
             keys[start:stop],
             alpha - 1 if features.characters else 0,
             layout.beta,
             layout.length_bits,
             features.length,
             features.location,
-            features.rotation,
+            1 - features.first_place,
+            list(Rotation).index(features.rotation),
         )
 
     in_parts(hash_part, len(values))
@@ -52,6 +58,11 @@ def hash_strings(values: pa.StringArray, layout: Layout, alpha: int, features: F
 def _ranks() -> FoldTable:
     """Return the rank of every code point: segments are in the order 0-9, a-z, space; ranks have the space first."""
     return (fold_table() + np.uint8(1)) % np.uint8(len(SEGMENTS))
+
+
+def _order(rare_first: str) -> Order:
+    """Return the ranks of all characters in the order of choice; none: by how often the value has them."""
+    return np.array([(SEGMENTS.index(character) + 1) % len(SEGMENTS) for character in rare_first], np.uint64)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -111,8 +122,27 @@ def _least_frequent(mask, count):
     return least
 
 
+@numba.njit(cache=True, nogil=True)
+def _rarest_of_all(mask, order):
+    """Return the first rank of an order that a mask has."""
+    for rank in order:
+        if mask >> rank & _ONE:
+            return rank
+    return np.uint64(0)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _shift(length, rotation, character_bits, length_bits):
+    """Return by how many bits characters rotate; `rotation` is the place of one among `Rotation`."""
+    if rotation == 0:
+        return length % character_bits
+    return character_bits * (length % length_bits) // length_bits if rotation == 1 else 0
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _hash_strings(data, offsets, ranks, keys, wanted, beta, length_bits, with_length, with_location, with_rotation):
+def _hash_strings(
+    data, offsets, ranks, order, keys, wanted, beta, length_bits, with_length, with_location, before, rotation
+):
     alphabet = 37
     character_bits = alphabet * beta
     place = np.zeros(alphabet, np.int64)
@@ -134,25 +164,33 @@ def _hash_strings(data, offsets, ranks, keys, wanted, beta, length_bits, with_le
             continue
         if with_length:
             _set_bit(keys, i, (length - 1) % length_bits)
-        shift = length % character_bits if with_rotation else 0
+        shift = _shift(length, rotation, character_bits, length_bits)
         singles = present & ~repeated
         # ceil(a / b) - 1 = floor((a - 1/2) / b) for whole a, b, and the half keeps rounding errors harmless.
         per_length = 1.0 / length
         tallied = False
         for _ in range(wanted):
-            if singles:
-                rank = _lowest(singles)
-                singles &= singles - _ONE
-                offset = (place[rank] * beta - 0.5) * per_length
+            if len(order) and singles | repeated:
+                rank = _rarest_of_all(singles | repeated, order)
+                single = singles >> rank & _ONE
+            elif singles:
+                rank, single = _lowest(singles), _ONE
             elif repeated:
                 if not tallied:
                     _tally(data, offsets[i], end, ranks, count, place_sum)
                     tallied = True
-                rank = _least_frequent(repeated, count)
-                repeated &= ~(_ONE << rank)
-                offset = (place_sum[rank] * beta - 0.5) / (count[rank] * length)
+                rank, single = _least_frequent(repeated, count), np.uint64(0)
             else:
                 break
+            if single:
+                singles &= ~(_ONE << rank)
+                offset = ((place[rank] - before) * beta - 0.5) * per_length
+            else:
+                if not tallied:
+                    _tally(data, offsets[i], end, ranks, count, place_sum)
+                    tallied = True
+                repeated &= ~(_ONE << rank)
+                offset = ((place_sum[rank] - before * count[rank]) * beta - 0.5) / (count[rank] * length)
             position = (np.int64(rank) - 1 if rank else alphabet - 1) * beta - shift
             if with_location:
                 position += np.int64(offset)

@@ -2,7 +2,7 @@
 
 The postings of the initial column's values are grouped by table, tables bounded and visited by falling bound. The row
 filter pairs postings with the key tuples whose super key the row's covers; what passes is compared with the row itself.
-Relatives of the algorithm differ in what stands for the keys (`scan`): nothing in SCR, marks of rows in MCR.
+Relatives of the algorithm differ in the row filter (`scan`): none in SCR, marks of rows in MCR.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mate.hashing import Keys
-from mate.index.arrays import Array
-from mate.index.base import Ids
-from mate.index.layout import SegmentArrays
+from mate.lake.arrays import Array
+from mate.lake.base import Ids
+from mate.lake.layout import SegmentArrays, read_only
 from mate.search.best import Best
-from mate.search.candidates import Bounds, Counter, Groups, Probes, bound, group, probes, read_only, read_only_view
+from mate.search.candidates import Bounds, Counter, Groups, Probes, bound, group, probes, with_unknown
 from mate.search.engine import SegmentSearch
 from mate.search.reference import score_table
+from mate.search.row_filter import MakeFilter, RowFilter, no_filter, super_key_filter
 from mate.search.scratch import SMALLEST, Scratch, scratch_for
 from mate.values.compiled import is_worth
 
@@ -52,7 +52,7 @@ class Task(NamedTuple):
 
     arrays: SegmentArrays
     codes: Codes
-    row_keys: Keys
+    filter: RowFilter
     probes: Probes
     groups: Groups
     limit: Ids
@@ -67,32 +67,21 @@ class Task(NamedTuple):
 
 def algorithm_1(part: SegmentSearch) -> None:
     """Offer the tables of a segment, rows filtered by super keys unless the settings say otherwise: a `Strategy`."""
-    search = part.search
-    if search.hash_number is None:
-        scan(part)
+    part, search = with_unknown(part), part.search
+    if not len(part.tuples):
         return
-    with search.statistics.phase("hash query"):
-        tuple_keys = search.all_tuple_keys[part.tuple_id]
-    scan(part, part.segment.keys[search.hash_number], tuple_keys)
+    scan(part, None if search.hash_number is None else super_key_filter(part))
 
 
-def scan(
-    part: SegmentSearch, row_keys: Keys | None = None, tuple_keys: Keys | None = None, only: Ids | None = None
-) -> None:
-    """Offer the tables of a segment, or `only` those at certain places, going by any keys of rows and key tuples.
-
-    Rows whose key does not cover a key tuple's are not compared with it; without keys all are.
-    """
+def scan(part: SegmentSearch, row_filter: MakeFilter | None = None, only: Ids | None = None) -> None:
+    """Offer the tables of a segment, or `only` those at certain places, with any row filter or none."""
     statistics, settings = part.search.statistics, part.search.settings
     arrays = read_only(part.segment.arrays)
     with statistics.phase("fetch postings"):
-        if row_keys is None or tuple_keys is None:
-            rows = int(arrays.table_row_first[-1])
-            row_keys, tuple_keys = (np.zeros((count, 0), np.uint64) for count in (rows, len(part.tuples)))
         wanted = part.wanted_tables()
         if only is not None:
             wanted &= np.isin(np.arange(len(wanted)), only)
-        probe = probes(part, tuple_keys)
+        probe = probes(part)
         groups = group(arrays, probe.value, wanted)
     with statistics.phase("filter tables"):
         bounds = bound(arrays, groups, probe)
@@ -102,7 +91,7 @@ def scan(
     with statistics.phase("filter rows and score"):
         codes = Codes(arrays.codes, arrays.codes.view("<u2"), arrays.codes.view("<u4"))
         filters = settings.table_filters, settings.tight_bound
-        keys = read_only_view(row_keys)
+        keys = (row_filter or no_filter(part))(probe, groups)
         task = Task(arrays, codes, keys, probe, groups, limit, bounds.postings, *filters)
         _Scan(task, bounds, part).run(order)
 
@@ -119,7 +108,7 @@ class _Scan:
 
     def run(self, order: Ids) -> None:
         """Go through the groups in this order, in blocks."""
-        best = self.part.search.best
+        best = self.part.best
         for first, stop in _blocks(self.bounds.pairs[order]):
             if self.task.filtering and self.task.limit[order[first]] <= best.kth:
                 self._count({Counter.tables_cut_rule_1: len(order) - first})
@@ -128,7 +117,7 @@ class _Scan:
 
     def _block(self, order: Ids) -> None:
         """Go through a block of tables, in parts if it is large."""
-        best = self.part.search.best
+        best = self.part.best
         pairs = int(self.bounds.pairs[order].sum())
         if not is_worth(pairs, INTERPRETED_PAIRS):
             from mate.search.algorithm_1_reference import scan_plainly
@@ -140,8 +129,7 @@ class _Scan:
             copies = [best.copy() for _ in range(PARTS)]
             with ThreadPoolExecutor(min(PARTS, os.cpu_count() or 1)) as pool:
                 list(pool.map(self._part, (order[part::PARTS] for part in range(PARTS)), copies))
-            for copy in copies:
-                best.take_all(copy)
+            best.take_all(copies)
 
     def _part(self, order: Ids, best: Best) -> None:
         """Go through tables in this order, compiled, and offer them."""

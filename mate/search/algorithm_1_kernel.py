@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mate.lake.reading_kernel import posting_row, units_per_posting
 from mate.search.best_kernel import kth_score, offer
 from mate.search.candidates import Counter
-from mate.search.candidates_kernel import posting_row, units_per_posting
 from mate.search.scratch import Used
 from mate.search.verification_kernel import (
     DONE,
@@ -28,7 +28,7 @@ def scan(task, order, at, scratch, best, tally):
     Return where the scan stopped and why: at the end; at a group that was counted but has too many mappings to be
     scored here; or at one that needs a larger scratch.
     """
-    arrays, codes, row_keys, probes, groups = task.arrays, task.codes, task.row_keys, task.probes, task.groups
+    arrays, codes, row_filter, probes, groups = task.arrays, task.codes, task.filter, task.probes, task.groups
     limit, postings, filtering, tight = task.limit, task.postings, task.filtering, task.tight
     used, held, options, pairs, mappings = scratch
     initial, (tuples, width) = probes.initial, probes.number.shape
@@ -50,7 +50,7 @@ def scan(task, order, at, scratch, best, tally):
         run, place, end, state, cut = groups.first[group], np.int64(0), groups.first[group + 1], DONE, False
         while run < end and not cut and state != NO_ROOM:
             run, place, count, slack, cut = _filter_rows(
-                arrays, row_keys, probes, groups, group, run, place, held, slack, filtering, tight
+                arrays, row_filter, probes, groups, group, run, place, held, slack, filtering, tight
             )
             own[Counter.candidates] += count
             if cut:
@@ -95,37 +95,70 @@ def _tuples_at_most(arrays, probes, groups, group):
 
 
 @inner
-def _missing(keys, key_tuple, row_keys, row):
+def _missing_two(keys, at, row_keys, row):
+    """Return bits that a key tuple has and a row has not, of two words."""
+    return (keys[at] & ~row_keys[row]) | (keys[at + 1] & ~row_keys[row + 1])
+
+
+@inner
+def _missing_four(keys, at, row_keys, row):
+    """Return bits that a key tuple has and a row has not, of four words."""
+    return _missing_two(keys, at, row_keys, row) | _missing_two(keys, at + 2, row_keys, row + 2)
+
+
+@inner
+def _missing(keys, at, row_keys, row, words):
     """Return bits, any of them, that a key tuple has and a row has not: the usual sizes without a branch in between."""
-    words = keys.shape[1]
     if words == 2:
-        return (keys[key_tuple, 0] & ~row_keys[row, 0]) | (keys[key_tuple, 1] & ~row_keys[row, 1])
+        return _missing_two(keys, at, row_keys, row)
     if words == 4:
-        low = (keys[key_tuple, 0] & ~row_keys[row, 0]) | (keys[key_tuple, 1] & ~row_keys[row, 1])
-        return low | (keys[key_tuple, 2] & ~row_keys[row, 2]) | (keys[key_tuple, 3] & ~row_keys[row, 3])
-    missing = np.uint64(0)
+        return _missing_four(keys, at, row_keys, row)
     if words == 8:
-        for word in range(8):
-            missing |= keys[key_tuple, word] & ~row_keys[row, word]
-        return missing
+        return _missing_four(keys, at, row_keys, row) | _missing_four(keys, at + 4, row_keys, row + 4)
+    missing = np.uint64(0)
     for word in range(words):
-        missing |= keys[key_tuple, word] & ~row_keys[row, word]
+        missing |= keys[at + word] & ~row_keys[row + word]
     return missing
 
 
 @inner
-def _filter_rows(arrays, row_keys, probes, groups, group, run, place, held, slack, filtering, tight):
+def _lists_all(keys, at, width, initial, row_keys, row, columns, bits, own):
+    """Tell whether a row lists the fingerprint of every value but the initial one, outside the initial one's column."""
+    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    for key in range(width):
+        if key == initial:
+            continue
+        wanted, found = keys[at + key], False
+        for column in range(columns):
+            word, shift = row + ((column * bits) >> 6), (column * bits) & 63
+            listed = row_keys[word] >> np.uint64(shift)
+            if shift + bits > 64:
+                listed |= row_keys[word + 1] << np.uint64(64 - shift)
+            if listed & mask == wanted and column != own:
+                found = True
+                break
+        if not found:
+            return False
+    return True
+
+
+@inner
+def _filter_rows(arrays, row_filter, probes, groups, group, run, place, held, slack, filtering, tight):
     """Hold the pairs of a posting and a key tuple whose keys agree, from a run's posting on, while there is room.
 
     Rule 2 compares what may still match with the k-th score. Their difference is the slack: it begins with all postings
     of the table, or key tuples that may have one, and loses those that turn out to have no candidate. Return run and
     posting to go on with, how many pairs are held, the slack, and whether the table is cut.
     """
-    posting_first, postings, tuple_first, keys = arrays.posting_first, arrays.postings, probes.first, probes.keys
+    posting_first, postings, tuple_first = arrays.posting_first, arrays.postings, probes.first
+    keys, row_keys, bits = row_filter.tuple_keys, row_filter.row_keys, row_filter.fingerprint
     entries, values, end = groups.entry, groups.value, groups.first[group + 1]
     rows, runs, key_tuples, met = held
     table = groups.table[group]
-    first_row, units = arrays.table_row_first[table], units_per_posting(arrays, table)
+    units, words = units_per_posting(arrays, table), row_filter.words[table]
+    first_key, first_tuple = row_filter.row_first[table], row_filter.tuple_first[table]
+    first_column = arrays.table_column_first[table]
+    columns, width = arrays.table_column_first[table + 1] - first_column, probes.number.shape[1]
     count = np.int64(0)
     while run < end:
         value = values[run]
@@ -136,9 +169,17 @@ def _filter_rows(arrays, row_keys, probes, groups, group, run, place, held, slac
                 return run, (at - start) // units, count, slack, False
             row = posting_row(postings, at, units)
             before = count
-            for key_tuple in range(first, last):
-                rows[count], runs[count], key_tuples[count] = row, run, key_tuple
-                count += _missing(keys, key_tuple, row_keys, first_row + row) == 0
+            row_key = first_key + row * words
+            if bits:
+                own = np.int64(arrays.entry_column[entries[run]]) - first_column
+                for key_tuple in range(first, last):
+                    rows[count], runs[count], key_tuples[count] = row, run, key_tuple
+                    at_tuple = first_tuple + key_tuple * width
+                    count += _lists_all(keys, at_tuple, width, probes.initial, row_keys, row_key, columns, bits, own)
+            else:
+                for key_tuple in range(first, last):
+                    rows[count], runs[count], key_tuples[count] = row, run, key_tuple
+                    count += _missing(keys, first_tuple + key_tuple * words, row_keys, row_key, words) == 0
             if tight:
                 for i in range(before, count):
                     slack += met[key_tuples[i]] != group

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mate.index.arrays import Array
-from mate.index.base import Ids
-from mate.index.columns import column_codes, column_dictionary
-from mate.index.layout import SegmentArrays
+from mate.hashing.by_width import unpacked
+from mate.lake.arrays import Array
+from mate.lake.base import Ids
+from mate.lake.columns import column_codes, column_dictionary
+from mate.lake.layout import SegmentArrays
 from mate.search.best import Best
 from mate.search.candidates import Counter
 from mate.search.reference import entry_rows, score_table
@@ -52,6 +53,7 @@ def scan_plainly(task: Task, order: Ids, best: Best) -> dict[Counter, int]:
             tally[Counter.rows_read] += len({candidate[:2] for candidate in candidates})
             tally[Counter.true_positives] += len(joining)
             tally[Counter.false_positives] += len(candidates) - len(joining)
+            tally[Counter.false_positives_held] += len(_held(task, group, candidates)) - len(joining)
             _offer(task, group, joining, best)
     return tally
 
@@ -60,7 +62,7 @@ def filter_rows(task: Task, group: int, kth: int) -> tuple[list[Candidate], bool
     """Return the candidates of a table, and whether rule 2 cut it before all its postings were looked at."""
     found: list[Candidate] = []
     table = int(task.groups.table[group])
-    first_row, first_column = int(task.arrays.table_row_first[table]), int(task.arrays.table_column_first[table])
+    first_column = int(task.arrays.table_column_first[table])
     runs = list(range(*task.groups.first[group : group + 2].tolist()))
     by_value = [list(same) for _, same in groupby(runs, lambda run: int(task.groups.value[run]))]
     unseen, matched = (_most(task, by_value) if task.tight else int(task.postings[group])), 0
@@ -71,10 +73,10 @@ def filter_rows(task: Task, group: int, kth: int) -> tuple[list[Candidate], bool
             entry = int(task.groups.entry[run])
             column = int(task.arrays.entry_column[entry]) - first_column
             for row in entry_rows(task.arrays, entry).tolist():
-                missing = task.probes.keys[first:last] & ~task.row_keys[first_row + row]
-                covered = first + np.flatnonzero(~missing.any(axis=1))
-                found += (Candidate(row, column, number) for number in covered.tolist())
-                met.update(covered.tolist())
+                paired = (Candidate(row, column, number) for number in range(first, last))
+                covered = [candidate for candidate in paired if covers(task, table, candidate)]
+                found += covered
+                met.update(candidate.key_tuple for candidate in covered)
                 if not task.tight:
                     unseen, matched = unseen - 1, matched + bool(len(covered))
                     if task.filtering and unseen + matched <= kth:
@@ -84,6 +86,24 @@ def filter_rows(task: Task, group: int, kth: int) -> tuple[list[Candidate], bool
             if task.filtering and unseen + matched <= kth:
                 return found, True
     return found, False
+
+
+def covers(task: Task, table: int, candidate: Candidate) -> bool:
+    """Tell whether a row's key does not rule a key tuple out."""
+    keys = task.filter
+    words = int(keys.words[table])
+    row_at = int(keys.row_first[table]) + candidate.row * words
+    row = keys.row_keys[row_at : row_at + words]
+    if not keys.fingerprint:
+        tuple_at = int(keys.tuple_first[table]) + candidate.key_tuple * words
+        return not np.any(keys.tuple_keys[tuple_at : tuple_at + words] & ~row)
+    columns = int(np.diff(task.arrays.table_column_first[table : table + 2])[0])
+    listed = unpacked(row, columns, keys.fingerprint)
+    listed[candidate.column] = -1
+    width = task.probes.number.shape[1]
+    asked = keys.tuple_keys[candidate.key_tuple * width : (candidate.key_tuple + 1) * width].tolist()
+    del asked[task.probes.initial]
+    return set(asked) <= set(listed)
 
 
 def _most(task: Task, by_value: list[list[int]]) -> int:
@@ -102,6 +122,20 @@ def _joining(task: Task, group: int, candidates: list[Candidate]) -> list[Candid
     return [candidate for candidate in candidates if _holds(task, candidate, find)]
 
 
+def _held(task: Task, group: int, candidates: list[Candidate]) -> list[Candidate]:
+    """Return the candidates whose row has all values of the key tuple, in whatever columns."""
+    table = int(task.groups.table[group])
+    find = cache(lambda number: options(task.arrays, table, int(task.probes.token[number])))
+    return [
+        candidate
+        for candidate in candidates
+        if all(
+            any(option.codes[candidate.row] == option.code for option in find(number))
+            for number in task.probes.number[candidate.key_tuple].tolist()
+        )
+    ]
+
+
 def _holds(task: Task, candidate: Candidate, find: Callable[[int], list[Option]]) -> bool:
     """Values that differ are in different columns: each must be in as many as the key tuple has it."""
     numbers = task.probes.number[candidate.key_tuple].tolist()
@@ -118,7 +152,9 @@ def _holds(task: Task, candidate: Candidate, find: Callable[[int], list[Option]]
 
 
 def options(arrays: SegmentArrays, table: int, token: int) -> list[Option]:
-    """Return the columns of a table that hold a token."""
+    """Return the columns of a table that hold a token; none for `NO_PLACE`."""
+    if token < 0:
+        return []
     first, last = arrays.table_column_first[table : table + 2].tolist()
     entries = arrays.entry_column[int(arrays.entry_first[token]) : int(arrays.entry_first[token + 1])]
     start, stop = np.searchsorted(entries, [first, last]).tolist()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from mate.index.base import Ids
+from mate.lake.base import Ids
 
 
 class Best(NamedTuple):
@@ -30,6 +30,16 @@ class Best(NamedTuple):
         size, score, table = (np.zeros(n, np.int64) for n in (1, k, k))
         return cls(size, score, table, np.zeros((k, width), np.int64))
 
+    @classmethod
+    def above(cls, floor: int, k: int, width: int) -> Best:
+        """Return room for k tables of a higher score than `floor`: what holds the places has negative numbers."""
+        best = cls.empty(k, width)
+        if floor > 0:
+            best.size[0] = k
+            best.score[:] = floor
+            best.table[:] = np.arange(-1, -k - 1, -1)
+        return best
+
     @property
     def kth(self) -> int:
         """Score that a table needs to exceed to enter for sure: 0 while there is room."""
@@ -42,24 +52,25 @@ class Best(NamedTuple):
     def offer(self, score: int, table: int, mapping: Sequence[int]) -> None:
         """Take a table in if it is good enough."""
         if score > self.kth or self.size[0] < len(self.score) or table < self.table[0]:
-            self._take(np.array([score]), np.array([table]), np.array([mapping]))
+            self._take([np.array([score]), np.array([table]), np.array([mapping])])
 
-    def take_all(self, other: Best) -> None:
-        """Take in what another heap has; tables that both have are taken once."""
-        new = np.flatnonzero(~np.isin(other.table[: other.size[0]], self.table[: self.size[0]]))
-        self._take(other.score[new], other.table[new], other.mapping[new])
+    def take_all(self, others: Iterable[Best]) -> None:
+        """Take in what other heaps have; of a table that is there more than once, its best mapping."""
+        self._take(*([array[: best.size[0]] for array in best[1:]] for best in others))
 
-    def _take(self, score: Ids, table: Ids, mapping: Ids) -> None:
+    def _take(self, *others: Sequence[Ids]) -> None:
         """Keep the best of the tables held and of these. What is sorted, worst first, is a heap."""
-        held = int(self.size[0])
-        score, table = np.append(self.score[:held], score), np.append(self.table[:held], table)
-        mapping = np.concatenate([self.mapping[:held], mapping])
-        order = np.lexsort((-table, score))[-len(self.score) :]
+        own = [array[: self.size[0]] for array in self[1:]]
+        score, table, mapping = (np.concatenate(arrays) for arrays in zip(own, *others, strict=True))
+        best = np.lexsort((*mapping.T[::-1], -score, table))
+        best = best[np.diff(table[best], prepend=-1) != 0]
+        order = best[np.lexsort((-table[best], score[best]))][-len(self.score) :]
         self.size[0] = len(order)
         for array, values in zip(self[1:], (score, table, mapping), strict=True):
             array[: len(order)] = values[order]
 
     def ranked(self) -> list[tuple[int, int, tuple[int, ...]]]:
         """Return score, table and mapping, best first."""
-        order = np.lexsort((self.table[: self.size[0]], -self.score[: self.size[0]]))
+        taken = np.flatnonzero(self.table[: self.size[0]] >= 0)
+        order = taken[np.lexsort((self.table[taken], -self.score[taken]))]
         return [(int(self.score[p]), int(self.table[p]), tuple(self.mapping[p].tolist())) for p in order.tolist()]

@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mate.hashing import Keys
-from mate.index.arrays import Array
-from mate.index.base import Ids
-from mate.index.counting import entry_sizes, ranges
-from mate.index.layout import SegmentArrays
+from mate.lake.arrays import Array
+from mate.lake.base import Ids
+from mate.lake.counting import entry_sizes, ranges
+from mate.lake.layout import SegmentArrays
 from mate.search.engine import SegmentSearch
 from mate.values.compiled import is_worth
 
@@ -33,6 +32,7 @@ class Counter(IntEnum):
     rows_read = 4
     true_positives = 5
     false_positives = 6
+    false_positives_held = 7
 
 
 class Probes(NamedTuple):
@@ -49,8 +49,8 @@ class Probes(NamedTuple):
     """The distinct tokens of all key columns, as places."""
     needed: Array
     """int32: how many key columns beside the initial one have the value that the tuple has in each key column."""
-    keys: Keys
-    """What a row's key must cover; no word of bits: every row is a candidate."""
+    order: Ids
+    """Which of the segment's key tuples each one is."""
 
 
 class Groups(NamedTuple):
@@ -80,20 +80,17 @@ class Bounds(NamedTuple):
     """
 
 
-def read_only(arrays: SegmentArrays) -> SegmentArrays:
-    """Return views that cannot be written to, so that kernels are compiled once for memory and mapped files."""
-    return SegmentArrays(*map(read_only_view, arrays))
+def with_unknown(part: SegmentSearch) -> SegmentSearch:
+    """Return the search with the key tuples that Algorithm 1 begins with: without a semi-join, all whose initial value
+    the segment has, whatever the others are."""
+    if part.search.settings.semi_join:
+        return part
+    inside = np.flatnonzero(part.places[:, part.search.initial] >= 0)
+    return part._replace(tuple_id=inside, tuples=part.places[inside])
 
 
-def read_only_view(array: Array) -> Array:
-    """Return a view that cannot be written to."""
-    view = array.view()
-    view.setflags(write=False)
-    return view
-
-
-def probes(part: SegmentSearch, tuple_keys: Keys) -> Probes:
-    """Return the key tuples of a segment with their keys, given in the order of `part.tuples`."""
+def probes(part: SegmentSearch) -> Probes:
+    """Return the key tuples of a segment by their initial values."""
     initial = part.search.initial
     order = np.argsort(part.tuples[:, initial], kind="stable")
     tuples = part.tuples[order]
@@ -104,8 +101,7 @@ def probes(part: SegmentSearch, tuple_keys: Keys) -> Probes:
     for key in range(number.shape[1]):
         if key != initial:
             needed += number == number[:, [key]]
-    keys = np.ascontiguousarray(tuple_keys[order])
-    return Probes(initial, value, np.append(first, len(tuples)), number, token, needed, keys)
+    return Probes(initial, value, np.append(first, len(tuples)), number, token, needed, order)
 
 
 def group(arrays: SegmentArrays, value: Ids, wanted: Array) -> Groups:

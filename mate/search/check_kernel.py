@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mate.lake.reading_kernel import posting_row
 from mate.search.prefix_kernel import extend
 from mate.values.kernels import inner
 
@@ -44,7 +45,7 @@ class TableSearch(NamedTuple):
     bits: Array
     """Key tuples whose value each option holds."""
     loaded: Array
-    """Whether `entry` and `code` are filled for an option."""
+    """Whether `entry` and `code` are filled for an option; without any where there is no room for them."""
     entry: Array
     """Directory entry of the value of each key tuple in each option that holds it."""
     code: Array
@@ -65,22 +66,9 @@ def popcount(word):
 
 
 @inner
-def has_bit(bits, number):
-    """Tell whether a bit set has a number."""
-    return (bits[number >> 6] >> np.uint64(number & 63)) & np.uint64(1) != 0
-
-
-@inner
 def set_bit(bits, number):
     """Put a number into a bit set."""
     bits[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
-
-
-@inner
-def posting(postings, at, units):
-    """Return the row of the posting at a place."""
-    row = np.int64(postings[at])
-    return row if units == 1 else row | (np.int64(postings[at + 1]) << 16)
 
 
 @inner
@@ -212,7 +200,7 @@ def look_up(arrays, search, options, held, total, least, most_rows, found, tally
             chosen, start, stop = _rarest(arrays, search, options, t)
             at = start
             while at < stop:
-                row = posting(arrays.postings, at, search.units)
+                row = posting_row(arrays.postings, at, search.units)
                 at += search.units
                 if _row_has(arrays, search, options, chosen, t, row):
                     set_bit(found, t)
@@ -294,7 +282,7 @@ def check(arrays, values, search, prefixes, options, held, total, least, found, 
     `options` are in the order of the prefixes; `found` is room for a set of key tuples.
     """
     cost = scan_cost(search, options)
-    if total * LOOK_UP_ROWS <= cost:
+    if len(search.loaded) and total * LOOK_UP_ROWS <= cost:
         found[:] = 0
         for option in options:
             load(arrays, values, search, option)

@@ -4,28 +4,28 @@
    key tuples may join there. Tables are visited by falling bound.
 2. *Row filter*: key tuples whose values share no row of the table are left out (`rows_kernel`).
 3. *Joint bound*: bit sets over key tuples, one per column that may still matter, bound mappings (`mapping_kernel`).
-4. *Check*: what is left is counted exactly (`check_kernel`), or where a table has very many pairs of columns that hold
-   the values, all pairs are counted at once (`pairs_kernel`).
+4. *Check*: what is left is counted exactly (`check_kernel`), or where a table has very many mappings whose columns hold
+   the values, all are counted at once, by row (`pairs_kernel`, `triples_kernel`, `extension_kernel`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from mate.index.base import Ids, Index
-from mate.index.layout import SegmentArrays
+from mate.lake.base import Ids
+from mate.lake.layout import SegmentArrays, read_only
 from mate.search.best import Best
-from mate.search.engine import SearchSettings, SegmentSearch, run
-from mate.search.results import SearchResult
+from mate.search.engine import SegmentSearch
 from mate.values.compiled import is_worth
 
 if TYPE_CHECKING:
     from mate.search.column_first_kernel import Runs, Values
-    from mate.search.engine import AnyQuery
     from mate.search.prefix_kernel import Prefixes
 
 SMALL = 20_000
@@ -45,6 +45,9 @@ PARTS = 4
 WORTH_PARTS = 100_000
 """Batches of fewer directory entries are one part: they are done before a thread has started."""
 
+WORTH_SPLITTING = 20_000_000
+"""Nanoseconds of going by row, about, from which the columns of one table are split between parts."""
+
 LEAVES = 1_024
 """Whole mappings of a table that are collected before they are checked, best first."""
 
@@ -56,6 +59,15 @@ PAIR_WORDS = 16_000_000
 
 ALL_PAIRS = 20
 """Nanoseconds per hit that going by row takes at least: mappings that cost less are checked one by one."""
+
+MASK_WORDS = 4_000_000
+"""Words of 64 bits for the row masks of a table that is gone through by row; one that needs more is not."""
+
+LOOK_UPS = 50_000_000
+"""Options times key tuples of a table up to which there is room, of 12 bytes each, to look key tuples up one by one."""
+
+BY_ROW = -1
+"""Nanoseconds per hit below all others: a table is gone through by row."""
 
 COUNTERS = (
     "tables_cut_rule_1",
@@ -70,20 +82,11 @@ COUNTERS = (
 """Fields of `Statistics` that kernels add to, by name."""
 
 
-def search(
-    index: Index, query: AnyQuery, key: Sequence[str], k: int | None = None, settings: SearchSettings | None = None
-) -> SearchResult:
-    """Return the k tables that join most key tuples of the query."""
-    from dataclasses import replace
-
-    settings = settings or SearchSettings()
-    return run("column-first", column_first, index, query, key, settings if k is None else replace(settings, k=k))
-
-
 def column_first(part: SegmentSearch) -> None:
     """Offer every table of a segment that may be among the k best."""
-    arrays = part.segment.arrays
-    if not is_worth(_entries(arrays, part.tuples), SMALL):
+    if not len(part.tuples):
+        return  # without a semi-join before it, a search comes to segments that know no key tuple
+    if not is_worth(part.entries(), SMALL):
         from mate.search.reference import reference
 
         reference(part)
@@ -91,15 +94,7 @@ def column_first(part: SegmentSearch) -> None:
     with part.search.statistics.phase("cover"):
         covered = _cover(part)
     with part.search.statistics.phase("bound and check"):
-        best = _search_batches(part, covered)
-        with part.search.lock:
-            part.search.best.take_all(best)
-
-
-def _entries(arrays: SegmentArrays, tuples: Ids) -> int:
-    """Return the number of directory entries of the tuples' values, those of a value counted once per tuple."""
-    first = arrays.entry_first
-    return int((first[tuples + 1].astype(np.int64) - first[tuples].astype(np.int64)).sum())
+        _search_batches(part, covered)
 
 
 class Covered(NamedTuple):
@@ -146,89 +141,95 @@ def _entries_by_key(arrays: SegmentArrays, values: Values) -> Ids:
     return found
 
 
-def read_only(arrays: SegmentArrays) -> SegmentArrays:
-    """Return the arrays as read-only views, so that kernels are compiled once, wherever the arrays are."""
-
-    def view(array: Any) -> Any:
-        if array.flags.writeable:
-            array = array.view()
-            array.flags.writeable = False
-        return array
-
-    return SegmentArrays(*map(view, arrays))
-
-
-def _search_batches(part: SegmentSearch, covered: Covered) -> Best:
-    """Go through the tables by falling bound, batch after batch, and return the best."""
+def _search_batches(part: SegmentSearch, covered: Covered) -> None:
+    """Go through the tables by falling bound, batch after batch, and offer them."""
     from mate.search import column_first_kernel as kernel
 
-    with part.search.lock:
-        best = part.search.best.copy()
-    filtering = part.search.table_filters
     cursor = np.full(covered.room.shape, -1, np.int64)
     reached = 0
-    for first, last in _batches(covered, 0, len(covered.table), COLLECTED, best, filtering):
+    for first, last in _batches(covered, 0, len(covered.table), COLLECTED, part):
         runs = kernel.collect(covered.arrays, covered.values, covered.table[first:last], covered.room, cursor)
-        for start, stop in _batches(covered, first, last, BATCH, best, filtering):
-            _search_runs(part, covered, runs, np.arange(start - first, stop - first), first, best)
+        for start, stop in _batches(covered, first, last, BATCH, part):
+            _search_runs(part, covered, runs, np.arange(start - first, stop - first), first)
             reached = stop
     part.search.statistics.count({"tables_cut_rule_1": len(covered.table) - reached})
-    return best
 
 
-def _batches(
-    covered: Covered, first: int, last: int, size: int, best: Best, filtering: bool
-) -> Iterator[tuple[int, int]]:
+def _batches(covered: Covered, first: int, last: int, size: int, part: SegmentSearch) -> Iterator[tuple[int, int]]:
     """Yield ranges of tables that may be among the best, going by the k-th score when the next one is asked for."""
     ends = np.cumsum(covered.work[first:last])
     start = 0
     while start < len(ends):
         done = int(ends[start - 1]) if start else 0
         stop = max(start + 1, int(np.searchsorted(ends, done + size, "right")))
-        if filtering:
-            stop = min(stop, int(np.searchsorted(-covered.bound[first:last], -best.kth)))
+        stop = min(stop, int(np.searchsorted(-covered.bound[first:last], -part.floor)))
         if stop <= start:
             break
         yield first + start, first + stop
         start, size = stop, size * GROWTH
 
 
-def _search_runs(part: SegmentSearch, covered: Covered, runs: Runs, numbers: Ids, first: int, best: Best) -> None:
-    """Search tables of those collected, by their numbers there, the first of which is `first` of all; keep the best."""
-    from mate.search import mapping_kernel as kernel
-
-    bound = covered.bound[first : first + len(runs.table)]
-    work = int(covered.work[first + numbers[0] : first + numbers[-1] + 1].sum())
-    parts = PARTS if work >= WORTH_PARTS and len(numbers) > 1 else 1
-    limits = kernel.Limits(LEAVES, PAIRWISE, PAIR_WORDS, ALL_PAIRS)
-    tally = [np.zeros(1, [(name, np.int64) for name in COUNTERS]) for _ in range(parts)]
-    bests = [best if parts == 1 else best.copy() for _ in range(parts)]
-
-    prefixes = [_own_stamps(covered.prefixes) for _ in range(parts)]
-
-    def search_part(number: int) -> None:
-        chosen = numbers[number::parts]
-        kernel.search_tables(
-            covered.arrays,
-            covered.values,
-            runs,
-            prefixes[number],
-            bound,
-            chosen,
-            part.search.table_filters,
-            limits,
-            bests[number],
-            tally[number],
-        )
-
-    if parts == 1:
-        search_part(0)
+def _search_runs(part: SegmentSearch, covered: Covered, runs: Runs, numbers: Ids, first: int) -> None:
+    """Offer tables of those collected, by their numbers there, the first of which is `first` of all."""
+    batch = Batch(part, covered, runs, covered.bound[first : first + len(runs.table)], np.zeros(len(runs.table), bool))
+    work = int(covered.work[first + numbers].sum())
+    if len(numbers) > 1 and work >= WORTH_PARTS:
+        batch.search([numbers[number::PARTS].copy() for number in range(PARTS)])
     else:
-        with ThreadPoolExecutor(parts) as pool:
-            list(pool.map(search_part, range(parts)))
-        for other in bests:
-            best.take_all(other)
-    part.search.statistics.count({name: sum(int(t[name][0]) for t in tally) for name in COUNTERS})
+        batch.search([numbers])
+    for number in np.flatnonzero(batch.put_off):
+        batch.search([np.array([number])] * PARTS, shares=PARTS)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Tables that are searched before what was found is compared."""
+
+    part: SegmentSearch
+    covered: Covered
+    runs: Runs
+    bound: Ids
+    put_off: npt.NDArray[np.bool_]
+    """Tables that were left for all parts to split between them."""
+
+    def search(self, numbers: Sequence[Ids], shares: int = 1) -> None:
+        """Offer the tables of these numbers, a list for each part; each part does its share of them."""
+        best = self.part.best
+        bests = [best] if len(numbers) == 1 else [best.copy() for _ in numbers]
+        if len(numbers) == 1:
+            tallies = [self._search_part(numbers[0], best, 0, shares)]
+        else:
+            with ThreadPoolExecutor(len(numbers)) as pool:
+                every = range(len(numbers))
+                tallies = list(pool.map(self._search_part, numbers, bests, every, [shares] * len(numbers)))
+            best.take_all(bests)
+        counts = {name: sum(int(tally[name][0]) for tally in tallies) for name in COUNTERS}
+        if shares > 1:  # the table was counted when it was put off
+            counts |= {"tables_checked": 0, "tables_by_row": 1}
+        self.part.search.statistics.count(counts)
+
+    def _search_part(self, numbers: Ids, best: Best, number: int, shares: int) -> npt.NDArray[np.void]:
+        from mate.search import mapping_kernel as kernel
+
+        tally = np.zeros(1, [(name, np.int64) for name in COUNTERS])
+        limits = kernel.Limits(LEAVES, PAIRWISE, PAIR_WORDS, ALL_PAIRS, MASK_WORDS, LOOK_UPS, WORTH_SPLITTING)
+        if shares > 1:
+            limits = limits._replace(all_pairs=BY_ROW)
+        kernel.search_tables(
+            self.covered.arrays,
+            self.covered.values,
+            self.runs,
+            _own_stamps(self.covered.prefixes),
+            self.bound,
+            numbers,
+            kernel.Share(number if shares > 1 else 0, shares),
+            self.part.search.table_filters,
+            limits,
+            best,
+            tally,
+            self.put_off,
+        )
+        return tally
 
 
 def _own_stamps(prefixes: Prefixes) -> Prefixes:

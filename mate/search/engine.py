@@ -3,27 +3,36 @@
 Strategies differ in how they go through a segment; what they read is the same. Column-first is the default
 (`mate.search.column_first`), Algorithm 1 of the paper is `mate.search.algorithm_1`, and what it is compared with lives
 in `baselines.systems`. All but MCR JOSIE are exact: a table that they leave out joins no more key tuples than the k-th.
+
+A ranking by usefulness comes on top of any strategy. Joinability bounds usefulness, so that a strategy is run again,
+for tables that were not found yet and join enough key tuples to be among the k most useful, until there are none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mate.errors import QueryError
+from mate.errors import ChangedError, QueryError
 from mate.hashing import Keys, or_aggregate
-from mate.index.base import Ids, Index
-from mate.index.lake import Lake
-from mate.index.segment import SearchSegment
+from mate.lake.base import Ids, Index
+from mate.lake.folder import LakeFolder
+from mate.lake.records import TableInfo
+from mate.lake.segment import SearchSegment
 from mate.search.best import Best
+from mate.search.evidence import Evidence, measure
+from mate.search.names import similarity
 from mate.search.query import KeyTuples, QueryTable, from_arrow, from_pandas, initial_column, key_tuples, read_query
+from mate.search.ranking import JOINABILITY, USEFULNESS, Rank, check_ranking, floor
 from mate.search.results import Matches, Result, SearchResult
 from mate.search.statistics import Statistics
 from mate.values.token_ids import token_ids
@@ -36,13 +45,33 @@ if TYPE_CHECKING:
     AnyQuery: TypeAlias = QueryTable | str | PathLike[str] | pd.DataFrame | pa.Table
 
 
+ATTEMPTS = 10
+"""How often a search is repeated that met a change of the index."""
+
+WAVE = 4
+"""Segments that are searched at the same time."""
+
+WORTH_THREADS = 100_000
+"""Directory entries of the key's values from which a wave of segments is searched in threads."""
+
+ROUNDS_GROW = 4
+"""How many times more tables each further round of a ranking by usefulness may find."""
+
+PARTS_KEPT = 8
+"""Segments of which the query's values are kept, for rounds, evidence and matches."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How a search is done; nothing here but `k` and `exclude` changes the answer."""
+    """How a search is done; nothing but the first four changes the answer."""
 
     k: int = 10
     exclude: frozenset[int] = frozenset()
     """Tables that are not wanted, such as the query's own."""
+    rank: str = JOINABILITY
+    """What the best tables are: ``joinability``, the paper's, or ``usefulness`` (see `mate.search.ranking`)."""
+    names: bool = True
+    """Whether the names of columns and tables play a part among equally useful tables."""
     hash_name: str | None = None
     """Which of the index's hash functions is the row filter; the first one unless named."""
     bits: int | None = None
@@ -52,6 +81,9 @@ class SearchSettings:
     """How the initial column is chosen: see `mate.search.query.STRATEGIES`, or the name of a key column."""
     table_filters: bool = True
     """Rules 1 and 2 of section 6.2."""
+    semi_join: bool = True
+    """Drop key tuples with a value that the index does not have before Algorithm 1 or a relative of it begins. The
+    paper does not say so; column-first search always does."""
     tight_bound: bool = True
     """Bound a table by the distinct key tuples among its candidates, column by column, not by its postings."""
 
@@ -67,8 +99,8 @@ class Search:
     ids: Ids
     """Ids of the query's distinct tokens (`key.tokens`)."""
     best: Best = field(repr=False)
-    lock: Lock = field(default_factory=Lock, repr=False, compare=False)
-    """Held while `best` is copied or changed, where segments are searched in threads."""
+    kept: dict[int, Located] = field(default_factory=dict, repr=False)
+    """Where segments have the query's values, by the identity of the segment."""
 
     @property
     def k(self) -> int:
@@ -90,6 +122,11 @@ class Search:
         """Whether tables may be left out by their bounds."""
         return self.settings.table_filters
 
+    @property
+    def by_rows(self) -> bool:
+        """Whether an index may bound tables by looking at whole rows; the paper's systems go by postings alone."""
+        return self.statistics.system == "column-first"
+
     @cached_property
     def postings(self) -> Ids:
         """Posting counts of the query's distinct tokens in the whole index."""
@@ -102,7 +139,9 @@ class Search:
 
     @cached_property
     def known(self) -> Ids:
-        """Key tuples all of whose values the index has."""
+        """Key tuples all of whose values the index has; all of them without a semi-join."""
+        if not self.settings.semi_join:
+            return np.arange(len(self.key))
         return np.flatnonzero((self.postings[self.key.place] > 0).all(axis=1))
 
     @property
@@ -119,6 +158,11 @@ class Search:
         self.statistics.postings = int(self.postings[np.unique(values)].sum())
         self.statistics.pairs = int(self.postings[values].sum())
         return initial
+
+    @property
+    def initial_postings(self) -> int:
+        """How many postings the values of the initial column have in the index."""
+        return int(self.postings[np.unique(self.key.place[self.known, self.initial])].sum())
 
     @cached_property
     def hash_number(self) -> int | None:
@@ -141,21 +185,60 @@ class Search:
         """Return the super keys of the known key tuples."""
         return self.all_tuple_keys[self.known]
 
-    def parts(self) -> Iterable[SegmentSearch]:
-        """Return the search of each segment, most promising first where all of them are at hand."""
+    def waves(self) -> Iterator[Sequence[SegmentSearch]]:
+        """Yield the searches of segments that may be done at the same time; the next ones go by what these found.
+
+        The most promising segment comes first and alone. Always as many in a wave: what is pruned never depends on the
+        machine.
+        """
         parts = map(self.part, self.index.search_segments(self))
-        if not isinstance(self.index, Lake):
-            return parts  # a database decides by the k-th score which ones follow
-        return sorted(parts, key=lambda part: -len(part.tuples))
+        if not isinstance(self.index, LakeFolder):
+            yield from ([part] for part in parts)  # a database decides by the k-th score which ones follow
+            return
+        ordered = sorted(parts, key=lambda part: -len(part.tuples))
+        yield ordered[:1]
+        for first in range(1, len(ordered), WAVE):
+            yield ordered[first : first + WAVE]
+
+    def again(self, above: int, exclude: Sequence[int], room: int) -> Search:
+        """Return the same search for other tables, up to `room` of them, that join more key tuples than `above`."""
+        settings = replace(self.settings, exclude=self.exclude.union(exclude))
+        best = Best.above(above, room, len(self.key.columns))
+        other = copy(self)
+        vars(other).update(settings=settings, best=best, statistics=Statistics(system=self.statistics.system))
+        return other
 
     def part(self, segment: SearchSegment) -> SegmentSearch:
         """Return the search of one segment."""
+        located = self.kept.get(id(segment))
+        if located is None:
+            located = self._locate(segment)
+            if segment.row_number is None:
+                if len(self.kept) >= PARTS_KEPT:
+                    self.kept.clear()
+                self.kept[id(segment)] = located
+        return SegmentSearch(self, segment, located.tuple_id, located.tuples, self.best, located.places)
+
+    def _locate(self, segment: SearchSegment) -> Located:
         texts = self.key.tokens if segment.row_number is None else None
         own = segment.places(self.ids, texts)
         np.logical_or(self.met, own >= 0, out=self.met)
         places = own[self.key.place]
         inside = np.flatnonzero((places >= 0).all(axis=1))
-        return SegmentSearch(self, segment, inside, places[inside])
+        return Located(segment, inside, places[inside], places)
+
+
+class Located(NamedTuple):
+    """The query's values in one segment (see `SegmentSearch`).
+
+    It does not lead back to the search: an index that is closed is freed with the last search, not when cycles are
+    collected.
+    """
+
+    segment: SearchSegment
+    tuple_id: Ids
+    tuples: Ids
+    places: Ids
 
 
 class SegmentSearch(NamedTuple):
@@ -167,6 +250,25 @@ class SegmentSearch(NamedTuple):
     """Key tuples all of whose values the segment has."""
     tuples: Ids
     """Their tokens as places in the segment: one row per tuple, one column per key column."""
+    best: Best
+    """Takes the best tables: the search's own, or a copy where segments are searched at the same time."""
+    places: Ids
+    """The tokens of all key tuples, `NO_PLACE` for a value that the segment does not have."""
+
+    @property
+    def floor(self) -> int:
+        """Score that a table needs to exceed to be among the answers: 0 while there is room, and without filters."""
+        return self.best.kth if self.search.table_filters else 0
+
+    @property
+    def is_promising(self) -> bool:
+        """Whether a table may be among the answers: none joins more key tuples than the segment knows all values of."""
+        return len(self.tuples) > self.floor or not self.search.settings.semi_join
+
+    def entries(self) -> int:
+        """Return the number of directory entries of the key's values, those of a value counted once per key tuple."""
+        first = self.segment.arrays.entry_first
+        return int((first[self.tuples + 1].astype(np.int64) - first[self.tuples].astype(np.int64)).sum())
 
     def wanted_tables(self) -> Ids:
         """Return the places of the tables that are in use and not excluded, as flags."""
@@ -177,7 +279,7 @@ class SegmentSearch(NamedTuple):
 
 
 class Strategy(Protocol):
-    """How a segment is gone through: offers its tables to ``part.search.best`` and counts what it did."""
+    """How a segment is gone through: offers its tables to ``part.best`` and counts what it did."""
 
     def __call__(self, part: SegmentSearch) -> None:
         """Offer every table that may be among the k best."""
@@ -187,29 +289,92 @@ def run(
     system: str, strategy: Strategy, index: Index, query: AnyQuery, key: Sequence[str], settings: SearchSettings
 ) -> SearchResult:
     """Search an index with a strategy, and return the answer."""
+    return unchanged(index, lambda: _run(system, strategy, index, as_query(query), key, settings))
+
+
+def _run(
+    system: str, strategy: Strategy, index: Index, query: QueryTable, key: Sequence[str], settings: SearchSettings
+) -> SearchResult:
     search = prepare(system, index, query, key, settings)
-    for part in search.parts():
-        search.statistics.segments += 1
-        # No table of a segment joins more key tuples than the segment knows all values of.
-        if len(part.tuples) <= (search.kth if search.table_filters else 0):
-            search.statistics.segments_cut += 1
+    _find(search, strategy)
+    if settings.rank == JOINABILITY:
+        return answer(search)
+    return SearchResult(_most_useful(search, strategy), search.key, search.statistics, settings.rank)
+
+
+def _find(search: Search, strategy: Strategy) -> None:
+    """Find the best tables of all segments."""
+    for wave in search.waves():
+        _visit(wave, strategy, search)
+
+
+def _most_useful(search: Search, strategy: Strategy) -> list[Result]:
+    """Return the k most useful tables, given those of the highest joinability."""
+    results = describe(search)
+    seen = [result.table_id for result in results]
+    room, more = search.k, len(results) == search.k
+    while more:
+        ranks = [rank_of(result) for result in results]
+        room *= ROUNDS_GROW
+        lowest = floor(ranks, search.k, len(search.key), names=search.settings.names)
+        other = search.again(lowest, seen, room)
+        _find(other, strategy)
+        found = describe(other)
+        seen += [result.table_id for result in found]
+        results = heapq.nsmallest(search.k, [*results, *found], key=rank_of)
+        search.statistics.add_round(other.statistics)
+        more = len(found) == room
+    return sorted(results, key=rank_of)
+
+
+def unchanged(index: Index, search: Callable[[], SearchResult]) -> SearchResult:
+    """Search again as long as the index was changed meanwhile, so that an answer is that of one state."""
+    for _ in range(ATTEMPTS):
+        try:
+            result = search()
+        except ChangedError:
+            index.has_changed()
             continue
-        strategy(part)
-    return answer(search)
+        if not index.has_changed():
+            return result
+    raise ChangedError(f"{index.address} changes faster than it can be searched: try again later")
+
+
+def _visit(wave: Sequence[SegmentSearch], strategy: Strategy, search: Search) -> None:
+    """Go through the segments of a wave: one after the other if that is soon done, else at the same time."""
+    if len(wave) == 1 or sum(part.entries() for part in wave) < WORTH_THREADS:
+        promising = 0
+        for part in wave:
+            if part.is_promising:
+                promising += 1
+                strategy(part)
+    else:
+        own = [part._replace(best=search.best.copy()) for part in wave if part.is_promising]
+        promising = len(own)
+        with ThreadPoolExecutor(WAVE) as pool:
+            list(pool.map(strategy, own))
+        search.best.take_all(part.best for part in own)
+    search.statistics.count({"segments": len(wave), "segments_cut": len(wave) - promising})
 
 
 def prepare(system: str, index: Index, query: AnyQuery, key: Sequence[str], settings: SearchSettings) -> Search:
     """Check what is asked for, and find the distinct key tuples of the query."""
-    k = settings.k
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise QueryError(f"k must be a whole number of at least 1, not {k!r}")
+    check_settings(settings)
     statistics = Statistics(system=system, hash="none")
     table = as_query(query)
     with statistics.phase("prepare"):
         tuples = key_tuples(table, key, frozenset(index.manifest.nulls))
-        best = Best.empty(min(k, max(1, index.manifest.counts.tables)), len(tuples.columns))
+        best = Best.empty(min(settings.k, max(1, index.manifest.counts.tables)), len(tuples.columns))
         statistics.key_tuples = len(tuples)
         return Search(index, tuples, settings, statistics, token_ids(tuples.tokens), best)
+
+
+def check_settings(settings: SearchSettings) -> None:
+    """Refuse a k or a ranking that makes no sense, whatever the query."""
+    k = settings.k
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise QueryError(f"k must be a whole number of at least 1, not {k!r}")
+    check_ranking(settings.rank)
 
 
 def as_query(query: AnyQuery) -> QueryTable:
@@ -224,22 +389,62 @@ def as_query(query: AnyQuery) -> QueryTable:
 
 
 def answer(search: Search) -> SearchResult:
-    """Return the best tables with what people want to know of them."""
+    """Return the best tables in the order of the ranking."""
+    results = describe(search)
+    if search.settings.rank == USEFULNESS:
+        results.sort(key=rank_of)
+    return SearchResult(results, search.key, search.statistics, search.settings.rank)
+
+
+def describe(search: Search) -> list[Result]:
+    """Return the best tables with what people want to know of them, by falling joinability."""
     with search.statistics.phase("describe tables"):
         ranked = search.best.ranked()
         infos = {table.table_id: table for table in search.index.tables([table for _, table, _ in ranked])}
+        if len(infos) < len(ranked):
+            raise ChangedError(f"{search.index.address}: a table was removed while it was searched")
     search.statistics.known_tuples = int(search.met[search.key.place].all(axis=1).sum())
     results = []
     for score, table_id, mapping in ranked:
-        names = infos[table_id].column_names()
+        table = infos[table_id]
+        names = table.column_names()
         pairs = zip(search.key.columns, (names[column] for column in mapping), strict=True)
-        find = partial(find_matches, search, table_id, mapping)
-        results.append(Result(infos[table_id], score, dict(pairs), mapping, find))
-    return SearchResult(results, search.key, search.statistics)
+        matches = partial(find_matches, search, table_id, mapping)
+        results.append(Result(table, score, dict(pairs), mapping, matches, partial(_evidence, search, table, mapping)))
+    return results
+
+
+def rank_of(result: Result) -> Rank:
+    """Return a table's place in the order of usefulness."""
+    return Rank.of(result.evidence, result.table_id)
+
+
+def _evidence(search: Search, table: TableInfo, mapping: tuple[int, ...]) -> Evidence:
+    """Measure what speaks for joining with a table under a mapping."""
+    with search.statistics.phase("evidence"):
+        found = search.index.whole_table(search, table.table_id)
+        search.statistics.count({"tables_measured": 1})
+        part = search.part(found.segment)
+        measured = measure(found.segment.arrays, found.place, part.tuples, mapping)
+        names = similarity(search.key.columns, table, mapping) if search.settings.names else None
+        return Evidence(
+            containment=measured.joinability / len(search.key),
+            uniqueness=measured.uniqueness,
+            fan_out=measured.fan_out,
+            most_fan_out=measured.most_fan_out,
+            chance=measured.chance,
+            names=names,
+            joinability=measured.joinability,
+            key_tuples=len(search.key),
+        )
 
 
 def match_table(index: Index, query: AnyQuery, key: Sequence[str], table_id: int) -> SearchResult:
     """Return how one table of the index joins with the query; no result if it does not."""
+    return unchanged(index, lambda: _match_table(index, as_query(query), key, table_id))
+
+
+def _match_table(index: Index, query: QueryTable, key: Sequence[str], table_id: int) -> SearchResult:
     from mate.search.column_first import column_first
 
     search = prepare("column-first", index, query, key, SearchSettings(k=1, row_filter=False))

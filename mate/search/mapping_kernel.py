@@ -11,17 +11,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mate.lake.reading_kernel import units_per_posting
 from mate.search.best_kernel import kth_score, offer
 from mate.search.check_kernel import TableSearch, check, load, look_up, popcount, set_bit
+from mate.search.extension_kernel import best_extension
+from mate.search.found_kernel import Found, intersect, is_taken, least_score
 from mate.search.order_kernel import ascending
-from mate.search.pairs_kernel import best_pair, by_value
+from mate.search.pairs_kernel import best_pair, by_value, planes_for, words_of
 from mate.search.rows_kernel import joining_tuples, keep_meeting, locate
+from mate.search.triples_kernel import Roles, best_triple, choose_roles
 from mate.values.kernels import inner, kernel
 
 Array = npt.NDArray[Any]
 
 LOOK_UP = 30
 """Nanoseconds that it takes to look one value of a key tuple up in a column, as many as to scan so many rows."""
+
+READ = 4
+"""Nanoseconds that it takes to read a row of a table, about."""
 
 
 class Limits(NamedTuple):
@@ -35,17 +42,29 @@ class Limits(NamedTuple):
     """Room for the key tuples that two options join, in 64-bit words: tables that need more do without."""
     all_pairs: int
     """Nanoseconds per hit that going by row takes at least: mappings that cost less are checked one by one."""
+    mask_words: int
+    """Room for row masks, in 64-bit words: tables that need more are not gone through by row."""
+    look_ups: int
+    """Room for what key tuples are looked up by, options times key tuples: tables that need more are scanned."""
+    alone: int
+    """Nanoseconds of going by row from which a table is put off, for threads to split it between them."""
 
 
-class Found(NamedTuple):
-    """The best mapping of a table so far."""
+class Share(NamedTuple):
+    """What a thread does of tables: all, or of a table that threads split between them some columns of a key column."""
 
-    score: Array
-    """One number: the key tuples that it joins."""
-    kth: int
-    """Score that the table needs to exceed."""
-    columns: Array
-    """Column in the segment of each key column."""
+    number: int
+    of: int
+
+
+class Budget(NamedTuple):
+    """Nanoseconds that may be spent on checking mappings one by one before a table is gone through by row."""
+
+    most: int
+    rows: int
+    """Rows read before."""
+    look_ups: int
+    """Checks by look-up before."""
 
 
 class Leaves(NamedTuple):
@@ -55,24 +74,6 @@ class Leaves(NamedTuple):
     bound: Array
     options: Array
     """Option of each key column, in the order of the prefixes: one row per mapping."""
-
-
-@inner
-def _may_precede(columns, best):
-    """Tell whether a mapping, -1 where it is not decided, may come before another by its columns."""
-    for key in range(len(columns)):
-        if columns[key] < 0:
-            return True
-        if columns[key] != best[key]:
-            return columns[key] < best[key]
-    return False
-
-
-@inner
-def _least(found, columns):
-    """Return the score that a mapping needs to be the best of its table and to bring the table among the best."""
-    best = found.score[0]
-    return max(found.kth + 1, best if best and _may_precede(columns, found.columns) else best + 1)
 
 
 @inner
@@ -110,28 +111,48 @@ def _bound_columns(arrays, runs, run_of, used, weight, units, first_column, boun
 
 
 @inner
-def _choose_options(bound, kth):
-    """Return the options whose bound exceeds the k-th score, best first: each key column's first, and columns."""
+def _widest(bound, kth):
+    """Return the key column that has the most options."""
+    widest, most = 0, 0
+    for key in range(len(bound)):
+        options = (bound[key] > kth).sum()
+        if options > most:
+            widest, most = key, options
+    return widest
+
+
+@inner
+def _choose_options(bound, kth, share):
+    """Return the options whose bound exceeds the k-th score, best first: each key column's first, and columns.
+
+    Of the key column that has the most, take those of the share.
+    """
     width, columns = bound.shape
     option_first = np.zeros(width + 1, np.int64)
     column = np.empty(width * columns, np.int64)
+    shared = _widest(bound, kth)
     count = 0
     for key in range(width):
-        for place in ascending(-bound[key]):
-            if bound[key, place] <= kth:
+        order = ascending(-bound[key])
+        for rank in range(columns):
+            if bound[key, order[rank]] <= kth:
                 break
-            column[count] = place
-            count += 1
+            if key != shared or rank % share.of == share.number:
+                column[count] = order[rank]
+                count += 1
         option_first[key + 1] = count
     return option_first, column[:count]
 
 
 @inner
-def open_table(arrays, values, runs, run_of, table, tuples, local, kth):
-    """Return a table as a `TableSearch` of these key tuples, with the options whose bounds exceed `kth`."""
+def open_table(arrays, values, runs, run_of, table, tuples, local, kth, share, look_ups):
+    """Return a table, or a share of it, as a `TableSearch` of these key tuples, with options that may exceed `kth`.
+
+    There is room for so many look-ups, of a key tuple in an option, or for none.
+    """
     width, count = len(values.tuple_value), len(tuples)
     rows = arrays.table_row_first[table + 1] - arrays.table_row_first[table]
-    units = units_of(rows)
+    units = np.int64(units_per_posting(arrays, table))
     base = arrays.table_column_first[table]
     columns = arrays.table_column_first[table + 1] - base
     weight = np.zeros(len(values.token), np.int64)
@@ -140,7 +161,7 @@ def open_table(arrays, values, runs, run_of, table, tuples, local, kth):
     for key in range(width):
         own = used[used_first[key] : used_first[key + 1]]
         _bound_columns(arrays, runs, run_of, own, weight, units, base, bound[key], size[key])
-    option_first, column = _choose_options(bound, kth)
+    option_first, column = _choose_options(bound, kth, share)
     options = len(column)
     option_bound = np.empty(options, np.int64)
     hit_first = np.zeros(options + 1, np.int64)
@@ -150,6 +171,7 @@ def open_table(arrays, values, runs, run_of, table, tuples, local, kth):
             option_bound[option] = bound[key, column[option]]
             hit_first[option + 1] = hit_first[option] + size[key, column[option]]
             option_of[key, column[option]] = option
+    room = options if options * count <= look_ups else 0
     bits = np.zeros((options, (count + 63) >> 6), np.uint64)
     hit_value, hit_entry = np.empty(hit_first[-1], np.int64), np.empty(hit_first[-1], np.int64)
     for key in range(width):
@@ -169,9 +191,9 @@ def open_table(arrays, values, runs, run_of, table, tuples, local, kth):
         column + base,
         option_bound,
         bits,
-        np.zeros(options, np.bool_),
-        np.empty((options, count), np.int64),
-        np.empty((options, count), np.int64),
+        np.zeros(room, np.bool_),
+        np.empty((room, count), np.int64),
+        np.empty((room, count), np.int32),
         np.zeros(options, np.bool_),
         np.empty((options, rows), np.int32),
     )
@@ -196,12 +218,6 @@ def _fill_hits(arrays, values, runs, run_of, used, base, option_of, local, hit_f
 
 
 @inner
-def units_of(rows):
-    """Return the units per posting of a table with so many rows."""
-    return np.int64(2 if rows >= 65_536 else 1)
-
-
-@inner
 def _held(search, options, held):
     """Set `held` to the key tuples that all these options hold, and return their number."""
     count = np.int64(0)
@@ -212,6 +228,13 @@ def _held(search, options, held):
         held[word] = left
         count += popcount(left)
     return count
+
+
+@inner
+def _exceeds(budget, search, tally, more):
+    """Tell whether what was spent on a table, and `more`, is over budget."""
+    look_ups = (tally[0].checks_by_look_up - budget.look_ups) * len(search.tuples)
+    return (tally[0].rows_read - budget.rows) * READ + look_ups * LOOK_UP + more > budget.most
 
 
 @inner
@@ -237,21 +260,21 @@ def _by_bound(search, prefixes, leaves):
 
 
 @inner
-def _check_leaves(arrays, values, search, prefixes, leaves, limit, found, tally):
-    """Check the mappings that wait, best bound first; if that costs more than `limit`, only the first: return False."""
+def _check_leaves(arrays, values, search, prefixes, leaves, budget, found, tally):
+    """Check the mappings that wait, best bound first; if that is over budget, only the first: return False."""
     width = leaves.options.shape[1]
     held = np.empty(search.bits.shape[1], np.uint64)
     kept = np.empty(search.bits.shape[1], np.uint64)
     columns = np.empty(width, np.int64)
     order = _by_bound(search, prefixes, leaves)
     for place in range(len(order)):
-        if place == 1 and _leaves_cost(search, leaves, found) > limit:
+        if place == 1 and _exceeds(budget, search, tally, _leaves_cost(search, leaves, found)):
             return False
         leaf = order[place]
         options = leaves.options[leaf]
         for length in range(width):
             columns[prefixes.order[length]] = search.column[options[length]]
-        least = _least(found, columns)
+        least = least_score(found, columns)
         if leaves.bound[leaf] < least:
             continue
         total = _held(search, options, held)
@@ -262,24 +285,6 @@ def _check_leaves(arrays, values, search, prefixes, leaves, limit, found, tally)
             found.columns[:] = columns
     leaves.size[0] = 0
     return True
-
-
-@inner
-def _taken(columns, column):
-    for other in columns:  # noqa: SIM110
-        if other == column:
-            return True
-    return False
-
-
-@inner
-def _and(one, other, both):
-    count = np.int64(0)
-    for word in range(len(both)):
-        left = one[word] & other[word]
-        both[word] = left
-        count += popcount(left)
-    return count
 
 
 class PairSets(NamedTuple):
@@ -298,7 +303,7 @@ def pair_sets(search, limits):
     for key in range(width):
         mappings = min(mappings * (search.option_first[key + 1] - search.option_first[key]), np.int64(1) << 40)
     words = search.bits.shape[1]
-    if width < 3 or mappings < limits.pairwise or options**2 * words > limits.pair_words:
+    if width < 3 or mappings < limits.pairwise or options**2 * words > limits.pair_words or not len(search.loaded):
         options = 0
     return PairSets(np.zeros((options, options), np.bool_), np.empty((options, options, words), np.uint64))
 
@@ -315,7 +320,7 @@ def _and_pairs(arrays, values, search, sets, chosen, held, least, tally):
             sets.known[other, last] = True
             both[0], both[1] = other, last
             _look_up_pair(arrays, values, search, both, sets.bits[other, last], tally)
-        count = _and(held, sets.bits[other, last], held)
+        count = intersect(held, sets.bits[other, last], held)
         if count < least:
             break
     return count
@@ -325,7 +330,7 @@ def _and_pairs(arrays, values, search, sets, chosen, held, least, tally):
 def _look_up_pair(arrays, values, search, both, found, tally):
     """Set `found` to the key tuples that two options join."""
     held = np.empty(len(found), np.uint64)
-    total = _and(search.bits[both[0]], search.bits[both[1]], held)
+    total = intersect(search.bits[both[0]], search.bits[both[1]], held)
     for option in both:
         load(arrays, values, search, option)
     found[:] = 0
@@ -343,10 +348,10 @@ def _add_leaf(leaves, bound, options):
 
 
 @inner
-def best_mapping(arrays, values, search, prefixes, limits, limit, found, tally):
+def best_mapping(arrays, values, search, prefixes, limits, budget, found, tally):
     """Find the best mapping of a table by extending mappings key column by key column; leave it in `found`.
 
-    Return False, and leave it unfinished, if the mappings that wait for their check cost more than `limit`.
+    Return False, and leave it unfinished, if that is over budget.
     """
     width = len(found.columns)
     order = prefixes.order
@@ -365,11 +370,11 @@ def best_mapping(arrays, values, search, prefixes, limits, limit, found, tally):
         key = order[depth]
         option = search.option_first[key] + at[depth]
         columns[key] = -1
-        if option == search.option_first[key + 1] or search.bound[option] < _least(found, columns):
+        if option == search.option_first[key + 1] or search.bound[option] < least_score(found, columns):
             depth -= 1
             continue
         at[depth] += 1
-        if _taken(columns, search.column[option]):
+        if is_taken(columns, search.column[option]):
             continue
         columns[key] = search.column[option]
         chosen[depth] = option
@@ -378,10 +383,10 @@ def best_mapping(arrays, values, search, prefixes, limits, limit, found, tally):
             held[0] = search.bits[option]
             bound[0] = search.bound[option]
         else:
-            count = _and(held[depth - 1], search.bits[option], held[depth])
+            count = intersect(held[depth - 1], search.bits[option], held[depth])
             bound[depth] = min(count, bound[depth - 1], search.bound[option])
             tally[0].mappings_bounded += 1
-        least = _least(found, columns)
+        least = least_score(found, columns)
         if bound[depth] < least:
             continue
         if depth and len(sets.known):
@@ -389,16 +394,18 @@ def best_mapping(arrays, values, search, prefixes, limits, limit, found, tally):
             bound[depth] = min(count, bound[depth])
             if bound[depth] < least:
                 continue
+            if _exceeds(budget, search, tally, 0):
+                return False
         if depth == width - 1:
             _add_leaf(leaves, bound[depth], chosen)
             if leaves.size[0] == limits.leaves and not _check_leaves(
-                arrays, values, search, prefixes, leaves, limit, found, tally
+                arrays, values, search, prefixes, leaves, budget, found, tally
             ):
                 return False
             continue
         depth += 1
         at[depth] = 0
-    return _check_leaves(arrays, values, search, prefixes, leaves, limit, found, tally)
+    return _check_leaves(arrays, values, search, prefixes, leaves, budget, found, tally)
 
 
 @inner
@@ -410,8 +417,11 @@ def _has_options(search):
 
 
 @inner
-def _search_table(arrays, values, search, prefixes, limits, found, tally):
-    """Find the best mapping of a table by the cheaper way."""
+def _search_table(arrays, values, search, prefixes, size, limits, found, tally):
+    """Find the best mapping of a table by the cheaper way; return False if the table is put off.
+
+    `size` has the postings of each value, in units.
+    """
     width = len(found.columns)
     if width == 1:
         option = 0
@@ -419,18 +429,51 @@ def _search_table(arrays, values, search, prefixes, limits, found, tally):
             if search.bound[other] == search.bound[0] and search.column[other] < search.column[option]:
                 option = other
         found.score[0], found.columns[0] = search.bound[option], search.column[option]
-        return
-    limit = np.int64(1) << 62
+        return True
+    roles, by_triples = Roles(0, 0, 0), False
     if width == 2:
-        limit = limits.all_pairs * (len(search.tuples) + 8 * len(search.column) + len(search.hit_value))
-    if not best_mapping(arrays, values, search, prefixes, limits, limit, found, tally):
-        tally[0].tables_by_row += 1
+        budget = _budget(search, limits.all_pairs, np.int64(0), tally)
+    else:
+        budget = _budget(search, limits.all_pairs, search.rows * len(search.column) >> 2, tally)
+    if width == 3:
+        roles, postings, words = choose_roles(values, search, size)
+        counters = _counters(search, roles)
+        by_triples = words <= limits.mask_words and counters * planes_for(len(search.tuples)) <= limits.mask_words
+        if by_triples:
+            more = (len(search.tuples) * counters + postings + words) >> 3
+            budget = _budget(search, limits.all_pairs, more, tally)
+    if best_mapping(arrays, values, search, prefixes, limits, budget, found, tally):
+        return True
+    if budget.most >= limits.alone:
+        return False
+    tally[0].tables_by_row += 1
+    if width == 2:
         best_pair(arrays, values, search, by_value(arrays, values, search), found, tally)
+    elif by_triples:
+        best_triple(arrays, values, search, roles, by_value(arrays, values, search), found, tally)
+    else:
+        best_extension(arrays, values, search, prefixes, found, tally)
+    return True
+
+
+@inner
+def _budget(search, all_pairs, more, tally):
+    """Return the budget of a table that going by row costs as much as its hits, and `more`, tell."""
+    hits = len(search.tuples) + 8 * len(search.column) + len(search.hit_value)
+    return Budget(all_pairs * (hits + more), tally[0].rows_read, tally[0].checks_by_look_up)
+
+
+@inner
+def _counters(search, roles):
+    """Return the words of counters that all triples of columns take."""
+    first = search.option_first
+    pairs = (first[roles.through + 1] - first[roles.through]) * (first[roles.kept + 1] - first[roles.kept])
+    return pairs * words_of(search, roles.bits)
 
 
 @kernel
-def search_tables(arrays, values, runs, prefixes, bound, numbers, filtering, limits, best, tally):
-    """Offer the tables of these numbers in the batch, by falling bound, to the best."""
+def search_tables(arrays, values, runs, prefixes, bound, numbers, share, filtering, limits, best, tally, put_off):
+    """Offer the tables of these numbers in the batch, by falling bound, to the best; mark those that are put off."""
     width, count = values.tuple_value.shape
     mark, local = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
     run_of = np.empty(len(values.token), np.int64)
@@ -450,14 +493,15 @@ def search_tables(arrays, values, runs, prefixes, bound, numbers, filtering, lim
             local[tuples[t]] = t
         locate(arrays, runs, number, width, run_of, start, stop)
         rows = arrays.table_row_first[table + 1] - arrays.table_row_first[table]
-        units = units_of(rows)
+        units = np.int64(units_per_posting(arrays, table))
         kept = keep_meeting(arrays, values, runs, number, rows, units, (start, stop), tuples, local, kth + 1)
         if len(kept) > kth:
-            search = open_table(arrays, values, runs, run_of, table, kept, local, kth)
+            search = open_table(arrays, values, runs, run_of, table, kept, local, kth, share, limits.look_ups)
             found = Found(np.zeros(1, np.int64), kth, np.zeros(width, np.int64))
             if _has_options(search):
-                _search_table(arrays, values, search, prefixes, limits, found, tally)
-            if found.score[0]:
+                size = stop - start
+                put_off[number] = not _search_table(arrays, values, search, prefixes, size, limits, found, tally)
+            if found.score[0] and not put_off[number]:
                 columns = found.columns - arrays.table_column_first[table]
                 offer(best, found.score[0], arrays.table_id[table], columns)
         for t in tuples:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mate.index.base import Ids
-from mate.index.columns import column_tokens
-from mate.index.layout import SegmentArrays
+from mate.lake.base import Ids
+from mate.lake.columns import column_tokens
+from mate.lake.layout import SegmentArrays
 
 
 def matches(arrays: SegmentArrays, table: int, tuples: Ids, mapping: Sequence[int]) -> tuple[Ids, Ids]:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mate.search.check_kernel import posting
+from mate.lake.reading_kernel import posting_row
+from mate.search.order_kernel import ascending
 from mate.values.kernels import inner
 
 Array = npt.NDArray[Any]
@@ -60,12 +61,34 @@ def by_value(arrays, values, search):
 
 
 @inner
-def _words(search, key):
+def words_of(search, key):
+    """Return the words that have a bit for each option of a key column."""
     return (search.option_first[key + 1] - search.option_first[key] + 63) >> 6
 
 
 @inner
-def _mask_rows(arrays, search, held, value, base, masks, full, setting):
+def same_column(search, key, other):
+    """Return, for each option of a key column, the option of the other one that is the same column; -1 for none."""
+    base = search.option_first[other]
+    found = np.full(search.option_first[key + 1] - search.option_first[key], -1, np.int64)
+    for one in range(len(found)):
+        column = search.column[search.option_first[key] + one]
+        for place in range(base, search.option_first[other + 1]):
+            if search.column[place] == column:
+                found[one] = place - base
+    return found
+
+
+@inner
+def without(mask, word, option):
+    """Return a word of a mask without the bit of an option, -1 for none."""
+    if option >= 0 and option >> 6 == word:
+        mask &= ~(np.uint64(1) << np.uint64(option & 63))
+    return mask
+
+
+@inner
+def mask_rows(arrays, search, held, value, base, masks, full, setting):
     """Set the row masks of a value and which columns hold it at all, or clear them."""
     full[:] = 0
     for place in range(held.first[value], held.first[value + 1]):
@@ -74,12 +97,12 @@ def _mask_rows(arrays, search, held, value, base, masks, full, setting):
         bit = np.uint64(1) << np.uint64(option & 63)
         full[word] |= bit
         for at in range(held.start[place], held.stop[place], search.units):
-            row = posting(arrays.postings, at, search.units)
+            row = posting_row(arrays.postings, at, search.units)
             masks[word, row] = masks[word, row] | bit if setting else np.uint64(0)
 
 
 @inner
-def _add(planes, option, word, mask):
+def count_mask(planes, option, word, mask):
     """Add one to the counters that have a bit in a mask."""
     plane = 0
     while mask:
@@ -90,23 +113,27 @@ def _add(planes, option, word, mask):
 
 
 @inner
-def _join(arrays, search, held, value, base, masks, full, planes, tally):
-    """Count, for each option that holds the other value, which columns join with it; tell whether any does."""
+def _join(arrays, search, held, value, base, same, masks, full, planes, tally):
+    """Count, for each option that holds the other value, which columns join with it; tell whether any does.
+
+    The postings of an option are read until all columns that hold the first value, but its own, have joined.
+    """
     joined = False
     read = np.int64(0)
     for place in range(held.first[value], held.first[value + 1]):
         start, stop = held.start[place], held.stop[place]
         for word in range(len(full)):
-            whole = full[word]
+            whole = without(full[word], word, same[held.option[place] - base])
             mask = np.uint64(0)
             at = start
-            while at < stop and mask != whole:
-                mask |= masks[word, posting(arrays.postings, at, search.units)]
+            while at < stop and mask & whole != whole:
+                mask |= masks[word, posting_row(arrays.postings, at, search.units)]
                 at += search.units
             read += at - start
+            mask &= whole
             if mask:
                 joined = True
-                _add(planes, held.option[place] - base, word, mask)
+                count_mask(planes, held.option[place] - base, word, mask)
     tally[0].rows_read += read // search.units
     return joined
 
@@ -115,14 +142,17 @@ def _join(arrays, search, held, value, base, masks, full, planes, tally):
 def _count(arrays, values, search, key, held, planes, missed, most_missed, tally):
     """Count the key tuples whose value in this key column has more postings, by option of the other and word.
 
-    Stop when more key tuples than `most_missed` are not in any row; return how many were not, `missed` among them.
+    Those of rare values come first. Stop when more key tuples than `most_missed` are not in any row; return how many
+    were not, `missed` among them.
     """
     other = 1 - key
-    words = _words(search, key)
+    words = words_of(search, key)
     masks = np.zeros((words, search.rows), np.uint64)
     full = np.empty(words, np.uint64)
     base, other_base = search.option_first[key], search.option_first[other]
-    for value in range(values.key_first[key], values.key_first[key + 1]):
+    same = same_column(search, other, key)
+    for rank in ascending(held.size[values.key_first[key] : values.key_first[key + 1]]):
+        value = rank + values.key_first[key]
         size = held.size[value]
         filled = False
         for place in range(values.group_first[value], values.group_first[value + 1]):
@@ -131,21 +161,31 @@ def _count(arrays, values, search, key, held, planes, missed, most_missed, tally
             if search.number[t] < 0 or size < held.size[partner] + key:  # of equal ones the first key column
                 continue
             if not filled:
-                _mask_rows(arrays, search, held, value, base, masks, full, True)
+                mask_rows(arrays, search, held, value, base, masks, full, True)
                 filled = True
-            if not _join(arrays, search, held, partner, other_base, masks, full, planes, tally):
+            if not _join(arrays, search, held, partner, other_base, same, masks, full, planes, tally):
                 missed += 1
                 if missed > most_missed:
                     return missed
         if filled and size > words * search.rows // 4:
             masks[:] = 0
         elif filled:
-            _mask_rows(arrays, search, held, value, base, masks, full, False)
+            mask_rows(arrays, search, held, value, base, masks, full, False)
     return missed
 
 
 @inner
-def _counter(planes, option, other):
+def planes_for(count):
+    """Return how many planes count up to a number."""
+    depth = 1
+    while (1 << depth) <= count:
+        depth += 1
+    return depth
+
+
+@inner
+def counter(planes, option, other):
+    """Return the number that a counter has."""
     count = np.int64(0)
     for plane in range(planes.shape[2]):
         bit = (planes[option, other >> 6, plane] >> np.uint64(other & 63)) & np.uint64(1)
@@ -154,19 +194,32 @@ def _counter(planes, option, other):
 
 
 @inner
+def take(found, score, columns):
+    """Take a mapping for the best of its table if it is: of equal ones the one with the smaller columns."""
+    if score <= found.kth or score < found.score[0]:
+        return
+    if score == found.score[0]:
+        for key in range(len(columns)):
+            if columns[key] != found.columns[key]:
+                if columns[key] > found.columns[key]:
+                    return
+                break
+    found.score[0] = score
+    found.columns[:] = columns
+
+
+@inner
 def _planes(search, key, depth):
     """Return counters for each option of the other key column and 64 options of this one."""
     other = 1 - key
     count = search.option_first[other + 1] - search.option_first[other]
-    return np.zeros((count, _words(search, key), depth), np.uint64)
+    return np.zeros((count, words_of(search, key), depth), np.uint64)
 
 
 @inner
 def best_pair(arrays, values, search, held, found, tally):
     """Find the best mapping of a key of two columns by counting all of them; leave it in `found`."""
-    depth = 1
-    while (1 << depth) <= len(search.tuples):
-        depth += 1
+    depth = planes_for(len(search.tuples))
     first, second = _planes(search, 0, depth), _planes(search, 1, depth)
     most_missed = len(search.tuples) - max(found.kth + 1, found.score[0])
     missed = _count(arrays, values, search, 0, held, first, np.int64(0), most_missed, tally)
@@ -174,14 +227,9 @@ def best_pair(arrays, values, search, held, found, tally):
         missed = _count(arrays, values, search, 1, held, second, missed, most_missed, tally)
     if missed > most_missed:
         return
+    columns = np.empty(2, np.int64)
     for one in range(len(second)):
         for other in range(len(first)):
-            columns = search.column[one], search.column[search.option_first[1] + other]
-            if columns[0] == columns[1]:
-                continue
-            score = _counter(first, other, one) + _counter(second, one, other)
-            best = found.columns[0], found.columns[1]
-            smaller = columns < best
-            if score > max(found.kth, found.score[0]) or (score and score == found.score[0] and smaller):
-                found.score[0] = score
-                found.columns[0], found.columns[1] = columns
+            columns[0], columns[1] = search.column[one], search.column[search.option_first[1] + other]
+            if columns[0] != columns[1]:
+                take(found, counter(first, other, one) + counter(second, one, other), columns)

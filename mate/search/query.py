@@ -40,16 +40,17 @@ class QueryTable:
         return list(self.columns.column_names)
 
 
-def read_query(path: str | PathLike[str]) -> QueryTable:
+def read_query(path: str | PathLike[str], encoding: str | None = None) -> QueryTable:
     """Read a query table from a CSV file of any dialect, a Parquet or a JSON file."""
-    from mate.corpus import Chunk, Reject, discover, read
+    from mate.corpus import Chunk, Limits, Reject, check_encoding, discover, read
 
     if Path(path).is_dir():
         raise QueryError(f"{fspath(path)} is a folder; a query table is one file")
     (file,) = discover([path])
+    limits = Limits(encoding=check_encoding(encoding) if encoding else None)
     chunks: list[Chunk] = []
     rejects: list[Reject] = []
-    for item in read(file):
+    for item in read(file, limits):
         if isinstance(item, Reject):
             rejects.append(item)
         elif not chunks or item.table == chunks[0].table:

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mate.index.base import Ids
-from mate.index.columns import column_codes, column_dictionary
-from mate.index.counting import ranges
-from mate.index.layout import WIDE_ROWS, SegmentArrays
+from mate.lake.base import Ids
+from mate.lake.columns import column_codes, column_dictionary
+from mate.lake.counting import ranges
+from mate.lake.layout import WIDE_ROWS, SegmentArrays
 from mate.search.engine import SegmentSearch
 
 
@@ -58,7 +58,7 @@ def reference(part: SegmentSearch) -> None:
         for table in np.flatnonzero(wanted).tolist():
             score = score_table(arrays, table, part.tuples, rows=rows[table])
             if score:
-                search.best.offer(score.joinability, int(arrays.table_id[table]), score.mapping)
+                part.best.offer(score.joinability, int(arrays.table_id[table]), score.mapping)
 
 
 def tables_with_all(arrays: SegmentArrays, tuples: Ids) -> npt.NDArray[np.bool_]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from mate.index.base import Ids
-from mate.index.records import TableInfo
+from mate.lake.base import Ids
+from mate.lake.records import TableInfo
+from mate.search.evidence import Evidence
 from mate.search.query import KeyTuples
 from mate.search.statistics import Statistics
 
@@ -30,6 +32,12 @@ class Result:
     """Key column of the query to column of the table."""
     column_ids: tuple[int, ...]
     find_matches: Callable[[], Matches] = field(repr=False, compare=False)
+    find_evidence: Callable[[], Evidence] = field(repr=False, compare=False)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What speaks for the join; measured when first asked for, unless the ranking needed it."""
+        return self.find_evidence()
 
     @cached_property
     def matches(self) -> Matches:
@@ -46,12 +54,31 @@ class Result:
 class SearchResult:
     """The answer to a search, best table first."""
 
-    results: list[Result]
+    found: list[Result]
+    """The answers by falling joinability, or in the order of another ranking."""
     key: KeyTuples
     statistics: Statistics
+    rank: str
+
+    @cached_property
+    def results(self) -> list[Result]:
+        """The answers, best first.
+
+        Of equal joinability the more unique comes first. That is found out when the answers are first read, so that it
+        is no part of a search by joinability.
+        """
+        if self.rank != "joinability":
+            return self.found
+        counts = Counter(result.joinability for result in self.found)
+        return sorted(self.found, key=lambda result: (-result.joinability, _not_unique(result, counts)))
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)
 
     def __len__(self) -> int:
-        return len(self.results)
+        return len(self.found)
+
+
+def _not_unique(result: Result, counts: Counter[int]) -> float:
+    """Return what puts a result behind others of equal joinability."""
+    return -result.evidence.uniqueness if counts[result.joinability] > 1 else 0.0

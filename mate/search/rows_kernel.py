@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mate.search.check_kernel import posting
+from mate.lake.reading_kernel import posting_row
 from mate.values.kernels import inner
 
 
@@ -63,7 +63,7 @@ def _meets(arrays, units, start, stop, stamp, wanted):
                 return True
         return False
     for at in range(start, stop, 2):  # noqa: SIM110
-        if stamp[posting(arrays.postings, at, 2)] == wanted:
+        if stamp[posting_row(arrays.postings, at, 2)] == wanted:
             return True
     return False
 
@@ -75,7 +75,7 @@ def _set_stamp(arrays, units, start, stop, stamp, value):
             stamp[arrays.postings[at]] = value
         return
     for at in range(start, stop, 2):
-        stamp[posting(arrays.postings, at, 2)] = value
+        stamp[posting_row(arrays.postings, at, 2)] = value
 
 
 @inner

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mate.index.arrays import Array
+from mate.lake.arrays import Array
 from mate.search.candidates import Probes
 
 ROOM = 1_000_000

@@ -43,8 +43,15 @@ class Statistics:
     """Column-first: tables that were counted row by row, for all mappings at once."""
     rows_read: int = 0
     """Rows that were looked at to verify candidates."""
+    rounds: int = 1
+    """How often segments were gone through: more than once if more tables might be as useful as the k-th."""
+    tables_measured: int = 0
+    """Tables whose evidence was measured."""
     true_positives: int = 0
     false_positives: int = 0
+    false_positives_held: int = 0
+    """False positives whose row holds every value of the key tuple, but one column would have to serve two key columns:
+    no filter of rows can remove them."""
     seconds: dict[str, float] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
@@ -58,10 +65,27 @@ class Statistics:
         """TP / (TP + FP) over the candidates that were checked; None if there were none."""
         return self.true_positives / self.checked if self.checked else None
 
+    @property
+    def filter_precision(self) -> float | None:
+        """The same without the false positives that no filter of rows can remove."""
+        checked = self.checked - self.false_positives_held
+        return self.true_positives / checked if checked else None
+
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain data."""
         names = [name for name in self.__slots__ if not name.startswith("_")]
-        return {**{name: getattr(self, name) for name in names}, "precision": self.precision}
+        return {
+            **{name: getattr(self, name) for name in names},
+            "precision": self.precision,
+            "filter_precision": self.filter_precision,
+        }
+
+    def add_round(self, other: Statistics) -> None:
+        """Add what a further round did; what was counted of query, segments and tables stays as it is."""
+        self.count({name: getattr(other, name) for name in WORK} | {"rounds": 1})
+        with self._lock:
+            for name, seconds in other.seconds.items():
+                self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     def count(self, counters: Mapping[str, int]) -> None:
         """Add to counters, by name; safe from several threads."""
@@ -71,9 +95,26 @@ class Statistics:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the time of the block to a phase."""
+        """Add the time of the block to a phase; that of threads adds up."""
         start = time.perf_counter()
         try:
             yield
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+            with self._lock:
+                self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+WORK = (
+    "candidates",
+    "tables_checked",
+    "mappings_bounded",
+    "mappings_checked",
+    "checks_by_look_up",
+    "checks_by_scan",
+    "tables_by_row",
+    "rows_read",
+    "tables_measured",
+    "true_positives",
+    "false_positives",
+)
+"""Counters of work, which adds up over rounds."""

@@ -12,7 +12,7 @@ from mate.errors import QueryError, did_you_mean
 from mate.search.engine import SearchSettings, Strategy, run
 
 if TYPE_CHECKING:
-    from mate.index.base import Index
+    from mate.lake.base import Index
     from mate.search.engine import AnyQuery
     from mate.search.results import SearchResult
 

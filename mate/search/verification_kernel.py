@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mate.lake.reading_kernel import code_at, first_entry, posting_row, units_per_posting
 from mate.search.candidates import Counter
-from mate.search.candidates_kernel import code_at, first_entry, posting_row, units_per_posting
 from mate.search.scratch import Used
 from mate.values.kernels import inner
 
@@ -27,6 +27,10 @@ def _find_options(arrays, codes, group, table, number, token, options, used):
     units = units_per_posting(arrays, table)
     place = used[Used.options]
     options.first[number] = place
+    if token < 0:  # the segment does not have it
+        options.stop[number] = place
+        options.resolved[number] = group
+        return True
     for entry in range(first_entry(arrays, token, first_column), np.int64(arrays.entry_first[token + 1])):
         column = np.int64(arrays.entry_column[entry])
         if column >= last_column:
@@ -66,7 +70,7 @@ def verify_pairs(arrays, codes, probes, groups, group, count, held, options, pai
     option_code, option_byte, option_size = options.code, options.byte, options.size
     masks, mask_used, masked = pairs.masks, pairs.mask_used, used[Used.masks]
     run = own = row = np.int64(-1)
-    rows = joined = np.int64(0)
+    rows = joined = same = np.int64(0)
     for i in range(count):
         if held_run[i] != run or held_row[i] != row:
             rows += 1
@@ -91,10 +95,13 @@ def verify_pairs(arrays, codes, probes, groups, group, count, held, options, pai
                     masked += 1
                 masks[place] |= np.uint64(1) << np.uint64(column & 63)
         joined += joins
+        # Where values differ, the column of one is not that of the other: a row that holds both joins.
+        same += not joins and number == numbers[key_tuple, probes.initial]
     used[Used.masks] = masked
     tally[Counter.rows_read] += rows
     tally[Counter.true_positives] += joined
     tally[Counter.false_positives] += count - joined
+    tally[Counter.false_positives_held] += same
     return DONE
 
 
@@ -144,7 +151,7 @@ def verify(arrays, codes, probes, groups, group, count, held, options, mappings,
     resolved, first, stop = options.resolved, options.first, options.stop
     width, most = mappings.choices.shape
     run = own = row = np.int64(-1)
-    rows = joined = np.int64(0)
+    rows = joined = complete = np.int64(0)
     for i in range(count):
         if held_run[i] != run or held_row[i] != row:
             rows += 1
@@ -167,13 +174,15 @@ def verify(arrays, codes, probes, groups, group, count, held, options, mappings,
             continue
         ways = _find_choices(codes, probes, key_tuple, row, own, options, mappings)
         joined += ways > 0
+        complete += ways >= 0
         if ways > most:
             state = TOO_MANY_MAPPINGS
-        elif ways and state == DONE and not _count_mappings(ways, key_tuple, len(numbers), mappings, used):
+        elif ways > 0 and state == DONE and not _count_mappings(ways, key_tuple, len(numbers), mappings, used):
             return NO_ROOM
     tally[Counter.rows_read] += rows
     tally[Counter.true_positives] += joined
     tally[Counter.false_positives] += count - joined
+    tally[Counter.false_positives_held] += complete - joined
     return state
 
 
@@ -182,12 +191,13 @@ def _find_choices(codes, probes, key_tuple, row, own, options, mappings):
     """Find the columns that each value of a key tuple has in a row, all but the initial one outside its own column.
 
     Return the number of combinations, at most one more than there is room for; 0 if none of them is injective, which is
-    so exactly if some value is in fewer columns than the key tuple needs it in.
+    so exactly if some value is in fewer columns than the key tuple needs it in; -1 if the row lacks a value altogether.
     """
     numbers, needed, initial = probes.number, probes.needed, probes.initial
     choices = mappings.choices
     width, most = choices.shape
     ways = np.int64(1)
+    injective = True
     for key in range(width):
         if key == initial:
             choices[key, 0] = own
@@ -203,11 +213,12 @@ def _find_choices(codes, probes, key_tuple, row, own, options, mappings):
                 if found < most:
                     choices[key, found] = column
                 found += 1
-        if found < needed[key_tuple, key]:
-            return np.int64(0)
+        if found == 0 and number != numbers[key_tuple, initial]:
+            return np.int64(-1)
+        injective &= found >= needed[key_tuple, key]
         mappings.found[key] = found
         ways = min(ways * found, most + 1)
-    return ways
+    return ways if injective else np.int64(0)
 
 
 @inner

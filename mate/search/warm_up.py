@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from mate.index.lake import Lake
+from mate.lake.folder import LakeFolder
 from mate.search.query import from_arrow
 from mate.search.systems import DEFAULT, find_system
 from mate.values.text import token
@@ -17,7 +17,7 @@ def warm_up(index: object) -> None:
     """Search a lake for two values of its own, with the loops that searches of any size run on."""
     import numba  # noqa: F401  (the compiler is used wherever it is loaded)
 
-    if not isinstance(index, Lake) or not index.segments:
+    if not isinstance(index, LakeFolder) or not index.segments:
         return
     nulls = frozenset(index.manifest.nulls)
     arrays = index.segments[0].arrays

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mate.hashing import Keys
-from mate.index.arrays import Array
-from mate.index.counting import ranges
-from mate.index.layout import WIDE_ROWS, SegmentArrays
-from mate.index.segment import SearchSegment, Segment
-from mate.index.segment_folder import Pieces
+from mate.lake.arrays import Array
+from mate.lake.counting import ranges
+from mate.lake.layout import WIDE_ROWS, SegmentArrays
+from mate.lake.segment import SearchSegment, Segment
+from mate.lake.segment_folder import Pieces
 from mate.values.token_ids import NO_TOKEN
 
 BATCH = 200_000

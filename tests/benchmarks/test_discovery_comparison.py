@@ -13,7 +13,7 @@ from benchmarks.growth import exponent
 from experiments.queries import Shape, sample_queries
 from mate.build.updates import Updates
 from mate.errors import MateError
-from mate.index.lake import Lake
+from mate.lake.folder import LakeFolder
 from mate.search.query import key_tuples
 from tests.lakes import lake as make_lake
 
@@ -24,11 +24,11 @@ TABLES = [
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def lake(tmp_path_factory: pytest.TempPathFactory) -> LakeFolder:
     return make_lake(tmp_path_factory.mktemp("lake") / "x.mate", TABLES, segments=3)
 
 
-def test_queries_have_the_size_asked_for_and_come_from_the_lake(lake: Lake) -> None:
+def test_queries_have_the_size_asked_for_and_come_from_the_lake(lake: LakeFolder) -> None:
     shape = Shape(least=5, below=30)
     queries = list(sample_queries(lake, 5, shape, seed=3))
     assert queries
@@ -41,7 +41,7 @@ def test_queries_have_the_size_asked_for_and_come_from_the_lake(lake: Lake) -> N
     assert again == [query.name for query in queries]
 
 
-def test_all_systems_answer_and_agree(lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_systems_answer_and_agree(lake: LakeFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, figure = tmp_path / "out.json", tmp_path / "out.png"
     small = make_lake(tmp_path / "small.mate", TABLES[:4])
     options = ["--store", small.address, "--store", lake.address, "--queries", "2", "--rounds", "1"]
@@ -58,7 +58,7 @@ def test_all_systems_answer_and_agree(lake: Lake, tmp_path: Path, capsys: pytest
     assert line.split()[-1] == "1.000"
 
 
-def test_keys_of_one_two_and_three_columns(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keys_of_one_two_and_three_columns(lake: LakeFolder, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--queries", "1", "--rounds", "1", "--key-columns", "1,2,3", "--systems", "column-first,sql"]
     assert main(["discovery", "--store", lake.address, *options]) == 0
     printed = capsys.readouterr().out
@@ -75,7 +75,7 @@ def test_superseded_tables_are_in_no_answer(tmp_path: Path) -> None:
     assert main(["single-column", "--store", changed.address]) == 2
 
 
-def test_the_looser_bound_takes_part_by_name(lake: Lake, tmp_path: Path) -> None:
+def test_the_looser_bound_takes_part_by_name(lake: LakeFolder, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     options = ["--store", lake.address, "--queries", "2", "--rounds", "1", "--json", str(out)]
     assert main(["discovery", *options, "--systems", "mate,mate-loose"]) == 0
@@ -83,7 +83,7 @@ def test_the_looser_bound_takes_part_by_name(lake: Lake, tmp_path: Path) -> None
     assert {m["system"] for m in record["measurements"]} == {"mate", "mate-loose"}
 
 
-def test_josie_for_one_column_agrees_with_sql(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+def test_josie_for_one_column_agrees_with_sql(lake: LakeFolder, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["single-column", "--store", lake.address, "--queries", "4", "--rounds", "1"]) == 0
     assert "reading all lists" in capsys.readouterr().out
 
@@ -141,7 +141,7 @@ def test_growth_is_the_exponent_of_a_power() -> None:
         (["--store", "x", "--key-columns", "2,x"], "--key-columns takes whole numbers"),
     ],
 )
-def test_bad_input(options: list[str], message: str, lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input(options: list[str], message: str, lake: LakeFolder, capsys: pytest.CaptureFixture[str]) -> None:
     given = [lake.address if option == "x" else option for option in options]
     assert main(["discovery", *given]) == 2
     assert message in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The comparison harness measures what it says it measures."""
+"""The hash laboratory measures what it says it measures, and anybody's hash function takes part in everything."""
 
 import json
 from pathlib import Path
@@ -9,14 +9,47 @@ import pytest
 
 from benchmarks import sample
 from benchmarks.__main__ import main
-from benchmarks.hashes import contestants, draw_probes, measure
+from benchmarks.hash_contestants import contestants, fitting, load_plugin, row_bytes
+from benchmarks.hash_page import equal_bytes
+from benchmarks.hash_records import Store, best_precision, precision
+from benchmarks.hash_sample import covered, draw_probes, measure
 from benchmarks.sample import Sample, TokenTable
-from mate.hashing import get
+from mate.errors import HashError
+from mate.hashing import base, get
+from tests.experiments.conftest import write_lake
+
+PLUGIN = '''
+import zlib
+import numpy as np
+from mate.hashing import SuperKeyHash, register
+from mate.hashing.superkey import from_positions
+
+
+@register
+class Crc(SuperKeyHash):
+    """Two bits per value, chosen by its CRC-32."""
+
+    name = "crc"
+    sizes = (128, 256)
+
+    def hash_tokens(self, tokens):
+        sums = np.array([zlib.crc32((token or "").encode()) for token in tokens.to_pylist()])
+        return from_positions(np.column_stack([sums % self.bits, (sums >> 16) % self.bits]), self.bits)
+'''
+
+
+@pytest.fixture(autouse=True)
+def clean_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "_registered", dict(base._registered))
 
 
 @pytest.fixture(scope="module")
 def small() -> Sample:
     return sample.synthetic(seed=3, tables=12)
+
+
+def widths(data: Sample) -> np.ndarray:
+    return np.repeat([t.width for t in data.tables], [len(t) for t in data.tables])
 
 
 def test_synthetic_samples_are_reproducible(small: Sample) -> None:
@@ -33,36 +66,89 @@ def test_probes_are_never_members(small: Sample) -> None:
             assert probe is None or probe not in cells
 
 
+@pytest.mark.parametrize(("name", "bits"), [("xash", 128), ("wide", 8), ("wide", 20), ("fingerprint", 12)])
+def test_rows_cover_what_they_hold(small: Sample, name: str, bits: int) -> None:
+    probes = draw_probes(small, seed=1, rows=300)
+    own = probes.cells.take(pa.array(probes.offsets[:-1]))
+    found = covered(get(name, bits), probes, own)
+    assert (found == own.is_valid().to_numpy(zero_copy_only=False)).all()
+
+
 def test_measured_figures() -> None:
     data = Sample("by hand", [TokenTable(2, pa.array(["a", "b", "c", "d"])), TokenTable(1, pa.array(["a", "e", None]))])
     result = measure(get("ht", 128), data, draw_probes(data, seed=1), rounds=1)
     distinct_bits = len(np.unique(get("ht", 128).hash(["a", "b", "c", "d", "e"]), axis=0))
-    assert result.bits_per_value == 1
-    assert result.distinct_hashes == distinct_bits / 5
-    assert 0 < result.fill["1-3"] <= 2 / 128
-    assert result.values_per_second > 0
+    assert result["bits_per_value"] == 1
+    assert result["distinct_hashes"] == distinct_bits / 5
+    assert 0 < result["fill"]["1-3"] <= 2 / 128
+    assert result["bits_per_row"] == 128
+    assert result["values_per_second"] > 0
 
 
-def test_the_fair_bloom_filter_stands_beside_the_papers(small: Sample) -> None:
-    filters = {f.bits: [] for f in contestants(small, ["bf"])}
-    for function in contestants(small, ["bf"]):
-        filters[function.bits].append(function.parameters["hashes"])
-    assert all(len(set(counts)) == 2 for counts in filters.values())
+def test_keys_that_follow_the_width_are_fitted_to_equal_bytes(small: Sample) -> None:
+    for name in ("wide", "fingerprint"):
+        bits = fitting(name, 256, widths(small))
+        assert bits
+        assert row_bytes(get(name, bits), widths(small)).mean() * 8 <= 256
+        assert row_bytes(get(name, bits + 1), widths(small)).mean() * 8 > 256
+        assert bits in [c.bits for c in contestants(small.statistics, widths(small), [name])]
+    assert fitting("wide", 8, widths(small)) is None
 
 
-def test_values_file_json_and_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    values = tmp_path / "values.txt"
-    values.write_text("\n".join(f"value {i}" for i in range(300)), encoding="utf-8")
-    out, figure = tmp_path / "new" / "out.json", tmp_path / "new" / "out.png"
-    options = ["--values", str(values), "--only", "xash", "--only", "ht", "--rounds", "1"]
-    assert main(["hashes", *options, "--json", str(out), "--figure", str(figure)]) == 0
-    record = json.loads(out.read_text())
-    assert [(r["hash"], r["bits"]) for r in record["results"]] == [
-        *(("xash", bits) for bits in (64, 128, 256, 512)),
-        *(("ht", bits) for bits in (128, 256, 512)),
-    ]
-    assert figure.read_bytes().startswith(b"\x89PNG")
-    assert "near misses" in capsys.readouterr().out
+def test_the_bound_is_what_no_filter_passes() -> None:
+    query = {"true_positives": 10, "false_positives_unfiltered": 1024, "precision": 0.5}
+    assert best_precision({"queries": [query]}, 10) == 10 / (10 + 1)
+    assert precision({"queries": [query, {**query, "precision": None}]}) == 0.5
+
+
+def test_a_plugin_takes_part_in_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sample, search of a lake, page, records that are not measured again, and a comparison of two runs."""
+    plugin, lake = tmp_path / "my_hash.py", write_lake(tmp_path / "lake")
+    plugin.write_text(PLUGIN)
+    options = ["--plugin", str(plugin), "--lake", str(lake), "--queries", "2", "--rounds", "1"]
+    options += [word for name in ("crc", "xash", "wide", "fingerprint") for word in ("--only", name)]
+    before, after = tmp_path / "before", tmp_path / "after"
+    assert main(["hashes", *options, "--corpus", str(lake), "--results", str(before)]) == 0
+    assert "crc 128" in capsys.readouterr().out
+    records = {(r["place"].split()[0], r["name"], r["bits"]): r for r in Store(before).all()}
+    own = records["lake", "crc", 128]
+    assert own["key_bytes"] == 16 * own["rows"]
+    assert len(own["queries"]) >= 4
+    assert all(0 < q["precision"] <= 1 for q in own["queries"] if q["precision"] is not None)
+    assert records["corpus", "crc", 256]["bits_per_value"] <= 2
+    on_lake = [record for (place, _, _), record in records.items() if place == "lake"]
+    assert {target for target, _ in equal_bytes(on_lake)} == {128, 256, 512}
+    page = (before / "index.html").read_text()
+    assert "crc 256" in page
+    assert "Equal bytes" in page
+    files = {path: path.stat().st_mtime_ns for path in (before / "records").rglob("*.json")}
+    del base._registered["crc"]
+    assert main(["hashes", *options, "--corpus", str(lake), "--results", str(before)]) == 0
+    assert files == {path: path.stat().st_mtime_ns for path in (before / "records").rglob("*.json")}
+
+    for path in files:
+        record = json.loads(path.read_text())
+        if record["name"] == "crc" and "bits_per_value" in record:
+            record["bits_per_value"] *= 0.5
+        target = after / path.relative_to(before)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(json.dumps(record))
+    capsys.readouterr()
+    assert main(["hashes", "--compare", str(before), str(after)]) == 0
+    out = capsys.readouterr().out
+    assert "-50.0% better" in out
+    assert "bits per value" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("x = 1", "registers no hash function"), ("1 / 0", "cannot be loaded: ZeroDivisionError"), (None, "no file")],
+)
+def test_a_plugin_that_is_none(tmp_path: Path, text: str | None, message: str) -> None:
+    if text is not None:
+        (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(HashError, match=message):
+        load_plugin(str(tmp_path / "mine.py"))
 
 
 @pytest.mark.parametrize(
@@ -70,9 +156,17 @@ def test_values_file_json_and_figure(tmp_path: Path, capsys: pytest.CaptureFixtu
     [
         (["--values", "missing.txt"], "missing.txt"),
         (["--only", "xahs"], 'unknown hash "xahs"; did you mean "xash"?'),
+        (["--compare", "missing", "missing"], "holds no records"),
     ],
 )
-def test_bad_input(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input(
+    options: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert main(["hashes", *options]) == 2
     assert message in capsys.readouterr().err
 

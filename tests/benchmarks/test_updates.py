@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.updates import ADD_LARGE, ALL, REBUILD, UPDATE_LARGE
-from mate.index.lake import open_lake
+from mate.lake.folder import open_folder
 from tests.lakes import lake
 
 SMALL = ["--rounds", "1", "--large", "300"]
@@ -52,7 +52,7 @@ def test_a_lake_of_ones_own_is_not_touched(tmp_path: Path, capsys: pytest.Captur
     assert main(["updates", "--store", str(store), "--piles", "0", *SMALL]) == 0
     assert "own.mate" in capsys.readouterr().out
     assert {path: path.read_bytes() for path in sorted(store.rglob("*")) if path.is_file()} == before
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert index.manifest.counts.tables == 2
 
 

@@ -24,7 +24,7 @@ from mate.corpus import Limits
 from mate.corpus.parts import delimited as parts_delimited
 from mate.corpus.parts.lines import ANY_END, line_start
 from mate.errors import CorpusError, MateError
-from mate.index.lake import open_lake
+from mate.lake.folder import open_folder
 
 BuildIndex = Callable[..., build.Summary]
 DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
@@ -149,7 +149,7 @@ def test_the_same_on_spark(
 @pytest.mark.usefixtures("small_parts")
 def test_a_file_is_noted_once_with_its_checksum(build_index: BuildIndex, lake: Path, tmp_path: Path) -> None:
     build_index(lake, tmp_path / "lake.mate", master="none")
-    with open_lake(tmp_path / "lake.mate") as index:
+    with open_folder(tmp_path / "lake.mate") as index:
         noted = {Path(record["source"]).name: record for record in index.sources()}
         assert len(index.sources()) == len(noted) == 9
         tables = {path: list(index.tables_from([str(lake / path)])) for path in noted}
@@ -247,13 +247,13 @@ def test_what_was_rejected_of_a_file_in_several_segments_goes_with_it(
     store, file = tmp_path / "a.mate", tmp_path / "c.json"
     file.write_text((lake / "c.json").read_text())
     build_index([file, lake / "a.csv"], store, master="none", segments=4)
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         holding = [segment for segment in index.segments if segment.folder.rejects()]
         assert len(holding) > 1
         assert sum(len(segment.folder.sources()) for segment in index.segments) == 2
     file.write_text(shard(2))
     Updates(str(store)).sync([str(tmp_path / "c.json")])
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert index.rejects() == []
         assert index.manifest.counts.rejects == 0
     assert check(str(store)).sound

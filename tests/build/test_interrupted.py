@@ -23,7 +23,7 @@ from mate.build import session
 from mate.build.build import Summary
 from mate.build.check import check
 from mate.errors import MateError
-from mate.index.lake import MANIFEST, open_lake
+from mate.lake.folder import MANIFEST, open_folder
 from tests.build.test_publish import state
 from tests.lakes import cells_of
 
@@ -160,7 +160,7 @@ def test_kill_9(
         if moment == "after the rename of the manifest" or (store / MANIFEST).read_bytes() != before:
             assert dump_index(store) == right, moment
         else:
-            with open_lake(store) as index:
+            with open_folder(store) as index:
                 assert cells_of(index, 0)[3] == ["name 3", "city 3", "0", "word3"]
                 assert check(str(store)).sound
         assert {path.name for path in store.iterdir()} <= {*SOUND, ".build", f".{MANIFEST}.new"}, moment
@@ -170,7 +170,7 @@ def test_kill_9(
     assert dump_index(store) == right
     assert sorted(path.name for path in store.iterdir()) == SOUND
     assert {path.name for path in (store / "segments").iterdir()} == {
-        segment.name for segment in open_lake(store).manifest.segments
+        segment.name for segment in open_folder(store).manifest.segments
     }
     monkeypatch.setattr(tempfile, "tempdir", str(temporary_folder(folder)))
     with session._scratch_folder():  # as the next session that starts here does

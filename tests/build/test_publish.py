@@ -18,9 +18,9 @@ from mate.build.build import BuildSettings, Summary, build
 from mate.build.lake_target import LakeTarget
 from mate.build.segments import Share, write_segment
 from mate.errors import CorpusError, MateError, StoreError
-from mate.index.lake import MANIFEST, SEGMENTS, open_lake
-from mate.index.manifest import _checksum
-from mate.open import open_index
+from mate.lake.folder import MANIFEST, SEGMENTS, open_folder
+from mate.lake.manifest import _checksum
+from mate.stores import open_index
 from tests.lakes import cells_of
 
 BuildIndex = Callable[..., Summary]
@@ -82,7 +82,7 @@ def test_a_relative_address(lake: Path, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     for name in ("a.mate", "c:d.mate"):
         publish(lake, Path(name))
-        assert cells_of(open_lake(name), 0) == ROWS
+        assert cells_of(open_folder(name), 0) == ROWS
 
 
 def test_a_file_is_no_place_for_a_lake(lake: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_lake_inside_the_folder_that_is_indexed_is_not_read(lake: Path) -> Non
     store = lake / "lake.mate"
     for _ in range(2):
         publish(lake, store)
-        with open_lake(store) as index:
+        with open_folder(store) as index:
             assert [Path(record["source"]).name for record in index.sources()] == ["a.csv"]
             assert index.rejects() == []
     with pytest.raises(CorpusError, match="no file found"):
@@ -210,11 +210,11 @@ def test_what_a_killed_build_left_is_removed_by_the_next(lake: Path, tmp_path: P
 def test_an_open_index_goes_on_answering_from_the_old_files(lake: Path, tmp_path: Path) -> None:
     store = tmp_path / "a.mate"
     publish(lake, store)
-    with open_lake(store) as old:
+    with open_folder(store) as old:
         (lake / "b.csv").write_text("name,country\nSøren,DK\n")
         publish(lake, store)
         assert cells_of(old, 0) == ROWS
-        with open_lake(store) as new:
+        with open_folder(store) as new:
             assert [cells_of(new, number) for number in (0, 1)] == [ROWS, [["Søren", "DK"]]]
             assert (old.manifest.counts.tables, new.manifest.counts.tables) == (1, 2)
             assert [len(table) for table in (old.tables(), new.tables())] == [1, 2]
@@ -225,7 +225,7 @@ def test_a_reader_that_meets_a_build_opens_the_new_state(
     lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the manifest and the files that it names, these are removed."""
-    from mate.index import lake as lake_module
+    from mate.lake import folder as lake_module
 
     store = tmp_path / "a.mate"
     publish(lake, store)
@@ -238,7 +238,7 @@ def test_a_reader_that_meets_a_build_opens_the_new_state(
         return real(*arguments)
 
     monkeypatch.setattr(lake_module, "_segments", segments)
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert len(index.tables()) == 2
 
 
@@ -269,7 +269,7 @@ def test_a_rename_that_fails_is_one_line(lake: Path, tmp_path: Path, monkeypatch
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "replace", replace)
-    with pytest.raises(MateError, match=r"the step 'publish' failed: OSError: \[Errno 13\] Permission denied"):
+    with pytest.raises(MateError, match=r"the step 'publish' failed: PermissionError: \[Errno 13\] Permission denied"):
         publish(lake, tmp_path / "a.mate")
     assert names(tmp_path) == ["lake"]
 
@@ -302,7 +302,7 @@ def test_cells_are_copied_where_they_cannot_be_linked(
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
     publish(lake, tmp_path / "a.mate")
-    assert cells_of(open_lake(tmp_path / "a.mate"), 0) == ROWS
+    assert cells_of(open_folder(tmp_path / "a.mate"), 0) == ROWS
 
 
 # What is no index
@@ -368,13 +368,13 @@ def test_what_is_no_index_is_a_clear_error(lake: Path, tmp_path: Path, what: str
     spoil, message = SPOILED[what]
     spoil(store)
     with pytest.raises(StoreError, match=message) as error:
-        open_lake(store)
+        open_folder(store)
     assert str(store) in str(error.value)
     assert "\n" not in str(error.value)
     if store.is_file():
         store.unlink()
     publish(lake, store)  # what stands there does not keep a new index from being built
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert index.manifest.counts.tables == 1
     assert len(names(store / SEGMENTS)) == 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 import tempfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +14,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mate.build import session
+from mate.build import engine, session
 from mate.build.session import SparkError, require_java, spark_session
+from mate.errors import MissingPackageError
 
 
 def java(folder: Path, version: str) -> str:
@@ -93,3 +95,19 @@ def test_the_shipped_package_holds_the_code_and_its_entry_points(tmp_path: Path)
         assert {f"{metadata}/METADATA", f"{metadata}/entry_points.txt"} <= names
         assert b"bf = baselines.hashes.bloom:BloomFilter" in archive.read(f"{metadata}/entry_points.txt")
     assert not any("__pycache__" in name or name.startswith("tests") for name in names)
+
+
+def test_without_spark_a_large_build_stays_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "is_installed", lambda name: False)
+    master, why = engine.choose_master(engine.AUTO, 10 * engine.LARGE)
+    assert master == engine.NO_SPARK
+    assert why.endswith("would be worth Spark, which is not installed (pip install 'mate-discovery[spark]')")
+
+
+def test_spark_that_is_asked_for_and_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with (
+        pytest.raises(MissingPackageError, match=r"needs pyspark: pip install 'mate-discovery\[spark\]'"),
+        engine.start_engine("local[1]", {}, verbose=False),
+    ):
+        pass

@@ -33,6 +33,9 @@ class Given:
     def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
         return iter(self.items)
 
+    def stamp(self) -> None:
+        return None
+
     def checksum(self) -> str:
         return "sum of " + self.name
 

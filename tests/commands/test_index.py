@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mate.cli.program import main
-from mate.index.lake import open_lake
+from mate.lake.folder import open_folder
 
 MATE = [sys.executable, "-c", "import sys; from mate.cli.program import main; sys.exit(main())"]
 
@@ -56,7 +56,7 @@ def test_the_summary_shows_the_counts(
         counts
     )
     assert f"mate stats --rejects --store {store}" in out
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert (index.manifest.counts.tables, index.manifest.counts.rows, index.manifest.counts.cells) == (2, 5, 8)
 
 
@@ -67,7 +67,7 @@ def test_options_reach_the_index(capsys: pytest.CaptureFixture[str], lake: Path,
     code, out, _ = run(capsys, lake / "people.csv", "--store", store, "--master", "none", *options, *limits)
     assert code == 0
     assert shown(out)["super keys"] == "xash:256:alpha=1, bf:128:hashes=6"
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert "us" in index.manifest.nulls
         assert index.manifest.counts.cells == 3  # Lee, Kim, KR
         assert index.manifest.cell_characters == 4
@@ -93,11 +93,12 @@ def test_a_synthetic_lake_is_called_so(capsys: pytest.CaptureFixture[str], tmp_p
             "mate: 2 rejects and --strict was asked for; nothing was published. The first: {lake}/",
         ),
         (["{lake}", "--hash", "xahs"], 'mate: unknown hash "xahs"; did you mean "xash"?'),
-        (["{lake}", "--hash", "xash:x"], "mate: a hash is written NAME[:BITS[:PARAMETER=NUMBER,...]], not 'xash:x'"),
+        (["{lake}", "--hash", "xash:x"], "mate: a hash is written NAME[:BITS[:PARAMETER=VALUE,...]], not 'xash:x'"),
         (["{lake}", "--bits", "100"], "mate: xash has no 100-bit version; it has: 64, 128, 256, 512"),
         (["{lake}", "--memory", "plenty"], "mate: --memory takes a size such as 2GB, not 'plenty'"),
         (["{lake}", "--spark", "spark.executor.memory"], "mate: --spark takes NAME=VALUE"),
-        (["{lake}", "--max-rows", "0"], "mate: --max-cell, --max-columns and --max-rows take whole numbers from 1 on"),
+        (["{lake}", "--max-rows", "0"], "mate: --max-rows takes a whole number from 1 on, not '0'"),
+        (["{lake}", "--segments", "9" * 40], "mate: --segments takes a whole number from 1 on, not '999"),
         (
             ["{lake}", "--store", "{lake}/people.csv"],
             "mate: {lake}/people.csv is a file; --store takes the path of a folder",

@@ -82,7 +82,7 @@ def test_a_left_join_keeps_every_row_in_its_order(run: Run, tmp_path: Path) -> N
 
 def test_all_matches_repeats_a_row(run: Run, tmp_path: Path) -> None:
     target = tmp_path / "out.csv"
-    code, out, _ = run("query.csv", "-o", str(target), "--all-matches")
+    code, out, _ = run("query.csv", "-o", str(target), "--matches", "all")
     assert code == 0
     assert [(row[0], row[2], row[4]) for row in rows(target)[1:]] == [
         ("Nobody", "0", ""),
@@ -115,17 +115,72 @@ def test_a_join_on_one_column_adds_the_rest(run: Run, tmp_path: Path) -> None:
     assert "5 of them matched on Last = Nachname" in out
 
 
-def test_the_output_may_be_the_query_itself(run: Run, tmp_path: Path) -> None:
+def test_matches_become_one_row(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    code, out, _ = run("query.csv", "-o", str(target), "--matches", "aggregate")
+    assert code == 0
+    assert rows(target) == [
+        ["First", "Last", "Salary", *ADDED, "matching rows"],
+        ["Nobody", "Nowhere", "0", "", "", "", ""],
+        ["ansel", "ADAMS", "1", "50k; 51k", "first; second", "2.0", "2"],
+        ["Muhammad", "Lee", "2", "60k", 'Dancer, "the best"', "1.0", "1"],
+        ["", "Lee", "3", "", "", "", ""],
+        ["Ansel", "Adams", "4", "50k; 51k", "first; second", "2.0", "2"],
+        ["Helmut", "Newton", "", "", "-", "4.0", "1"],
+    ]
+    assert "6 rows, 4 of them matched" in out
+
+
+@pytest.mark.parametrize("table", ["1", "people", "lake/people.csv"])
+def test_a_table_by_number_name_or_file(run: Run, tmp_path: Path, table: str) -> None:
+    target = tmp_path / "out.csv"
+    assert run("query.csv", "-o", str(target), table=table)[0] == 0
+    assert len(rows(target)) == 7
+
+
+def test_nothing_of_the_user_is_overwritten(run: Run, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text(QUERY)
-    assert run(str(tmp_path / "own.csv"), "-o", str(tmp_path / "own.csv"))[0] == 0
-    assert rows(tmp_path / "own.csv")[0] == ["First", "Last", "Salary", *ADDED]
+    (tmp_path / "link.csv").symlink_to(tmp_path / "own.csv")
+    (tmp_path / "hard.csv").hardlink_to(tmp_path / "own.csv")
+    before = {path: path.read_bytes() for path in (folder / "x.mate").rglob("*") if path.is_file()}
+    for target, message in (
+        (tmp_path / "own.csv", "is the query itself; write the result to another file"),
+        (tmp_path / "link.csv", "is the query itself; write the result to another file"),
+        (tmp_path / "hard.csv", "is the query itself; write the result to another file"),
+        (Path("x.mate/manifest.csv"), "is inside the lake x.mate; write the result to another place"),
+        (Path("lake/cities.csv"), "is a file of the lake; write the result to another place"),
+    ):
+        code, out, err = run(str(tmp_path / "own.csv"), "-o", str(target))
+        assert (code, out, err) == (2, "", f"mate: {target} {message}\n")
+    assert (tmp_path / "own.csv").read_text() == QUERY
+    assert (folder / "lake/cities.csv").read_text().startswith("Stadt")
+    assert {path: path.read_bytes() for path in (folder / "x.mate").rglob("*") if path.is_file()} == before
+
+
+def test_a_spreadsheet_runs_nothing(run: Run, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "query.csv").write_text('First,Last,=1+1\nAnsel,Adams,"=HYPERLINK(""x"")"\nHelmut,Newton,-4\n')
+    for options, first in (([], "=HYPERLINK"), (["--safe-csv"], "'=HYPERLINK")):
+        assert run(str(tmp_path / "query.csv"), "-o", str(tmp_path / "out.csv"), *options)[0] == 0
+        written = rows(tmp_path / "out.csv")
+        assert written[1][2].startswith(first)
+        assert written[2][2] == "-4"
+    assert written[0][2] == "'=1+1"
+
+
+@pytest.mark.parametrize("name", ["out.xlsx", "out.json", "out", "out.csv.gz"])
+def test_endings_that_are_not_written(run: Run, tmp_path: Path, name: str) -> None:
+    code, out, err = run("query.csv", "-o", str(tmp_path / name))
+    assert (code, out) == (2, "")
+    assert "results are written as .csv, .parquet, .pq" in err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (["query.csv"], {"table": "2"}, "x.mate has no table 2; see: mate stats --tables"),
-        (["query.csv"], {"table": "-1"}, "x.mate has no table -1; see: mate stats --tables"),
+        (["query.csv"], {"table": "2"}, 'the index has no table "2"'),
+        (["query.csv"], {"table": "²"}, 'the index has no table "²"'),
+        (["query.csv"], {"table": "9" * 30}, f'the index has no table "{"9" * 30}"'),
         (["query.csv"], {"table": "0"}, "table 0 (cities) does not join with query on First, Last"),
         (["query.csv"], {"key": "First,Lost"}, 'query has no column "Lost"; did you mean "last"?'),
         (["none.csv"], {}, "none.csv: no such file or folder"),
@@ -148,9 +203,3 @@ def test_an_output_that_cannot_be_written(run: Run, tmp_path: Path, name: str) -
     target = tmp_path / "no such folder" / name
     code, out, err = run("query.csv", "-o", str(target))
     assert (code, out, err) == (2, "", f"mate: cannot write {target}: No such file or directory\n")
-
-
-def test_a_table_that_is_no_number(run: Run) -> None:
-    with pytest.raises(SystemExit) as stop:
-        run("query.csv", "-o", "out.csv", table="people")
-    assert stop.value.code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -49,8 +50,9 @@ Run = Any
 
 @pytest.fixture
 def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """``run("elsewhere.csv", ...)``: exit code, standard output, standard error."""
+    """``run("elsewhere.csv", ...)``: exit code, standard output, standard error; no path is too long for a line."""
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "400")
 
     def search(*arguments: str, store: str = "x.mate") -> tuple[int, str, str]:
         capsys.readouterr()
@@ -78,9 +80,12 @@ def test_a_person_can_read_it(run: Run) -> None:
     code, out, err = run("elsewhere.csv", *KEY)
     assert (code, err) == (0, "")
     lines = [line.split() for line in out.splitlines() if line.strip()]
-    assert lines[0] == ["table", "joinability", "of", "key", "name", "join", "on", "source"]
-    assert lines[2][:4] == ["2", "4", "100%", "query"]
-    assert lines[4][:4] == ["1", "3", "75%", "people"]
+    assert " ".join(lines[0]) == "of rows per vs"
+    assert " ".join(lines[1]) == "table joinability key unique match chance names name join on source"
+    answers = [line for line in lines[3:] if line[0].isdecimal()]
+    assert [line[:5] for line in answers][::2] == [["2", "4", "100%", "100%", "1"], ["1", "3", "75%", "100%", "1"]]
+    assert "query" in answers[0]
+    assert "people" in answers[2]
     assert "First = Vorname, Last = Nachname, Country, of birth = Land" in out
     assert "left out: 1 row of the query with an empty cell in the key" in out
     assert "postings" not in out
@@ -100,7 +105,13 @@ def test_json(run: Run) -> None:
         "source": answer["results"][2]["source"],
         "joinability": 3,
         "mapping": {"First": "Vorname", "Last": "Nachname", "Country, of birth": "Land"},
+        "evidence": answer["results"][2]["evidence"],
     }
+    evidence = answer["results"][2]["evidence"]
+    assert (evidence["containment"], evidence["uniqueness"], evidence["fan_out"]) == (0.75, 1.0, 1.0)
+    assert evidence["usefulness"] == 0.75
+    assert 0 < evidence["chance"] < 3
+    assert 0 <= evidence["names"] <= 1
     assert answer["results"][2]["source"].endswith("lake/people.csv")
     stats = answer["stats"]
     assert (stats["system"], stats["key_tuples"], stats["known_tuples"]) == ("mate", 4, 4)
@@ -125,11 +136,57 @@ def test_explain_shows_the_funnel(run: Run) -> None:
 
 def test_every_system_and_strategy_gives_the_same_answer(run: Run) -> None:
     expected = found(run, "elsewhere.csv", *KEY)["results"]
-    for options in (("--system", "scr"), ("--system", "mcr"), ("--hash", "xash"), ("--hash", "xash:128")):
-        assert found(run, "elsewhere.csv", *KEY, *options)["results"] == expected
+    for options in (("scr",), ("mcr",), ("mate", "--hash", "xash"), ("mate", "--hash", "xash:128")):
+        assert found(run, "elsewhere.csv", *KEY, "--system", *options)["results"] == expected
     for strategy in ("pairs", "postings", "cardinality", "order", "longest", "Last"):
         options = ("--system", "mate", "--initial-column", strategy)
         assert found(run, "elsewhere.csv", *KEY, *options)["results"] == expected
+
+
+# Evidence and rank
+
+BIRTHS = "year,month,births\n" + "".join(f"{2000 + n % 4},{1 + n % 12},{9000 + n}\n" for n in range(48))
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table that has the years and months of the query by chance, beside one that means them."""
+    folder = tmp_path_factory.mktemp("numbers")
+    (folder / "lake").mkdir()
+    (folder / "births.csv").write_text(BIRTHS)
+    dice = random.Random(7)
+    rows = "".join(f"{2000 + dice.randrange(4)},{1 + dice.randrange(12)},{n}\n" for n in range(40))
+    (folder / "lake/batting.csv").write_text("season,games,id\n" + rows)
+    calendar = "".join(f"{2000 + n % 4},{1 + n % 12},day {n}\n" for n in range(0, 12))
+    (folder / "lake/calendar.csv").write_text("year,month,first\n" + calendar)
+    assert main(["index", str(folder / "lake"), "--store", str(folder / "x.mate"), "--master", "none"]) == 0
+    return folder
+
+
+def test_a_result_of_chance_is_marked(
+    numbers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(numbers)
+    capsys.readouterr()
+    assert main(["search", "births.csv", "--key", "year,month", "--store", "x.mate"]) == 0
+    out = capsys.readouterr().out
+    lines = {name: line.split() for line in out.splitlines() for name in ("batting", "calendar") if name in line}
+    assert "chance" in lines["batting"]
+    assert "chance" not in lines["calendar"]
+    assert '"chance": no more combinations match than if the columns had nothing to do with each other' in out
+
+
+def test_ranks_and_names(run: Run, numbers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(numbers)
+    for rank in ("usefulness", "joinability"):
+        results = found(run, "births.csv", "--key", "year,month", "--rank", rank)["results"]
+        order = [result["evidence"]["usefulness" if rank == "usefulness" else "containment"] for result in results]
+        assert order == sorted(order, reverse=True)
+    assert results[0]["evidence"]["names"] is not None
+    without = found(run, "births.csv", "--key", "year,month", "--no-names")["results"]
+    assert without[0]["evidence"]["names"] is None
+    code, out, _ = run("births.csv", "--key", "year,month", "--no-names")
+    assert (code, "names" in out.split("─")[0]) == (0, False)
 
 
 # The key
@@ -188,11 +245,15 @@ AS_IN_THE_PAPER = ["elsewhere.csv", "--key", "First", "--system", "mate"]
         (["elsewhere.csv", "--key", ""], 'elsewhere has no column ""; known: '),
         (["elsewhere.csv", "--key", "First,"], 'elsewhere has no column ""; known: '),
         (["elsewhere.csv", "--key", "First,first"], 'the key names the column "First" twice'),
-        (["elsewhere.csv", "--key", "First", "-k", "0"], "k must be a whole number of at least 1, not 0"),
+        (["elsewhere.csv", "--key", "First", "-k", "0"], "-k takes a whole number from 1 on, not '0'"),
+        (["elsewhere.csv", "--key", "First", "-k", "ten"], "-k takes a whole number from 1 on, not 'ten'"),
         (["elsewhere.csv", "--key", "First", "--system", "mtae"], 'unknown system "mtae"; did you mean "mate"?'),
         ([*AS_IN_THE_PAPER, "--hash", "bf"], "the index has no bf; it was built with: xash:128"),
         ([*AS_IN_THE_PAPER, "--hash", "xash:64"], "the index has no xash with 64 bits; it was built"),
-        (["elsewhere.csv", "--key", "First", "--hash", "xash:x"], "--hash takes NAME or NAME:BITS, not 'xash:x'"),
+        ([*AS_IN_THE_PAPER, "--hash", "xash:x"], "a hash function is named NAME or NAME:BITS, not 'xash:x'"),
+        ([*AS_IN_THE_PAPER, "--hash", "xash:²"], "a hash function is named NAME or NAME:BITS, not 'xash:²'"),
+        (["elsewhere.csv", "--key", "First", "--hash", "xash"], 'hash "xash" is of no use here: column-first'),
+        (["elsewhere.csv", "--key", "First", "--initial-column", "order"], 'initial_column "order" is of no use here'),
         ([*AS_IN_THE_PAPER, "--initial-column", "longst"], "no strategy or key column is called"),
     ],
 )
@@ -218,7 +279,7 @@ def test_a_store_that_is_none(run: Run, store: str, message: str) -> None:
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["elsewhere.csv"], ["elsewhere.csv", "--key", "a", "-k", "ten"]])
+@pytest.mark.parametrize("arguments", [["elsewhere.csv", "--key", "a", "--rank", "best"], ["--batch"]])
 def test_usage(run: Run, arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         run(*arguments)

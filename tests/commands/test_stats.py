@@ -146,4 +146,4 @@ def test_errors_are_one_line(
 
 def test_a_limit_below_zero(capsys: pytest.CaptureFixture[str], store: Path) -> None:
     code, _, err = run(capsys, "--store", store, "--rejects", "--limit", "-1")
-    assert (code, err) == (2, "mate: --limit takes a whole number from 0 on, not -1\n")
+    assert (code, err) == (2, "mate: --limit takes a whole number from 0 on, not '-1'\n")

@@ -39,6 +39,7 @@ def search(lake: str, query_set: str, query: int, method: str, **values: Any) ->
     row: dict[str, Any] = {
         "lake": lake,
         "label": "",
+        "engine": "arrays",
         "query_set": query_set,
         "query": f"{query}:0,1",
         "cardinality": 10 * (query + 1),

@@ -17,8 +17,8 @@ STALL = "MATE_TEST_STALL"
 def wrong(*arguments: Any) -> SearchResult:
     """Answer with one too many for the best table."""
     found = find_system("mate")(*arguments)
-    best, *others = found.results
-    return replace(found, results=[replace(best, joinability=best.joinability + 1), *others])
+    best, *others = found.found
+    return replace(found, found=[replace(best, joinability=best.joinability + 1), *others])
 
 
 def endless(*arguments: Any) -> SearchResult:

@@ -11,7 +11,8 @@ from experiments.worker import Outcome
 
 def record(method: str, scores: list[int] | None, **changes: Any) -> dict[str, Any]:
     checksum = Outcome(scores=scores).checksum
-    given = {"lake": "l", "query_set": "s", "query": "q", "k": 10, "method": method, "exact": True, "finished": True}
+    given = {"lake": "l", "query_set": "s", "query": "q", "k": 10, "own_table": True, "method": method}
+    given |= {"exact": True, "finished": True}
     return {**given, "checksum": checksum, "answer_scores": scores, **changes}
 
 

@@ -9,9 +9,9 @@ from experiments.errors import ExperimentError, RecordError
 from experiments.lakes import of_folder
 from experiments.queries import Shape, sample_queries
 from experiments.query_sets import KEY_SIZES, SetSpec, listed, obtain, read
-from mate.index.base import Index
-from mate.open import open_index
+from mate.lake.base import Index
 from mate.search.query import key_tuples
+from mate.stores import open_index
 from tests.lakes import lake
 
 

@@ -27,7 +27,7 @@ def test_records_come_back_as_they_were_written(tmp_path: Path) -> None:
     (row,) = found.table.to_pylist()
     assert {name: row[name] for name in ROW} == {**ROW, "phases": [("fetch rows", 0.25)]}
     assert row["bits"] is None
-    assert found.metadata == {"format": 2, "records": 1, "seed": 7}
+    assert found.metadata == {"format": 3, "records": 1, "seed": 7}
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["x.parquet"]
 
 

@@ -1,5 +1,8 @@
 """The rules: what cases, factors and correlations come to, each verdict reached."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from experiments.reporting.verdicts import (
@@ -8,6 +11,7 @@ from experiments.reporting.verdicts import (
     Untestable,
     Verdict,
     by_cases,
+    by_parts,
     correlated,
     difference,
     factor,
@@ -18,7 +22,7 @@ from experiments.reporting.verdicts import (
     up_to,
 )
 
-HOLDS, IN_PART, FAILS, UNTESTED = Verdict
+HOLDS, IN_PART, FAILS, UNDECIDED, UNTESTED = Verdict
 
 
 def cases(*ratios: float) -> list[Case]:
@@ -71,6 +75,36 @@ def test_up_to_asks_for_half_the_published_factor(best: float, published: float,
     found = up_to(cases(0.5, best), published, queries=6)
     assert found.verdict is verdict
     assert f"{found.cases[1].text} (set 1)" in found.measured
+
+
+def test_cases_weigh_by_their_queries() -> None:
+    few, many = factor("few", 0.5, weight=1), factor("many", 2.0, weight=30)
+    assert judge([few, many], against=0.1) is HOLDS
+    assert judge([replace(few, weight=30), replace(many, weight=1)], against=0.1) is FAILS
+
+
+SURE, OPEN = np.full(1000, 2.0), np.linspace(0.5, 3.5, 1000)
+
+
+def test_a_verdict_that_the_draws_do_not_share_is_undecided() -> None:
+    sure, open_ = factor("a", 2.0, samples=SURE), factor("a", 2.0, samples=OPEN)
+    assert judge([sure]) is HOLDS
+    assert judge([open_]) is UNDECIDED
+    assert judge([sure, sure, open_], against=0.5) is HOLDS
+    assert up_to([open_], 4, 6).verdict is UNDECIDED
+    assert up_to([open_, factor("b", 9.0, samples=SURE + 7)], 4, 6).verdict is HOLDS
+    assert reached(2.0, 3.0, 1.1, OPEN) is UNDECIDED
+    assert reached(2.0, 0.5, 0.1, OPEN) is HOLDS
+    assert by_parts([sure, open_]) is UNDECIDED
+    assert by_parts([sure, sure]) is HOLDS
+    assert "[0.58× to 3.4×]" in open_.text
+    assert sure.text == "2.0×"
+
+
+def test_undecided_lakes_and_readings() -> None:
+    assert overall([HOLDS, UNDECIDED]) is UNDECIDED
+    assert overall([HOLDS, FAILS, UNDECIDED]) is IN_PART
+    assert overall([UNDECIDED, UNTESTED]) is UNDECIDED
 
 
 @pytest.mark.parametrize(("rho", "verdict"), [(0.9, HOLDS), (0.3, IN_PART), (0.1, FAILS), (-0.9, FAILS)])

@@ -56,5 +56,5 @@ def test_the_nearest_name_is_suggested(name: str, hint: str) -> None:
 
 
 def test_nothing_near() -> None:
-    with pytest.raises(HashError, match=r'unknown hash "qqqqqq"; known: bf, .*city, ht, '):
+    with pytest.raises(HashError, match=r'unknown hash "qqqqqq"; known: bf, .*city, fingerprint, ht, '):
         get("qqqqqq")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mate.errors import HashError, TextError
 from mate.hashing import CorpusStatistics, Xash, bits_set, fit, get
 from mate.hashing.superkey import to_ints
-from mate.hashing.xash import SEGMENTS, Features, Layout, alpha_for, fold, fold_table, rarest, xash
+from mate.hashing.xash import SEGMENTS, Features, Layout, Rotation, alpha_for, fold, fold_table, rarest, xash
 
 SIZES = (64, 128, 256, 512)
 
@@ -16,7 +16,10 @@ any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=80)
 alphabet_text = st.text(SEGMENTS, max_size=80)
 few_characters = st.text("ab ", max_size=600)
 values = st.lists(any_text | alphabet_text | few_characters, max_size=20)
-features = st.builds(Features, st.booleans(), st.booleans(), st.booleans(), st.booleans())
+orders = st.one_of(st.just(""), st.permutations(SEGMENTS).map("".join))
+features = st.builds(
+    Features, st.booleans(), st.booleans(), st.booleans(), st.sampled_from(list(Rotation)), st.integers(0, 1), orders
+)
 
 
 def places(key: int, bits: int) -> list[int]:
@@ -34,7 +37,7 @@ class TestFigure:
         first_bit = {c: 17 + 3 * SEGMENTS.index(c) for c in "udh"}
         expected = [8, first_bit["d"] + 3, first_bit["h"] + 2, first_bit["u"] + 1]
         assert first_bit["u"] + 1 == 108
-        assert places(xash("muhammad", 128, 4, Features(rotation=False)), 128) == expected
+        assert places(xash("muhammad", 128, 4, Features(rotation=Rotation.OFF)), 128) == expected
 
     def test_after_rotation(self) -> None:
         assert places(xash("muhammad", 128, 4), 128) == [8, 51, 62, 100]
@@ -71,7 +74,7 @@ class TestParts:
         assert rarest("b a1", 2) == [" ", "1"]
 
     def test_location_is_the_mean_place(self) -> None:
-        only_place = Features(length=False, rotation=False)
+        only_place = Features(length=False, rotation=Rotation.OFF)
         segment = 17 + 3 * SEGMENTS.index("a")
         for value, bit in [("abbbbb", 1), ("babbbb", 1), ("bbabbb", 2), ("bbbbba", 3), ("abbbba", 2)]:
             assert segment + bit in places(xash(value, 128, 2, only_place), 128)
@@ -81,12 +84,12 @@ class TestParts:
         assert [places(xash("x" * n, 128, 6, only_length), 128) for n in (1, 17, 18)] == [[1], [17], [1]]
 
     def test_rotation_moves_character_bits_only(self) -> None:
-        plain = places(xash("mate", 128, 6, Features(rotation=False)), 128)
+        plain = places(xash("mate", 128, 6, Features(rotation=Rotation.OFF)), 128)
         turned = places(xash("mate", 128, 6), 128)
         assert turned == sorted([plain[0], *(17 + (p - 18 - 4) % 111 + 1 for p in plain[1:])])
 
     def test_without_location_the_first_bit_of_a_segment_is_set(self) -> None:
-        parts = Features(length=False, location=False, rotation=False)
+        parts = Features(length=False, location=False, rotation=Rotation.OFF)
         assert places(xash("zzz", 128, 6, parts), 128) == [17 + 3 * SEGMENTS.index("z") + 1]
 
     @pytest.mark.parametrize(
@@ -147,7 +150,7 @@ def test_at_most_alpha_bits(text: str, bits: int, alpha: int) -> None:
 
 
 def test_parameters_make_the_same_hash_again() -> None:
-    for hash_ in (Xash(256, 5), Xash(128, 6, rotation=False, length=False)):
+    for hash_ in (Xash(256, 5), Xash(128, 6, rotation=Rotation.OFF, length=False)):
         again = get("xash", hash_.bits, **hash_.parameters)
         assert again == hash_
         assert (again.hash(["one", "two"]) == hash_.hash(["one", "two"])).all()

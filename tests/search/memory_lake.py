@@ -8,13 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from mate.hashing import or_aggregate
-from mate.index.base import Ids
-from mate.index.lake import Lake
-from mate.index.manifest import Counts, HashSpec, Manifest
-from mate.index.memory import RowBlock, memory_segment
-from mate.index.records import TableInfo
-from mate.index.segment import SearchSegment
+from mate.hashing import Keys
+from mate.lake.base import Ids
+from mate.lake.columns import column_codes, column_dictionary
+from mate.lake.folder import LakeFolder
+from mate.lake.layout import Shapes
+from mate.lake.manifest import Counts, HashSpec, Manifest
+from mate.lake.memory import RowBlock, memory_segment
+from mate.lake.records import TableInfo
+from mate.lake.segment import SearchSegment
+from mate.lake.super_keys import super_keys
 from mate.values.text import NULL_SPELLINGS, token
 from mate.values.token_ids import token_ids
 
@@ -34,19 +37,31 @@ def segment(
     texts = pa.array([cell and token(cell) for row in rows for cell in row], pa.string())
     offsets = np.cumsum([0, *map(len, rows)])
     ids = np.where(np.asarray(texts.is_valid()), token_ids(texts.fill_null("")), -1)
-    keys = [or_aggregate(spec.function().hash(texts), offsets) for spec in hashes]
-    made = memory_segment(RowBlock(np.array(owners), np.array(numbers), offsets, ids), keys)
     by_id = dict(zip(ids.tolist(), texts.to_pylist(), strict=True))
+    made = memory_segment(RowBlock(np.array(owners), np.array(numbers), offsets, ids))
+    keys = [_super_keys(spec, made, by_id) for spec in hashes]
     encoded = [by_id[number].encode() for number in made.arrays.token_id.tolist()]
     arrays = made.arrays._replace(
         text_first=np.cumsum([0, *map(len, encoded)]).astype(np.uint32),
         text=np.frombuffer(b"".join(encoded), np.uint8),
     )
     live = ~np.isin(arrays.table_id, np.array(gone, np.int64))
-    return replace(made, arrays=arrays, live=live, row_number=None)
+    return replace(made, arrays=arrays, keys=keys, live=live, row_number=None)
 
 
-class MemoryLake(Lake):
+def _super_keys(spec: HashSpec, made: SearchSegment, by_id: Mapping[int, str]) -> Keys:
+    """Return the super keys of a segment's rows, as a build makes them."""
+    arrays = made.arrays
+    shapes = Shapes(arrays.table_id, np.diff(arrays.table_row_first), np.diff(arrays.table_column_first))
+    columns = range(int(arrays.table_column_first[-1]))
+    tokens = [column_dictionary(arrays, column) for column in columns]
+    codes = [column_codes(arrays, column).astype(np.int64) for column in columns]
+    cells = [np.append(-1, own)[code] for own, code in zip(tokens, codes, strict=True)]
+    texts = pa.array([by_id[number] for number in arrays.token_id.tolist()], pa.string())
+    return super_keys(spec.function(), shapes, np.concatenate(cells), [texts])
+
+
+class MemoryLake(LakeFolder):
     """Tables in one segment or more; what a later segment has, too, is superseded in the earlier ones."""
 
     def __init__(

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mate.index.memory import RowBlock, memory_segment
-from mate.index.segment import SearchSegment
+from mate.lake.memory import RowBlock, memory_segment
+from mate.lake.segment import SearchSegment
 from mate.search import column_first as system
 from mate.search.best import Best
 from mate.search.engine import Search, SearchSettings
@@ -83,6 +83,10 @@ WAYS = {
     "two by two": {"PAIRWISE": 1},
     "two by two, in threads": {"PAIRWISE": 1, "LEAVES": 2, "WORTH_PARTS": 0},
     "no room for pairs": {"PAIRWISE": 1, "PAIR_WORDS": 0, "WORTH_PARTS": 0},
+    "by row, no room for masks": {"LEAVES": 2, "ALL_PAIRS": -1, "MASK_WORDS": 0},
+    "no room to look up": {"PAIRWISE": 1, "LOOK_UPS": 0, "LEAVES": 2},
+    "by row, no room for anything": {"LEAVES": 2, "ALL_PAIRS": -1, "MASK_WORDS": 0, "LOOK_UPS": 0, "PAIR_WORDS": 0},
+    "split tables": {"LEAVES": 2, "ALL_PAIRS": 1, "WORTH_SPLITTING": 0},
 }
 
 

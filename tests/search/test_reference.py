@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate.index.base import Ids
-from mate.index.memory import RowBlock, memory_segment
+from mate.lake.base import Ids
+from mate.lake.memory import RowBlock, memory_segment
 from mate.search.reference import Score, score_table
 
 Rows = list[list[int]]

@@ -10,7 +10,7 @@ import pytest
 
 from mate.hashing import Keys, SuperKeyHash, base, get, or_aggregate
 from mate.hashing.superkey import to_ints
-from mate.index.manifest import HashSpec
+from mate.lake.manifest import HashSpec
 from mate.search.engine import SearchSettings
 from mate.search.systems import BUILT_IN, find_system
 from mate.values.text import tokens

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from mate.errors import MateError, QueryError
-from mate.index.manifest import HashSpec
+from mate.lake.manifest import HashSpec
 from mate.search.engine import SearchSettings
 from mate.search.results import SearchResult
 from mate.search.statistics import Statistics

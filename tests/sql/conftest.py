@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from mate.hashing.superkey import to_ints
-from mate.index.manifest import HashSpec
+from mate.lake.folder import LakeFolder
+from mate.lake.manifest import HashSpec
 from mate.values.text import token
 
 LIMIT = 1_000
@@ -160,3 +161,19 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def model(lake: Path) -> Model:
     """What the files hold."""
     return Model(lake)
+
+
+@pytest.fixture(scope="module")
+def small_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A few small files."""
+    from tests.sql.small import write_small_lake
+
+    return write_small_lake(tmp_path_factory.mktemp("small") / "lake")
+
+
+@pytest.fixture(scope="module")
+def small_folder(small_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> LakeFolder:
+    """The same files in a lake."""
+    from tests.sql.small import built_lake
+
+    return built_lake(small_lake, tmp_path_factory.mktemp("built") / "lake.mate")

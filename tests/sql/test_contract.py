@@ -20,12 +20,11 @@ import pytest
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.lake_target import LakeTarget
 from mate.errors import StoreError
-from mate.index.base import Index
-from mate.index.lake import open_lake
-from mate.index.records import TableInfo
-from mate.sql.vertica_sql import LAYOUTS
+from mate.lake.base import Index
+from mate.lake.folder import open_folder
+from mate.lake.records import TableInfo
 from mate.values.token_ids import token_ids
-from tests.vertica.places import vertica_index
+from tests.sql.places import EVERYWHERE, database_index
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Model
@@ -36,16 +35,16 @@ HASHES = (HashRequest("xash", 128), HashRequest("bf", 512), HashRequest("ht", 12
 def in_a_lake(files: Path, folder: Path) -> Index:
     with LakeTarget(folder / "lake.mate") as target:
         build([str(files)], target, BuildSettings(master="none", hashes=HASHES))
-    return open_lake(folder / "lake.mate")
+    return open_folder(folder / "lake.mate")
 
 
-def in_vertica(layout: str, files: Path, _: Path) -> AbstractContextManager[Index]:
-    return vertica_index(files, layout, hashes=HASHES)
+def in_a_database(kind: str, layout: str, files: Path, _: Path) -> AbstractContextManager[Index]:
+    return database_index(kind, layout, files, hashes=HASHES)
 
 
 INDEXES: dict[str, Callable[[Path, Path], AbstractContextManager[Index]]] = {
     "lake": in_a_lake,
-    **{f"vertica-{layout}": partial(in_vertica, layout) for layout in LAYOUTS},
+    **{f"{kind}-{layout}": partial(in_a_database, kind, layout) for kind, layout in EVERYWHERE},
 }
 
 

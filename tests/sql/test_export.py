@@ -13,10 +13,10 @@ import pytest
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.lake_target import LakeTarget
 from mate.build.updates import Updates
-from mate.index.columns import column_tokens
-from mate.index.lake import Lake, open_lake
-from mate.index.memory import RowBlock, memory_segment
-from mate.index.segment import SearchSegment, Segment
+from mate.lake.columns import column_tokens
+from mate.lake.folder import LakeFolder, open_folder
+from mate.lake.memory import RowBlock, memory_segment
+from mate.lake.segment import SearchSegment, Segment
 from mate.sql import export
 from mate.values.token_ids import NO_TOKEN
 
@@ -24,7 +24,7 @@ Records = Counter[tuple[Any, ...]]
 
 
 @pytest.fixture(scope="module")
-def changed(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def changed(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> LakeFolder:
     """A lake some of whose tables are superseded."""
     path = tmp_path_factory.mktemp("changed") / "lake.mate"
     hashes = (HashRequest("xash", 128), HashRequest("xash", 64))
@@ -33,7 +33,7 @@ def changed(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     updates = Updates(str(path))
     updates.update_cells(1, [(0, 0, "new value")])
     updates.remove_tables([3])
-    return open_lake(path)
+    return open_folder(path)
 
 
 def expected_cells(segment: SearchSegment) -> Records:
@@ -52,7 +52,7 @@ def records(batches: list[pa.RecordBatch]) -> Records:
 
 
 @pytest.mark.parametrize("size", [7, 1_000, export.BATCH])
-def test_postings(changed: Lake, size: int) -> None:
+def test_postings(changed: LakeFolder, size: int) -> None:
     for segment in changed.segments:
         batches = list(export.posting_batches(segment, size))
         assert {tuple(batch.schema.names) for batch in batches} == {export.NAMES}
@@ -80,7 +80,7 @@ def test_postings_of_a_large_table_beside_a_small_one(rows: int, size: int) -> N
     assert column.tolist() == np.tile([0, 1], len(table))[kept].tolist()
 
 
-def test_cells(changed: Lake) -> None:
+def test_cells(changed: LakeFolder) -> None:
     found: Records = Counter()
     for segment in changed.segments:
         batches = list(export.cell_batches(segment))
@@ -95,7 +95,7 @@ def test_cells(changed: Lake) -> None:
 
 
 @pytest.mark.parametrize("size", [11, export.BATCH])
-def test_super_keys(changed: Lake, size: int) -> None:
+def test_super_keys(changed: LakeFolder, size: int) -> None:
     for segment in changed.segments:
         arrays, seen = segment.arrays, 0
         for batch, keys in export.key_batches(segment, size):
@@ -106,7 +106,7 @@ def test_super_keys(changed: Lake, size: int) -> None:
         assert seen == np.diff(arrays.table_row_first)[segment.live].sum()
 
 
-def test_tokens(changed: Lake) -> None:
+def test_tokens(changed: LakeFolder) -> None:
     for segment in changed.segments:
         everything = np.arange(len(segment.arrays.token_id))
         table = pa.Table.from_batches(export.token_batches(segment, 1_000))
@@ -115,7 +115,7 @@ def test_tokens(changed: Lake) -> None:
         assert table.column("postings").to_pylist() == segment.posting_counts(everything).tolist()
 
 
-def test_tables_and_columns(changed: Lake) -> None:
+def test_tables_and_columns(changed: LakeFolder) -> None:
     tables, columns = [], Counter[tuple[Any, ...]]()
     for segment in changed.segments:
         for batch in export.table_batches(segment):
@@ -132,7 +132,7 @@ def test_a_table_without_rows(tmp_path: Path) -> None:
     with LakeTarget(path) as target:
         build([str(tmp_path / "a.csv")], target, BuildSettings(master="none"))
     Updates(str(path)).remove_rows(0, [0])
-    segment: Segment = open_lake(path).segments[-1]
+    segment: Segment = open_folder(path).segments[-1]
     assert segment.live.all()
     assert list(export.posting_batches(segment)) == []
     assert list(export.cell_batches(segment)) == []

@@ -15,16 +15,16 @@ from baselines.systems import mcr, scr
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.lake_target import LakeTarget
 from mate.errors import StoreError
-from mate.index.base import Index
-from mate.index.lake import Lake, open_lake
+from mate.lake.base import Index
+from mate.lake.folder import LakeFolder, open_folder
 from mate.search.engine import SearchSettings
 from mate.search.query import QueryTable
 from mate.search.results import SearchResult
 from mate.search.systems import BUILT_IN
-from mate.sql import vertica_blocks
-from mate.sql.vertica_sql import LAYOUTS
+from mate.sql import blocks
+from mate.sql.schema import LAYOUTS
 from tests.search.oracle import top_k
-from tests.vertica.places import vertica_index
+from tests.sql.places import EVERYWHERE, PLACES, database_index
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Model
@@ -34,18 +34,18 @@ SYSTEMS: dict[str, Callable[..., SearchResult]] = {**BUILT_IN, "scr": scr.search
 PRUNING = [SearchSettings(k=3), SearchSettings(k=3, tight_bound=False), SearchSettings(k=3, table_filters=False)]
 
 
-@pytest.fixture(scope="module", params=LAYOUTS)
+@pytest.fixture(scope="module", params=EVERYWHERE, ids="-".join)
 def index(request: pytest.FixtureRequest, lake: Path) -> Iterator[Index]:
-    with vertica_index(lake, request.param, hashes=HASHES) as opened:
+    with database_index(*request.param, lake, hashes=HASHES) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def same_lake(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def same_lake(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> LakeFolder:
     path = tmp_path_factory.mktemp("same") / "lake.mate"
     with LakeTarget(path) as target:
         build([str(lake)], target, BuildSettings(master="none", hashes=HASHES))
-    return open_lake(path)
+    return open_folder(path)
 
 
 class Asked(NamedTuple):
@@ -92,9 +92,8 @@ def test_every_system_is_exact(index: Index, asked: list[Asked], name: str) -> N
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_blocks_of_single_tables(index: Index, asked: list[Asked], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for limit in ("MOST_PAIRS", "MOST_POSTINGS", "FIRST_ROWS", "MOST_ROWS"):
-        monkeypatch.setattr(vertica_blocks, limit, 1)
-    monkeypatch.setattr(vertica_blocks, "ROWS_PER_QUERY", 30)
+    for limit in ("MOST_POSTINGS", "FIRST_ROWS", "MOST_ROWS", "FIRST_PAGE"):
+        monkeypatch.setattr(blocks, limit, 1)
     for one in asked[:1]:
         found = SYSTEMS[name](index, one.query, ["a", "b"], settings=PRUNING[0])
         assert scores(found) == one.best
@@ -105,7 +104,7 @@ def test_blocks_of_single_tables(index: Index, asked: list[Asked], name: str, mo
 
 @pytest.mark.parametrize("hash_name", ["xash", "bf"])
 def test_the_same_candidates_pass_as_in_a_lake(
-    index: Index, same_lake: Lake, asked: list[Asked], hash_name: str
+    index: Index, same_lake: LakeFolder, asked: list[Asked], hash_name: str
 ) -> None:
     settings = SearchSettings(k=50, hash_name=hash_name, table_filters=False)
     for query, _ in asked:
@@ -118,7 +117,18 @@ def test_the_same_candidates_pass_as_in_a_lake(
         ]
 
 
-def test_matches_are_those_of_a_lake(index: Index, same_lake: Lake, asked: list[Asked]) -> None:
+@pytest.mark.parametrize("name", ["mate", "column-first"])
+def test_evidence_and_the_most_useful_tables_are_those_of_a_lake(
+    index: Index, same_lake: LakeFolder, asked: list[Asked], name: str
+) -> None:
+    settings = SearchSettings(k=2, rank="usefulness")
+    for query, _ in asked[:2]:
+        one, other = (SYSTEMS[name](place, query, ["a", "b"], settings=settings) for place in (index, same_lake))
+        assert [(r.table_id, r.evidence) for r in one] == [(r.table_id, r.evidence) for r in other]
+        assert len(one) == 2
+
+
+def test_matches_are_those_of_a_lake(index: Index, same_lake: LakeFolder, asked: list[Asked]) -> None:
     for query, _ in asked[:2]:
         for name in ("mate", "scr"):
             one, other = (SYSTEMS[name](place, query, ["a", "b"], k=50) for place in (index, same_lake))
@@ -150,9 +160,10 @@ def test_searches_at_the_same_time(index: Index, asked: list[Asked]) -> None:
     assert found == [one.best for one in asked] * 3
 
 
-def test_an_index_without_a_hash_function(lake: Path, asked: list[Asked]) -> None:
+@pytest.mark.parametrize("kind", PLACES)
+def test_an_index_without_a_hash_function(kind: str, lake: Path, asked: list[Asked]) -> None:
     """Rows are not filtered, and everything is found."""
-    with vertica_index(lake, LAYOUTS[1], hashes=()) as opened:
+    with database_index(kind, LAYOUTS[1], lake, hashes=()) as opened:
         for name in ("column-first", "scr", "mcr"):
             found = SYSTEMS[name](opened, asked[0].query, ["a", "b"], k=3)
             assert scores(found) == asked[0].best

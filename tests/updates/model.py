@@ -14,7 +14,7 @@ import pyarrow as pa
 from mate.build.build import BuildSettings, HashRequest, build_sources
 from mate.build.lake_target import LakeTarget
 from mate.build.updates import Updates
-from mate.index.lake import Lake, open_lake
+from mate.lake.folder import LakeFolder, open_folder
 from mate.search.engine import SearchSettings
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
@@ -158,7 +158,7 @@ def first_lake(dice: random.Random) -> Model:
 # Two indexes that must be alike
 
 
-def compare(lake: Lake, model: Model, folder: Path, dice: random.Random) -> None:
+def compare(lake: LakeFolder, model: Model, folder: Path, dice: random.Random) -> None:
     """Assert that an index holds the model's tables, and answers as one that is built from them."""
     alive = {number: table for number, table in sorted(model.tables.items()) if table.rows}
     assert [(t.table_id, t.name, list(t.columns), t.rows) for t in lake.tables()] == [
@@ -170,13 +170,13 @@ def compare(lake: Lake, model: Model, folder: Path, dice: random.Random) -> None
     path = folder / "rebuilt.mate"
     hashes = [HashRequest(spec.name, spec.bits, spec.parameters) for spec in lake.manifest.hashes]
     build(path, list(alive.values()), hashes=tuple(hashes))
-    with open_lake(path) as built:
+    with open_folder(path) as built:
         same_content(lake, built, model, list(alive))
         same_search(lake, built, model, list(alive), dice)
     shutil.rmtree(path)
 
 
-def same_content(lake: Lake, built: Lake, model: Model, number_of: list[int]) -> None:
+def same_content(lake: LakeFolder, built: LakeFolder, model: Model, number_of: list[int]) -> None:
     """Compare everything that follows from the cells; `number_of` has the number of each rebuilt table."""
     own, other = lake.manifest.counts, built.manifest.counts
     empty = [table for table in model.tables.values() if not table.rows]
@@ -191,7 +191,7 @@ def same_content(lake: Lake, built: Lake, model: Model, number_of: list[int]) ->
         assert records == [(number_of[r[0]], *r[1:]) for r in theirs[name]], name
 
 
-def same_search(lake: Lake, built: Lake, model: Model, number_of: list[int], dice: random.Random) -> None:
+def same_search(lake: LakeFolder, built: LakeFolder, model: Model, number_of: list[int], dice: random.Random) -> None:
     """Search for the key of a table, with some hash functions and with another system."""
     hashes = list(lake.manifest.hashes)
     wide = [table for table in model.tables.values() if len(table.header) > 1 and table.rows]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mate.cli.program import main
-from mate.index.lake import open_lake
+from mate.lake.folder import open_folder
 from tests.build.test_publish import state
 from tests.lakes import cells_of, write_csv
 from tests.updates.conftest import index
@@ -28,7 +28,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def cells(store: Path, table: int) -> list[list[str | None]]:
-    with open_lake(store) as opened:
+    with open_folder(store) as opened:
         return cells_of(opened, table)
 
 
@@ -62,7 +62,7 @@ def test_a_day_in_the_life_of_an_index(
     assert run("check", "--store", store) == 0
     assert run("stats", "--store", store, "--tables", "--json") == 0
     told(capsys)
-    with open_lake(store) as opened:
+    with open_folder(store) as opened:
         assert [(t.table_id, t.name) for t in opened.tables()] == [(PEOPLE, "people")]
 
 

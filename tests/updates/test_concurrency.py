@@ -16,8 +16,8 @@ from mate.build.lake_target import LakeTarget
 from mate.build.lake_writer import LakeWriter
 from mate.build.updates import Updates
 from mate.errors import StoreError
-from mate.index import lake as lake_module
-from mate.index.lake import SEGMENTS, Lake, open_lake
+from mate.lake import folder as lake_module
+from mate.lake.folder import SEGMENTS, LakeFolder, open_folder
 from mate.values.token_ids import token_ids
 from tests.lakes import cells_of, codes_of, postings_of
 from tests.updates.model import HASHES, ModelTable, build
@@ -44,7 +44,7 @@ def change(store: Path, number: int) -> None:
     updates.update_cells(0, [(row, 0, f"version {number}") for row in range(ROWS)])
 
 
-def version(index: Lake) -> int:
+def version(index: LakeFolder) -> int:
     """Return which version an index is of; everything that it says must agree."""
     [seen] = {row[0] for row in cells_of(index, 0)}
     found = index.place_of(0)
@@ -67,7 +67,7 @@ def watch(store: Path, done: threading.Event) -> list[int]:
     seen = []
     while True:
         last = done.is_set()
-        with open_lake(store) as index:
+        with open_folder(store) as index:
             first = version(index)
             assert version(index) == first
             seen.append(first)
@@ -93,7 +93,7 @@ def test_readers_see_one_state_as_a_whole(store: Path, tmp_path: Path) -> None:
     assert process.stdout
     assert process.stdout.readline() == "ready\n"
     done = threading.Event()
-    with ThreadPoolExecutor(2) as pool, open_lake(store) as old:
+    with ThreadPoolExecutor(2) as pool, open_folder(store) as old:
         watchers = [pool.submit(watch, store, done) for _ in range(2)]
         try:
             for number in range(1, CHANGES + 1):
@@ -125,7 +125,7 @@ def test_two_writers_wait_for_each_other_and_lose_nothing(store: Path) -> None:
         for name in ("one", "two")
     ]
     assert [process.wait() for process in processes] == [0, 0]
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         added = [row[1] for row in cells_of(index, 0)][ROWS:]
         assert sorted(added) == sorted(f"{name} {number}" for name in ("one", "two") for number in range(each))
         for name in ("one", "two"):
@@ -136,7 +136,7 @@ def test_two_writers_wait_for_each_other_and_lose_nothing(store: Path) -> None:
 def test_threads_that_write_wait_for_each_other(store: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda n: Updates(str(store), wait=120).append_rows(0, [["x", f"y {n}"]]), range(6)))
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert index.manifest.counts.rows == ROWS + 6
 
 
@@ -170,13 +170,13 @@ def test_a_reader_opens_while_compaction_removes_segments(store: Path, monkeypat
         return real(path, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(lake_module.Segment, "open", opened)
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert version(index) == 4
     assert left == []
 
 
 def test_a_reader_keeps_its_files_though_they_are_gone(store: Path) -> None:
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         for number in (1, 2, 3):
             change(store, number)
         Updates(str(store)).compact()
@@ -186,5 +186,5 @@ def test_a_reader_keeps_its_files_though_they_are_gone(store: Path) -> None:
 
 
 def test_threads_share_one_reader(store: Path) -> None:
-    with open_lake(store) as index, ThreadPoolExecutor(8) as pool:
+    with open_folder(store) as index, ThreadPoolExecutor(8) as pool:
         assert set(pool.map(lambda _: version(index), range(200))) == {0}

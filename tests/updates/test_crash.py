@@ -23,7 +23,7 @@ import pytest
 
 from mate.build.check import check
 from mate.build.updates import Updates
-from mate.index.lake import MANIFEST, SEGMENTS, Lake, open_lake
+from mate.lake.folder import MANIFEST, SEGMENTS, LakeFolder, open_folder
 from tests.lakes import cells_of
 from tests.updates.model import HASHES, build, first_lake
 from tests.updates.victim import STEPS, save, step, step_name
@@ -89,7 +89,7 @@ def zygote() -> Iterator[Zygote]:
     started.close()
 
 
-def content(index: Lake) -> list[Any]:
+def content(index: LakeFolder) -> list[Any]:
     """Everything that people put in, by table."""
     return [(t.table_id, t.name, t.columns, cells_of(index, t.table_id)) for t in index.tables()]
 
@@ -110,7 +110,7 @@ def states(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     updates = Updates(str(folder / "store" / "lake.mate"))
     found = []
     for number in range(LENGTH + 1):
-        with open_lake(folder / "store" / "lake.mate") as index:
+        with open_folder(folder / "store" / "lake.mate") as index:
             found.append(content(index))
         if number < LENGTH:
             step(model, updates, number)
@@ -162,7 +162,7 @@ def test_kill_9(states: tuple[Path, list[Any]], zygote: Zygote, tmp_path: Path) 
         shutil.copy(origin / f"{reached}.json", tmp_path / "model.json")
         moment = kill(zygote, tmp_path, reached)
         started, done = max(numbers(tmp_path, "started")), max(numbers(tmp_path, "done"), default=reached)
-        with open_lake(store) as index:
+        with open_folder(store) as index:
             found = content(index)
         assert found in (expected[done], expected[started]), (moment, step_name(started - 1))
         assert check(str(store)).sound, moment
@@ -179,10 +179,10 @@ def test_kill_9(states: tuple[Path, list[Any]], zygote: Zygote, tmp_path: Path) 
     shutil.copy(origin / f"{reached}.json", tmp_path / "model.json")
     zygote.start(folder=str(tmp_path), first=reached, stop=reached + 1)
     assert zygote.ended() == 0
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert content(index) == expected[reached + 1]
     assert sorted(path.name for path in store.iterdir()) == SOUND
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         named = {segment.name for segment in index.manifest.segments}
     assert {path.name for path in (store / SEGMENTS).iterdir()} == named
     sys.stdout.write(f"{moments.total()} kills, leaving {dict(seen)}; {dict(moments)}\n")

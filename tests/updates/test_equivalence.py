@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mate.build.check import check
 from mate.build.updates import Updates
-from mate.index.lake import open_lake
+from mate.lake.folder import open_folder
 from tests.updates.model import OPERATIONS, build, compare, first_lake, operate
 
 EXAMPLES = int(os.environ.get("MATE_EXAMPLES", "5"))
@@ -38,7 +38,7 @@ def test_any_sequence_of_changes(segments: int, seed: int, steps: list[tuple[str
         updates = Updates(str(store))
         for name, dice in steps:
             operate(model, updates, name, dice)
-        with open_lake(store) as index:
+        with open_folder(store) as index:
             compare(index, model, folder, random.Random(seed))
         assert check(str(store)).sound
     finally:

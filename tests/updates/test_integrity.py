@@ -21,11 +21,11 @@ from mate.build.repair import repair
 from mate.build.segments import checksums
 from mate.build.updates import Updates
 from mate.errors import StoreError
-from mate.index.arrays import ArrayFile, ArrayWriter
-from mate.index.lake import MANIFEST, SEGMENTS, open_lake, publish, read_manifest
-from mate.index.layout import SegmentArrays
-from mate.index.manifest import Manifest
-from mate.index.segment import ARRAYS
+from mate.lake.arrays import ArrayFile, ArrayWriter
+from mate.lake.folder import MANIFEST, SEGMENTS, open_folder, publish, read_manifest
+from mate.lake.layout import SegmentArrays
+from mate.lake.manifest import Manifest
+from mate.lake.segment import ARRAYS
 from tests.lakes import dump
 from tests.updates.model import HASHES, Model, build, compare, first_lake, operate
 
@@ -130,7 +130,7 @@ def test_damage_of_any_file_is_found_and_named(index: tuple[Path, Model], what: 
 def test_every_byte_region_of_the_arrays(index: tuple[Path, Model]) -> None:
     """Each array is named that is damaged; so is what lies between them found."""
     store, _ = index
-    segment = max(open_lake(store).segments, key=lambda segment: segment.file.size)
+    segment = max(open_folder(store).segments, key=lambda segment: segment.file.size)
     path = segment.file.path
     good = path.read_bytes()
     for name, described in segment.file._described.items():
@@ -166,7 +166,7 @@ def test_a_whole_segment_that_is_gone(index: tuple[Path, Model]) -> None:
 def rewrite_arrays(store: Path, name: str, change: Callable[[np.ndarray], np.ndarray]) -> str:
     """Change an array of a segment, with all checksums as if it had been written so; return the segment."""
     manifest = read_manifest(store)
-    lake = open_lake(store)
+    lake = open_folder(store)
     segment, record = max(zip(lake.segments, manifest.segments, strict=True), key=lambda pair: pair[1].counts.cells)
     arrays = {n: np.array(segment.file[n]) for n in segment.file.names}
     notes = segment.file.notes
@@ -202,7 +202,7 @@ def test_arrays_that_do_not_follow_from_the_cells_are_found_and_repaired(
         assert all(problem.table_id is not None for problem in findings.problems if problem.repairable)
     if findings.repairable:
         assert repair(str(store), findings).sound
-        with open_lake(store) as lake:
+        with open_folder(store) as lake:
             compare(lake, model, tmp_path, random.Random(1))
     assert findings.repairable or name in ("table_id", "table_row_first", "table_column_first")
 
@@ -211,7 +211,7 @@ def test_cells_that_say_something_else_are_found(index: tuple[Path, Model], tmp_
     """The cells are the truth: arrays that do not follow from them are rebuilt from them."""
     store, _ = index
     build(tmp_path / "other.mate", [next(iter(first_lake(random.Random(9)).tables.values()))], hashes=SOME_HASHES)
-    other = open_lake(tmp_path / "other.mate").segments[0].folder.path
+    other = open_folder(tmp_path / "other.mate").segments[0].folder.path
     manifest = read_manifest(store)
     record = manifest.segments[0]
     folder = store / SEGMENTS / record.name
@@ -272,17 +272,17 @@ def test_counts_of_the_manifest_are_repaired(index: tuple[Path, Model]) -> None:
 
 def test_lost_arrays_are_rebuilt_as_they_were(index: tuple[Path, Model], tmp_path: Path) -> None:
     store, model = index
-    with open_lake(store) as lake:
+    with open_folder(store) as lake:
         before = dump(lake)
     lost, torn, *_ = (store / SEGMENTS / record.name / ARRAYS for record in read_manifest(store).segments)
     lost.unlink()
     torn.write_bytes(b"x")
     with pytest.raises(StoreError, match=r"arrays .*mate check --repair"):
-        open_lake(store)
+        open_folder(store)
     findings = check(str(store))
     assert findings.repairable
     assert repair(str(store), findings).sound
-    with open_lake(store) as lake:
+    with open_folder(store) as lake:
         assert dump(lake) == before
         compare(lake, model, tmp_path, random.Random(1))
     names = {segment.name for segment in read_manifest(store).segments}
@@ -308,10 +308,8 @@ def test_an_array_file_of_another_version_or_kind(tmp_path: Path) -> None:
 
 
 def test_findings_as_plain_data(index: tuple[Path, Model]) -> None:
-    from mate.build.check import as_json
-
     store, _ = index
     name = rewrite_arrays(store, "codes", bumped(0))
-    found = json.loads(json.dumps(as_json(check(str(store)))))
+    found = json.loads(json.dumps(check(str(store)).as_json()))
     assert (found["sound"], found["repairable"]) == (False, True)
     assert found["problems"][0]["segment"] == name

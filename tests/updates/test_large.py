@@ -12,7 +12,7 @@ from mate.build import cut
 from mate.build import sources as pipeline_sources
 from mate.build.engine import LocalEngine
 from mate.build.updates import Updates
-from mate.index.lake import open_lake
+from mate.lake.folder import open_folder
 from tests.lakes import write_csv
 from tests.updates.conftest import index
 from tests.updates.test_sync import held, same_as_built
@@ -53,14 +53,14 @@ def test_a_large_change_is_what_a_small_one_is(
         (2, "a0", 9), (3, "a2", 9), (4, "b", 4_000), (5, "c1", 9), (6, "c3", 9)
     ]  # fmt: skip
     other = index(large, tmp_path / "other.mate")
-    with open_lake(store) as mine, open_lake(other) as theirs:
+    with open_folder(store) as mine, open_folder(other) as theirs:
         found = held(mine)
         assert {name: found[name] for name in held(theirs)} == held(theirs)
     updates.remove_tables([0, 1])
     updates.compact()
     write_csv(large / "b.csv", ["name"], [[f"other {n}"] for n in range(3_000)])
     assert [t.table_id for t in updates.sync([str(large), str(lake)]).changed] == [4]
-    with open_lake(store) as mine:
+    with open_folder(store) as mine:
         assert {Path(name).name for name in held(mine)} >= {"people.csv", "cities.csv", "b.csv", "c3.csv"}
 
 

@@ -15,7 +15,7 @@ from mate.build.check import check
 from mate.build.naming import find_column, find_table
 from mate.build.updates import Updates
 from mate.errors import MateError, StoreError, UpdateError
-from mate.index.lake import MANIFEST, SEGMENTS, Lake, open_lake
+from mate.lake.folder import MANIFEST, SEGMENTS, LakeFolder, open_folder
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.values.token_ids import token_ids
@@ -28,7 +28,7 @@ CITIES, PEOPLE = 0, 1
 """Files are numbered in the order of their names."""
 
 
-def count(lake: Lake, text: str) -> int:
+def count(lake: LakeFolder, text: str) -> int:
     """Postings of a token in tables that are in use."""
     found = 0
     for segment in lake.segments:
@@ -46,7 +46,7 @@ def query(*rows: tuple[str, ...]) -> QueryTable:
     return QueryTable("query", pa.table([pa.array(column) for column in zip(*rows, strict=True)], names=names))
 
 
-def names(store: Lake, *rows: tuple[str, ...]) -> list[tuple[str, int]]:
+def names(store: LakeFolder, *rows: tuple[str, ...]) -> list[tuple[str, int]]:
     table = query(*rows)
     return [(result.table.name, result.joinability) for result in find_system()(store, table, table.header)]
 
@@ -56,7 +56,7 @@ def test_a_new_table_is_found_beside_the_old_ones(store: Path, tmp_path: Path) -
     report = Updates(str(store)).add_tables([str(new)])
     assert [(t.table_id, t.name, t.rows, t.columns) for t in report.added] == [(2, "more", 2, ("who", "where"))]
     assert (report.rows_added, report.rows_removed) == (2, 0)
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert names(index, ("Lee", "Bonn")) == [("people", 1), ("more", 1)]
         assert (index.manifest.operations, len(index.segments)) == (1, 2)
         assert [s["source"] for s in index.sources()][-1] == str(new)
@@ -68,7 +68,7 @@ def test_a_new_table_is_found_beside_the_old_ones(store: Path, tmp_path: Path) -
 def test_a_removed_table_is_gone_with_its_source(store: Path, lake: Path) -> None:
     report = Updates(str(store)).remove_tables([PEOPLE])
     assert [t.name for t in report.removed] == ["people"]
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert names(index, ("Lee", "Bonn")) == []
         assert count(index, "lee") == 0
         assert count(index, "bonn") == 1
@@ -85,14 +85,14 @@ def test_rows_are_numbered_as_the_table_is_now(store: Path) -> None:
     updates.append_rows(CITIES, [["Mainz", "RP"], [None, ""]])
     updates.remove_rows(CITIES, [0, 2])
     updates.update_cells(CITIES, [(1, 0, "Köln"), (1, 1, "NW"), (0, 1, "x")])
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert cells(index, CITIES) == [["Ulm", "x"], ["Köln", "NW"], [None, ""]]
         assert index.table(CITIES).rows == 3
         assert names(index, ("köln", "nw")) == [("cities", 1)]
         assert names(index, ("mainz", "rp")) == names(index, ("bonn", "nw")) == []
 
 
-def keys_of(lake: Lake, table: int) -> Any:
+def keys_of(lake: LakeFolder, table: int) -> Any:
     found = lake.place_of(table)
     assert found
     segment, place = found
@@ -101,33 +101,33 @@ def keys_of(lake: Lake, table: int) -> Any:
 
 
 def test_the_super_keys_of_a_wider_row_are_those_before_and_the_new_hash(store: Path) -> None:
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         before, function = keys_of(index, CITIES), index.manifest.hashes[0].function()
     values = ["West", None, "North"]
     Updates(str(store)).add_column(CITIES, "region", values)
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert (keys_of(index, CITIES) == (before | function.hash(["west", "", "north"]))).all()
         assert index.table(CITIES).columns == ("city", "state", "region")
         assert names(index, ("bonn", "west")) == [("cities", 1)]
     Updates(str(store)).remove_column(CITIES, 2)
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert (keys_of(index, CITIES) == before).all()
 
 
 def test_a_table_without_rows_can_be_filled_again(store: Path) -> None:
     updates = Updates(str(store))
     updates.remove_rows(PEOPLE, [0, 1])
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert index.table(PEOPLE).rows == 0
         assert cells(index, PEOPLE) == []
     updates.append_rows(PEOPLE, [["Ada", "Kiel", "1815"]])
     updates.add_column(PEOPLE, "x", ["y"])
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert cells(index, PEOPLE) == [["Ada", "Kiel", "1815", "y"]]
     updates.remove_rows(PEOPLE, [0])
     for change in (lambda: updates.remove_column(PEOPLE, 0), updates.compact, lambda: updates.remove_tables([CITIES])):
         change()
-        with open_lake(store) as index:
+        with open_folder(store) as index:
             assert (index.table(PEOPLE).rows, cells(index, PEOPLE)) == (0, [])
         assert check(str(store)).sound
 
@@ -135,14 +135,14 @@ def test_a_table_without_rows_can_be_filled_again(store: Path) -> None:
 def test_everything_can_be_removed_and_added_again(store: Path, lake: Path) -> None:
     updates = Updates(str(store))
     updates.remove_tables([CITIES, PEOPLE])
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert (index.manifest.counts.tables, index.manifest.counts.cells) == (0, 0)
         assert index.tables() == []
         assert names(index, ("lee", "bonn")) == []
     updates.compact()
     report = updates.add_tables([str(lake / "people.csv")])
     assert [t.table_id for t in report.added] == [2]  # a number is never used again
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert names(index, ("lee", "bonn")) == [("people", 1)]
 
 
@@ -161,7 +161,7 @@ def test_rejects_and_limits_are_those_of_the_index(lake: Path, tmp_path: Path) -
     updates = Updates(str(store))
     new = write_csv(tmp_path / "long.csv", ["a", "b"], [["short", "much too long"], ["x", "y"], ["p", "q"]])
     updates.add_tables([str(new)])
-    with open_lake(store) as opened:
+    with open_folder(store) as opened:
         assert (count(opened, "short"), count(opened, "much too long"), count(opened, "p")) == (1, 0, 0)
         kinds = {reject["kind"] for reject in opened.rejects() if reject["source"] == str(new)}
         assert kinds == {"row", "cell"}
@@ -171,7 +171,7 @@ def test_rejects_and_limits_are_those_of_the_index(lake: Path, tmp_path: Path) -
     updates.update_cells(CITIES, [(0, 1, "x")])  # what was reported once is not reported again
     updates.add_column(CITIES, "new", ["short", "much too long, again"])
     updates.remove_column(CITIES, 1)
-    with open_lake(store) as opened:
+    with open_folder(store) as opened:
         assert cells(opened, CITIES)[0] == ["much too long", "short"]
         reasons = [reject["reason"] for reject in opened.rejects() if Path(reject["source"]).name == "cities.csv"]
         long = [reason for reason in reasons if "characters" in reason]
@@ -193,14 +193,14 @@ def test_compaction_leaves_one_segment_of_what_is_in_use(store: Path, tmp_path: 
         updates.add_tables([str(write_csv(tmp_path / f"more{number}.csv", ["a", "b"], [["x", str(number)]]))])
     updates.update_cells(CITIES, [(0, 0, "Köln")])
     updates.remove_tables([3, PEOPLE])
-    with open_lake(store) as before:
+    with open_folder(store) as before:
         held = dump(before)
     report = updates.compact()
     assert report.before
     assert report.after
     assert (len(report.before.segments), len(report.after.segments)) == (6, 1)
     assert (report.before.operations, report.after.operations) == (7, 0)
-    with open_lake(store) as after:
+    with open_folder(store) as after:
         assert dump(after) == held
         [record] = after.manifest.segments
         assert (record.superseded_tables, record.superseded_sources) == ((), ())
@@ -216,7 +216,7 @@ def test_compaction_leaves_large_whole_segments_alone(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mate.build.compact, "LEAST_SEGMENT", 10)
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         [large] = index.manifest.segments
         assert large.counts.cells == 12
     updates = Updates(str(store))
@@ -235,7 +235,7 @@ def test_a_segment_of_which_nothing_is_in_use_goes(store: Path, tmp_path: Path) 
     updates.append_rows(table.table_id, [["p", "q"]])
     assert len(list((store / SEGMENTS).iterdir())) == 2
     updates.remove_tables([table.table_id])
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         assert len(index.segments) == len(list((store / SEGMENTS).iterdir())) == 1
         assert all(record["source"] != new for record in index.sources())
 
@@ -243,7 +243,7 @@ def test_a_segment_of_which_nothing_is_in_use_goes(store: Path, tmp_path: Path) 
 def test_a_new_build_makes_old_changes_void(store: Path, lake: Path) -> None:
     Updates(str(store)).remove_tables([PEOPLE])
     index(lake, store)
-    with open_lake(store) as opened:
+    with open_folder(store) as opened:
         assert (opened.manifest.counts.tables, opened.manifest.operations) == (2, 0)
         assert len(list((store / SEGMENTS).iterdir())) == 1
 
@@ -261,7 +261,7 @@ def test_tokens_that_share_an_id_are_told_apart(store: Path, monkeypatch: pytest
     updates = Updates(str(store))
     updates.append_rows(CITIES, [["new", "x"]])
     updates.compact()
-    with open_lake(store) as index:
+    with open_folder(store) as index:
         ids, texts = np.array([taken, taken, taken]), pa.array(["bonn", "new", "third"])
         assert index.posting_counts(ids, texts).tolist() == [2, 1, 0]
     assert check(str(store)).sound
@@ -276,14 +276,14 @@ def test_a_source_of_several_tables(tmp_path: Path) -> None:
     updates = Updates(str(store))
     updates.update_cells(1, [(0, 0, "other")])
     updates.remove_tables([0])
-    with open_lake(store) as opened:
+    with open_folder(store) as opened:
         [record] = opened.sources()
         assert (record["tables"], record["sha256"]) == (2, "")
         assert len(opened.rejects()) == opened.manifest.counts.rejects == 1
         assert opened.tables_from([str(lake / "web.json")]) == [1, 2]
     assert check(str(store)).sound
     updates.remove_tables([1, 2])
-    with open_lake(store) as opened:
+    with open_folder(store) as opened:
         assert (opened.sources(), opened.rejects(), opened.manifest.counts.rejects) == ([], [], 0)
     assert check(str(store)).sound
 
@@ -306,7 +306,7 @@ def test_many_changes_can_still_be_opened(store: Path) -> None:
     try:
         for number in range(40):
             updates.add_sources([ListSource([["x", str(number)]], f"more {number}", ("a", "b"))])
-        with open_lake(store) as index:
+        with open_folder(store) as index:
             assert len(index.segments) == 41
             assert len(index.tables()) == 42
         updates.compact()
@@ -368,10 +368,10 @@ def test_there_must_be_an_index(tmp_path: Path) -> None:
 
 def test_segments_that_cannot_be_read_are_not_left_out(store: Path) -> None:
     Updates(str(store)).append_rows(PEOPLE, [["x", "y", "z"]])
-    with open_lake(store) as opened:
+    with open_folder(store) as opened:
         name = opened.manifest.segments[-1].name
     (store / SEGMENTS / name / "arrays").write_bytes(b"no arrays")
-    for use in (lambda: open_lake(store), lambda: Updates(str(store)).remove_tables([CITIES])):
+    for use in (lambda: open_folder(store), lambda: Updates(str(store)).remove_tables([CITIES])):
         with pytest.raises(StoreError, match=rf"{name}/arrays is damaged: .*; mate check --repair"):
             use()
 
@@ -381,7 +381,7 @@ def test_tables_and_columns_by_what_people_call_them(store: Path, lake: Path, tm
     more.mkdir()
     write_csv(more / "people.csv", ["a", "a", "2"], [["1", "2", "3"]])
     Updates(str(store)).add_tables([str(more)])
-    with open_lake(store) as opened:
+    with open_folder(store) as opened:
         assert find_table(opened, "1").name == find_table(opened, str(lake / "people.csv")).name == "people"
         assert find_table(opened, "cities").table_id == CITIES
         with pytest.raises(UpdateError, match=r'"people" may be any of 2 tables, say which by number: 1 .*, 2 '):
@@ -404,12 +404,12 @@ def test_a_table_of_very_many_rows(tmp_path: Path) -> None:
     updates = Updates(str(tmp_path / "a.mate"))
     updates.append_rows(0, [["new", f"row {number}"] for number in range(10)])
     updates.update_cells(0, [(65_539, 0, "last")])
-    with open_lake(tmp_path / "a.mate") as opened:
+    with open_folder(tmp_path / "a.mate") as opened:
         assert opened.cells(0, np.array([65_539, 0, 65_530])) == [["last", "row 9"], ["v0", "x0"], ["new", "row 0"]]
         assert names(opened, ("last", "row 9"), ("v1", "x1")) == [("table 0", 2), ("table 1", 1)]
     assert check(str(tmp_path / "a.mate")).sound
     updates.remove_rows(0, range(3, 65_530))
-    with open_lake(tmp_path / "a.mate") as opened:
+    with open_folder(tmp_path / "a.mate") as opened:
         assert (opened.table(0).rows, cells(opened, 0)[3]) == (13, ["new", "row 0"])
         assert names(opened, ("new", "row 3")) == [("table 0", 1)]
     assert check(str(tmp_path / "a.mate")).sound

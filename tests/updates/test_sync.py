@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from mate.build.check import check
 from mate.build.updates import Updates
 from mate.errors import CorpusError, UpdateError
-from mate.index.lake import MANIFEST, Lake, open_lake
+from mate.lake.folder import MANIFEST, LakeFolder, open_folder
 from tests.lakes import cells_of, write_csv
 from tests.updates.conftest import index
 
 EXAMPLES = int(os.environ.get("MATE_EXAMPLES", "3"))
 
 
-def held(store: Lake) -> dict[str, list[Any]]:
+def held(store: LakeFolder) -> dict[str, list[Any]]:
     """Return what an index holds of each file."""
     found: dict[str, list[Any]] = {}
     for record in store.sources():
@@ -37,7 +37,7 @@ def held(store: Lake) -> dict[str, list[Any]]:
 
 def same_as_built(store: Path, lake: Path, folder: Path) -> None:
     other = index(lake, folder / "again.mate")
-    with open_lake(store) as mine, open_lake(other) as theirs:
+    with open_folder(store) as mine, open_folder(other) as theirs:
         assert held(mine) == held(theirs)
         assert mine.manifest.counts == theirs.manifest.counts
     shutil.rmtree(other)
@@ -60,7 +60,7 @@ def test_what_came_changed_and_went(store: Path, lake: Path, tmp_path: Path) -> 
     assert [(t.table_id, t.name) for t in report.added] == [(3, "new")]
     assert [(t.table_id, t.name) for t in report.changed] == [(1, "people")]  # it keeps its number
     assert [(t.table_id, t.name) for t in report.removed] == [(0, "cities")]
-    with open_lake(store) as opened:
+    with open_folder(store) as opened:
         assert str(outside) in held(opened)
     updates.remove_tables([2])
     same_as_built(store, lake, tmp_path)
@@ -110,7 +110,7 @@ def test_a_folder_without_files_and_one_that_is_not_there(store: Path, lake: Pat
     for path in lake.iterdir():
         path.unlink()
     Updates(str(store)).sync([str(lake)])
-    with open_lake(store) as opened:
+    with open_folder(store) as opened:
         assert (opened.manifest.counts.tables, opened.sources(), opened.rejects()) == (0, [], [])
     lake.rmdir()
     with pytest.raises(CorpusError, match="no such file or folder"):
@@ -135,7 +135,7 @@ def test_several_tables_of_a_file_keep_their_numbers(tmp_path: Path) -> None:
     table = '{"relation": [["a", "%s"], ["b", "1"]], "tableType": "RELATION", "hasHeader": true, "headerRowIndex": 0}\n'
     (lake / "web.json").write_text("".join(table % name for name in ("x", "y", "z")))
     store = index(lake, tmp_path / "web.mate")
-    with open_lake(store) as opened:
+    with open_folder(store) as opened:
         assert opened.manifest.counts.tables == 3
     (lake / "web.json").write_text("".join(table % name for name in ("x", "other")))
     report = Updates(str(store)).sync([str(lake)])
@@ -194,7 +194,7 @@ def _any_history(folder: Path, dice: random.Random) -> None:
                 (lake / name).unlink(missing_ok=True)
             else:
                 write(name)
-        with open_lake(store) as opened:
+        with open_folder(store) as opened:
             tables = [table for table in opened.tables() if table.rows]
         if tables and dice.random() < 0.5:
             updates.remove_rows(dice.choice(tables).table_id, [0])

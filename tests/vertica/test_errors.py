@@ -14,16 +14,17 @@ import pytest
 from mate.build.build import BuildSettings, build
 from mate.cli.program import main
 from mate.errors import StoreError
-from mate.index.base import Index
-from mate.index.lake import Lake
-from mate.open import open_index
-from mate.sql import vertica_sql
-from mate.sql.vertica_address import PASSWORD_VARIABLE
-from mate.sql.vertica_target import VerticaTarget
+from mate.lake.base import Index
+from mate.lake.folder import LakeFolder
+from mate.sql.dialects.vertica import Vertica
+from mate.sql.schema import Kind
+from mate.sql.target import DatabaseTarget
+from mate.stores import open_index
 from mate.values.token_ids import token_ids
-from tests.vertica.compare import same
-from tests.vertica.conftest import HASHES
-from tests.vertica.places import index, open_vertica
+from tests.sql.compare import same
+from tests.sql.places import index, open_database
+from tests.sql.small import HASHES
+from tests.vertica.conftest import PASSWORD_VARIABLE
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 from tests.vertica.standin.wire import ClosedError
@@ -76,7 +77,7 @@ def test_a_right_password_shows_nowhere(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     assert main(["index", str(small_lake), "--store", server.address(), "--master", "none"]) == 0
-    with open_index(server.address()) as store, VerticaTarget(server.address()) as target:
+    with open_index(server.address()) as store, DatabaseTarget(server.address()) as target:
         shown = repr(vars(store)) + repr(vars(target)) + repr(target.address)
     told = capfd.readouterr()
     assert PASSWORD not in told.out + told.err + caplog.text + shown + " ".join(server.statements)
@@ -153,7 +154,8 @@ def test_a_database_that_is_not_there(server: StandIn) -> None:
 
 
 def test_the_client_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mate.open.find_spec", lambda name: None)
+    monkeypatch.setattr("mate.sql.dialects.find_spec", lambda name: None)
+    monkeypatch.setattr("mate.sql.dialects._known", {})
     with pytest.raises(StoreError, match=r"pip install 'mate-discovery\[vertica\]'"):
         open_index("vertica://me@host/db")
 
@@ -168,7 +170,7 @@ def test_a_connection_that_is_not_encrypted_is_told(server: StandIn, caplog: pyt
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_notices_of_the_server_are_no_warnings(server: StandIn) -> None:
     for _ in range(2):
-        with VerticaTarget(server.address()):
+        with DatabaseTarget(server.address()):
             pass
 
 
@@ -176,9 +178,9 @@ def test_notices_of_the_server_are_no_warnings(server: StandIn) -> None:
 
 
 def test_no_index(server: StandIn, small_lake: Path) -> None:
-    with pytest.raises(StoreError, match=r"there is no index at vertica://dbadmin@127.0.0.1.*schema=mate; build one"):
+    with pytest.raises(StoreError, match=r"there is no index at vertica://dbadmin@127.*schema=mate, or .*; build one"):
         open_index(server.address())
-    with VerticaTarget(server.address()), pytest.raises(StoreError, match="there is no index"):
+    with DatabaseTarget(server.address()), pytest.raises(StoreError, match="there is no index"):
         open_index(server.address())
 
 
@@ -189,8 +191,6 @@ def test_a_table_that_is_missing(server: StandIn, small_lake: Path) -> None:
         with pytest.raises(StoreError, match=r"Relation .* does not exist .*SQLSTATE 42V01"):
             store.cells(0, np.array([1]))
         assert postings_of(store, "name 1") == 8
-    with pytest.raises(StoreError, match="lacks the table cells_1: build the index again"):
-        open_index(server.address())
 
 
 def test_a_server_that_disappears_in_the_middle_of_a_search(server: StandIn, small_lake: Path) -> None:
@@ -240,27 +240,26 @@ def test_an_open_index_stays_readable_while_the_next_one_is_published(server: St
         ("statement", "INSERT INTO mate.tokens_"),
         ("statement", "SELECT COUNT(*) FROM mate.cells_"),
         ("statement", "DROP TABLE IF EXISTS mate.token_counts_2"),
-        ("statement", "CREATE PROJECTION"),
+        ("statement", "CREATE TABLE mate.cells_2"),
         ("statement", "ANALYZE_STATISTICS"),
-        ("statement", ".manifest (load_id"),
+        ("statement", "INSERT INTO mate.manifest"),
     ],
 )
 def test_a_connection_that_is_cut_while_loading(
-    server: StandIn, small_lake: Path, lake: Lake, event: str, part: str
+    server: StandIn, small_lake: Path, lake: LakeFolder, event: str, part: str
 ) -> None:
     address = server.address()
     index(small_lake, address, hashes=HASHES)
     before = tables(server)
-    part = part.replace("(load_id", "(load_id, manifest) VALUES") if "manifest" in part else part
     with server.faulty(cut_when(event, part)), pytest.raises(StoreError, match="the connection was lost") as caught:
         index(small_lake, address, hashes=HASHES[:1])
     assert "\n" not in str(caught.value)
     assert tables(server) == before
-    with open_vertica(address) as store:
+    with open_database(address) as store:
         same(store, lake)
 
 
-def test_a_commit_whose_answer_is_lost_has_published(server: StandIn, small_lake: Path, lake: Lake) -> None:
+def test_a_commit_whose_answer_is_lost_has_published(server: StandIn, small_lake: Path, lake: LakeFolder) -> None:
     publishing: list[Any] = []
 
     def fault(event: str, session: Any, detail: str) -> None:
@@ -271,30 +270,30 @@ def test_a_commit_whose_answer_is_lost_has_published(server: StandIn, small_lake
 
     with server.faulty(fault), pytest.raises(StoreError, match="the connection was lost"):
         index(small_lake, server.address(), hashes=HASHES)
-    with open_vertica(server.address()) as store:
+    with open_database(server.address()) as store:
         same(store, lake)
 
 
 def test_a_record_that_is_rejected(server: StandIn, small_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vertica_sql, "TEXT", "LONG VARCHAR(3)")
-    monkeypatch.setattr(vertica_sql, "create_shared", lambda _: [])
-    server.database.execute("CREATE SCHEMA mate; CREATE TABLE mate.builds (load_id BIGINT)")
-    server.database.execute("CREATE TABLE mate.manifest (load_id BIGINT, manifest VARCHAR)")
-    with pytest.raises(StoreError, match=r"a record was rejected: .*record 1 .*too wide for column \(table_name\)"):
+    monkeypatch.setitem(Vertica.types, Kind.PATH, "VARCHAR(3)")
+    with pytest.raises(StoreError, match=r"a record was rejected: .*record 1 .*too wide for column \(source\)"):
         index(small_lake, server.address())
     assert tables(server) == {"builds", "manifest"}
 
 
 def test_two_builds_at_a_time(server: StandIn, small_lake: Path) -> None:
-    with VerticaTarget(server.address()), pytest.raises(StoreError, match=r"another build of .* is under way"):
-        VerticaTarget(server.address()).__enter__()
+    with (
+        DatabaseTarget(server.address()),
+        pytest.raises(StoreError, match=r"another build or change of .* is under way"),
+    ):
+        DatabaseTarget(server.address()).__enter__()
     index(small_lake, server.address())
 
 
 def test_a_lock_that_was_lost_publishes_nothing(server: StandIn, small_lake: Path) -> None:
-    class Unlucky(VerticaTarget):
+    class Unlucky(DatabaseTarget):
         def publish(self, *given: Any) -> None:
-            self._lock.close()
+            self._lock._client.close()  # type: ignore[attr-defined]
             super().publish(*given)
 
     with pytest.raises(StoreError), Unlucky(server.address()) as target:

@@ -15,11 +15,11 @@ import pytest
 from mate.build.build import BuildSettings, build
 from mate.cli.program import main
 from mate.errors import MateError, StoreError
-from mate.index.lake import Lake
-from mate.sql.vertica_target import VerticaTarget
-from tests.vertica.compare import same
-from tests.vertica.conftest import HASHES
-from tests.vertica.places import index, open_vertica
+from mate.lake.folder import LakeFolder
+from mate.sql.target import DatabaseTarget
+from tests.sql.compare import same
+from tests.sql.places import index, open_database
+from tests.sql.small import HASHES
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 from tests.vertica.standin.wire import ServerError
@@ -33,7 +33,7 @@ PLACES = [
     ("copy data", ".postings_2", 3),
     ("copy data", ".token_counts_2", 1),
     ("statement", "CREATE TABLE mate.cells_2", 1),
-    ("statement", "CREATE PROJECTION mate.postings_2", 1),
+    ("statement", "CREATE TABLE mate.postings_2", 1),
     ("statement", "INSERT INTO mate.tokens_2", 1),
     ("statement", "INSERT INTO mate.manifest", 1),
 ]
@@ -61,7 +61,7 @@ class Full:
 def test_a_database_that_runs_full(
     server: StandIn,
     small_lake: Path,
-    lake: Lake,
+    lake: LakeFolder,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
@@ -71,14 +71,14 @@ def test_a_database_that_runs_full(
     error: tuple[str, str, int],
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr("mate.sql.vertica_copy._RECORDS", 200)
+    monkeypatch.setattr("mate.sql.copy_text._RECORDS", 200)
     address = server.address()
     index(small_lake, address, hashes=HASHES)
     before = tables(server)
     full = Full(event, part, times, error)
     with server.faulty(full):
         assert main(["index", str(small_lake), "--store", address, "--master", "none"]) == 2
-        with open_vertica(address) as store:  # a search by few values needs no room
+        with open_database(address) as store:  # a search by few values needs no room
             assert postings_of(store, "name 1") == 8
     assert full.refused
     told = capsys.readouterr().err
@@ -87,32 +87,32 @@ def test_a_database_that_runs_full(
     assert "the index in use is as it was" in told
     assert PASSWORD not in told + caplog.text
     assert tables(server) == before
-    with open_vertica(address) as store:
+    with open_database(address) as store:
         same(store, lake)
 
 
-def test_after_room_was_made_a_build_goes_through(server: StandIn, small_lake: Path, lake: Lake) -> None:
+def test_after_room_was_made_a_build_goes_through(server: StandIn, small_lake: Path, lake: LakeFolder) -> None:
     """The first build of a schema leaves nothing behind but what all builds share."""
     address = server.address()
     with server.faulty(Full("copy data", ".cells_1", 1, DISK)), pytest.raises(StoreError, match="no room left"):
         index(small_lake, address, hashes=HASHES)
     assert tables(server) == {"builds", "manifest"}
     with pytest.raises(StoreError, match="there is no index"):
-        open_vertica(address)
+        open_database(address)
     index(small_lake, address, hashes=HASHES)
-    with open_vertica(address) as store:
+    with open_database(address) as store:
         same(store, lake)
 
 
-def test_on_spark_it_is_one_line_too(spark: object, server: StandIn, small_lake: Path, lake: Lake) -> None:
+def test_on_spark_it_is_one_line_too(spark: object, server: StandIn, small_lake: Path, lake: LakeFolder) -> None:
     address = server.address()
     index(small_lake, address, hashes=HASHES)
     before = tables(server)
     full = pytest.raises(MateError, match=r"the database has no room left: Could not write .*SQLSTATE 53100")
-    with full as told, server.faulty(Full("copy data", ".cells_2", 1, DISK)), VerticaTarget(address) as target:
+    with full as told, server.faulty(Full("copy data", ".cells_2", 1, DISK)), DatabaseTarget(address) as target:
         build([str(small_lake)], target, BuildSettings(hashes=HASHES[:1], master="local[2]"))
     assert "\n" not in str(told.value)
     assert PASSWORD not in str(told.value)
     assert tables(server) == before
-    with open_vertica(address) as store:
+    with open_database(address) as store:
         same(store, lake)

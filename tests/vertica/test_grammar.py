@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 
 from baselines.systems import scr
-from mate.index.base import Index
+from mate.lake.base import Index
 from mate.search.engine import SearchSettings
 from mate.search.query import QueryTable
 from mate.search.systems import BUILT_IN
-from mate.sql import vertica_blocks
-from mate.sql.vertica_sql import LAYOUTS
+from mate.sql import blocks
+from mate.sql.schema import LAYOUTS
 from mate.values.token_ids import token_ids
-from tests.vertica.conftest import HASHES
+from tests.sql.places import index, open_database
+from tests.sql.small import HASHES
 from tests.vertica.grammar import problems
-from tests.vertica.places import index, open_vertica
 from tests.vertica.standin import StandIn
 
 
@@ -55,13 +55,12 @@ def test_every_statement_parses(server: StandIn, small_lake: Path, monkeypatch: 
     for layout in (*LAYOUTS, LAYOUTS[0]):
         index(small_lake, server.address(layout=layout), hashes=HASHES)
         for in_list, most in ((10, 50_000_000), (10, 100), (2, 100)):
-            monkeypatch.setattr(vertica_blocks, "MOST_PAIRS", most)
-            monkeypatch.setattr(vertica_blocks, "MOST_POSTINGS", most)
-            with open_vertica(server.address(in_list=in_list)) as opened:
+            monkeypatch.setattr(blocks, "MOST_POSTINGS", most)
+            with open_database(server.address(in_list=in_list)) as opened:
                 ask_everything(opened)
     sent = sorted({shape(statement) for statement in server.statements})
     kinds = {statement.split()[0] for statement in sent}
-    assert kinds == {"CREATE", "DROP", "COPY", "INSERT", "UPDATE", "DELETE", "SELECT", "COMMIT", "ROLLBACK"}
+    assert kinds == {"CREATE", "DROP", "COPY", "INSERT", "DELETE", "SELECT", "COMMIT", "LOCK", "TRUNCATE"}
     assert {statement: found for statement in sent if (found := problems(statement))} == {}
     assert len(sent) > 100
 

@@ -110,3 +110,26 @@ def test_an_update_holds_its_table(cursors: list[Any]) -> None:
         all_of(two, "UPDATE t SET a = 3")
     one.execute("ROLLBACK")
     assert all_of(two, "UPDATE t SET a = 3") == [[1]]
+
+
+def test_a_null_is_no_duplicate_key(cursors: list[Any]) -> None:
+    one, _ = cursors
+    with pytest.raises(errors.QueryError, match="NOT NULL column") as error:
+        all_of(one, "INSERT INTO t (a, b) VALUES (NULL, 'x')")
+    assert str(error.value.error_code) == "2501"
+
+
+@pytest.mark.parametrize("statement", ["VACUUM", "PRAGMA version", "ATTACH 'a.duckdb'", "LOCK TABLE t"])
+def test_what_only_the_database_behind_knows_is_refused(cursors: list[Any], statement: str) -> None:
+    with pytest.raises(errors.VerticaSyntaxError):
+        cursors[0].execute(statement)
+
+
+def test_a_lock_that_is_not_waited_for(server: StandIn, cursors: list[Any]) -> None:
+    one, two = cursors
+    server.locks.timeout = 60.0
+    one.execute("LOCK TABLE t IN EXCLUSIVE MODE NOWAIT")
+    with pytest.raises(errors.LockFailure):
+        two.execute("LOCK TABLE t IN EXCLUSIVE MODE NOWAIT")
+    one.execute("ROLLBACK")
+    two.execute("LOCK TABLE t IN EXCLUSIVE MODE NOWAIT")

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from experiments.reporting.claims import bloom, components, hashes, indexing, key_size, precision, sizes, systems
+from experiments.reporting.claims import (
+    bloom,
+    components,
+    hashes,
+    indexing,
+    key_size,
+    precision,
+    sizes,
+    systems,
+    values,
+)
 from experiments.reporting.claims.claim import Claim, Judgement, about, judged
 from experiments.reporting.results import Results
 
@@ -17,6 +27,7 @@ CLAIMS: tuple[Claim, ...] = (
     *components.CLAIMS,
     *key_size.CLAIMS,
     *indexing.CLAIMS,
+    *values.CLAIMS,
 )
 """In the order of the report."""
 

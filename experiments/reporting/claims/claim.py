@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from experiments.definitions import ARRAYS
+from experiments.reporting import rules
 from experiments.reporting.comparisons import READINGS, LakeResults
 from experiments.reporting.results import Results
 from experiments.reporting.verdicts import Finding, Untestable, Verdict, together
@@ -15,7 +17,7 @@ NO_LAKE = ""
 TOGETHER = "all lakes together"
 
 Test = Callable[[LakeResults, str], Finding]
-"""Given a lake and a reading of XASH's alpha; raises `Untestable` for want of records."""
+"""Given a lake and a reading of XASH; raises `Untestable` for want of records."""
 
 
 class Scope(Enum):
@@ -38,15 +40,25 @@ class Claim:
     """The claim, in quotation marks where the words are the paper's."""
     published: Callable[[], str]
     """The paper's numbers, computed from ``experiments/paper``."""
-    rule: str
-    """When it holds, holds in part, does not hold."""
     test: Test
     experiments: tuple[str, ...]
     readings: bool = False
-    """Whether it is tested with both alphas of XASH."""
+    """Whether it is tested with every reading of XASH."""
     lakes: tuple[str, ...] = ()
     """The only lakes that it speaks of, if any."""
     scope: Scope = Scope.EACH
+    timed: bool = False
+    """Whether it is about runtime, and so may come out otherwise on another engine: it is tested on each."""
+
+    @property
+    def rule(self) -> str:
+        """When it holds, holds in part, does not hold: from the file of rules."""
+        return rules.text(self.name)
+
+    @property
+    def related(self) -> list[str]:
+        """Claims that are tested on the same measurements."""
+        return rules.related(self.name)
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,7 @@ class Judgement:
     command: str
     synthetic: bool = False
     """Whether the lake is made up."""
+    engine: str = ARRAYS
 
     @property
     def verdict(self) -> Verdict:
@@ -88,12 +101,19 @@ def judged(claim: Claim, results: Results) -> list[Judgement]:
 
 def _places(claim: Claim, results: Results) -> list[LakeResults]:
     """Return the lakes that a claim is tested on; made-up ones are taken together only if there are no others."""
+    engines = results.engines(claim.experiments) if claim.timed else [ARRAYS]
+    return [place for engine in engines for place in _on(engine, claim, results)]
+
+
+def _on(engine: str, claim: Claim, results: Results) -> list[LakeResults]:
+    """Return the lakes that a claim is tested on with one engine."""
     if claim.lakes:
-        return [LakeResults(results, lake) for lake in claim.lakes if lake in results.lakes or lake == NO_LAKE]
-    each = [LakeResults(results, lake) for lake in results.lakes]
+        named = [lake for lake in claim.lakes if lake in results.lakes or lake == NO_LAKE]
+        return [LakeResults(results, lake, engine=engine) for lake in named]
+    each = [LakeResults(results, lake, engine=engine) for lake in results.lakes]
     measured = [lake for lake in results.lakes if any(lake in results.lakes_of(e) for e in claim.experiments)]
     pool = tuple(lake for lake in measured if not results.lakes[lake]) or tuple(measured)
-    together = [LakeResults(results, TOGETHER, pool)]
+    together = [LakeResults(results, TOGETHER, pool, engine)]
     if claim.scope is Scope.ALL:
         return together
     return each + (together if claim.scope is Scope.BOTH and len(pool) > 1 else [])
@@ -106,11 +126,13 @@ def _judgement(claim: Claim, lake: LakeResults) -> Judgement:
         results.commands.get((name, place), "") for name in claim.experiments for place in (*named, *results.lakes)
     )
     synthetic = all(results.lakes.get(place) for place in named)
-    return Judgement(claim, lake.name, title, _found(claim, lake), next(filter(None, commands), ""), synthetic)
+    command = next(filter(None, commands), "")
+    title = title if lake.engine == ARRAYS else f"{title}, {lake.engine}"
+    return Judgement(claim, lake.name, title, _found(claim, lake), command, synthetic, lake.engine)
 
 
 def _found(claim: Claim, lake: LakeResults) -> Finding:
-    """Test a claim on a lake, with both alphas of XASH if it is about XASH."""
+    """Test a claim on a lake, with every reading of XASH if it is about XASH."""
     found: list[tuple[str, Finding]] = []
     reasons: dict[str, None] = {}
     for reading in READINGS if claim.readings else [""]:

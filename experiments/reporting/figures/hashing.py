@@ -111,7 +111,7 @@ def table3(results: Results) -> list[Drawn]:
 def collisions(results: Results) -> list[Drawn]:
     """Draw the share of pairs of values that collide."""
     frame = results.frames["collisions"]
-    parts = ("", "paper's alpha", "fair", "fair, paper's alpha")
+    parts = ("", "paper's alpha", "released", "fair", "fair, paper's alpha", "fair, released")
     frame = frame[(frame["kind"] == "measured") & frame["variant"].isin(parts)]
     lakes = [lake for lake in results.lakes if (frame["lake"] == lake).any()]
     if not lakes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from experiments.reporting.results import Results
-from experiments.reporting.tables import hashing, in_depth, indexing, searching
+from experiments.reporting.tables import bloom_mistakes, fairness, hashing, in_depth, indexing, row_filter, searching
 from experiments.reporting.tables.table import Table
 
 TABLES: Mapping[str, tuple[Callable[[Results], list[Table]], ...]] = {
     "table1": (searching.table1,),
-    "figure4": (searching.figure4, searching.phases),
+    "figure4": (searching.figure4, searching.phases, fairness.semi_join, fairness.held),
     "table2": (hashing.table2,),
     "table3": (hashing.table3,),
     "top-k": (in_depth.top_k,),
@@ -19,6 +19,9 @@ TABLES: Mapping[str, tuple[Callable[[Results], list[Table]], ...]] = {
     "initial-column": (in_depth.initial_column,),
     "index-generation": (indexing.index_generation,),
     "collisions": (indexing.collisions,),
+    "row-filter": (row_filter.covered,),
+    "own-table": (row_filter.own_table,),
+    "bloom-mistakes": (bloom_mistakes.bloom_mistakes,),
 }
 
 __all__ = ["TABLES", "Table", "tables"]

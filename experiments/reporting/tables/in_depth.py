@@ -21,6 +21,8 @@ COMPONENTS = {
     "Char. + len. + loc.": "char. + len. + loc.",
     "XASH": "paper's alpha",
     "XASH, alpha of the lake": "",
+    "XASH, released code": "released",
+    "XASH, corpus-rare characters": "corpus-rare characters",
 }
 """The bars of figure 5, and the variant of XASH that each is; SCI is SCR."""
 

@@ -19,7 +19,7 @@ from mate.corpus.parts.base import Again, Cutting, Part, Parts, Span, changed
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.errors import CorpusError
 
-__all__ = ["CUTTERS", "Again", "Cutting", "Part", "Parts", "Span", "cut_file", "look_at", "read_part"]
+__all__ = ["CUTTERS", "Again", "Cutting", "Part", "Parts", "Span", "changed", "cut_file", "look_at", "read_part"]
 
 CUTTERS: dict[str, Callable[[str, BinaryIO, Limits, int], Cutting | None]] = {
     "delimited": delimited.cut,
@@ -36,7 +36,9 @@ def cut_file(file: File, limits: Limits, size: int) -> Cutting | None:
     try:
         with Path(file.path).open("rb") as stream:
             cutting = CUTTERS[file.format](file.path, stream, limits, size)
-    except OSError:
+    except MemoryError:
+        raise
+    except Exception:
         return None  # its reader says what is the matter
     return cutting if cutting and len(cutting.spans) > 1 else None
 
@@ -46,7 +48,9 @@ def look_at(file: File, cutting: Cutting, span: Span) -> Any:
     try:
         with Path(file.path).open("rb") as stream:
             return cutting.look(stream, span)
-    except OSError as error:
+    except (MemoryError, CorpusError):
+        raise
+    except Exception as error:
         raise CorpusError(changed(file.path)) from error
 
 
@@ -55,5 +59,7 @@ def read_part(file: File, part: Part, limits: Limits) -> Iterator[Chunk | Reject
     try:
         with Path(file.path).open("rb") as stream:
             yield from part.read(stream, limits)
-    except OSError as error:
+    except (MemoryError, CorpusError):
+        raise
+    except Exception as error:
         raise CorpusError(changed(file.path)) from error

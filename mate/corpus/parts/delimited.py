@@ -6,7 +6,7 @@ reader that will read it, and tells where its last row ends. A piece was cut rig
 ends; one that was not is gone through again from there. The first piece begins with the first row, so all are right
 in the end.
 
-Not cut are texts in UTF-16 and UTF-32, whose line ends are not single bytes.
+Not cut are texts whose line ends are not single bytes, such as those in UTF-16.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from itertools import pairwise
 from typing import BinaryIO
 
 from mate.corpus.compression import compression_of
-from mate.corpus.delimited import Frame, Reading, find_frame
-from mate.corpus.dialect import Rows
-from mate.corpus.encoding import survey
+from mate.corpus.delimited import Frame, Reading, encoding_rejects, find_frame
+from mate.corpus.encoding import Survey, lines_end_in_bytes, survey
 from mate.corpus.parts.base import WHOLE, Again, Parts, Span, changed, even_cuts, spans_between
 from mate.corpus.parts.lines import ANY_END, after_lines, count_lines, line_start, piece
+from mate.corpus.rows import Rows
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.corpus.tally import Tally
 from mate.errors import CorpusError
@@ -36,15 +36,14 @@ class Text:
     """A file, and all that a part of it needs to be read as the whole is."""
 
     frame: Frame
-    encoding: str
-    errors: str
+    found: Survey
     size: int
 
     def lines(self, stream: BinaryIO, start: int, stop: int) -> Iterator[str]:
         """Yield the lines between two places; nothing is read before the first one is asked for."""
         # A mark of the byte order stands at the start only; the same character further down is text.
-        encoding = "utf-8" if start and self.encoding == "utf-8-sig" else self.encoding
-        yield from io.TextIOWrapper(piece(stream, start, stop), encoding, self.errors, newline="")
+        encoding = "utf-8" if start and self.found.encoding == "utf-8-sig" else self.found.encoding
+        yield from io.TextIOWrapper(piece(stream, start, stop), encoding, self.found.errors, newline="")
 
     def rows(self, stream: BinaryIO, span: Span) -> Rows:
         """Return the rows that begin in a span."""
@@ -136,7 +135,8 @@ class DelimitedCutting:
             lines += look.lines
         if not parts:
             return WHOLE
-        parts[-1] = replace(parts[-1], rejects=tuple(tally.rejects()))
+        doubts = encoding_rejects(frame.table.source, self.text.found)
+        parts[-1] = replace(parts[-1], rejects=(*tally.rejects(), *doubts))
         return Parts(parts, tables=1, rows=given)
 
 
@@ -159,8 +159,8 @@ def cut(source: str, stream: BinaryIO, limits: Limits, size: int) -> DelimitedCu
     if compression_of(stream.read(10)):
         return None
     try:
-        found = survey(lambda: _rewound(stream))
-        if found.encoding.startswith(("utf-16", "utf-32")):
+        found = survey(lambda: _rewound(stream), limits.encoding)
+        if not lines_end_in_bytes(found.encoding):
             return None
         decoded = io.TextIOWrapper(_rewound(stream), found.encoding, found.errors, newline="")
         try:
@@ -170,7 +170,7 @@ def cut(source: str, stream: BinaryIO, limits: Limits, size: int) -> DelimitedCu
     except CorpusError:
         return None
     end = stream.seek(0, io.SEEK_END)
-    text = Text(frame, found.encoding, found.errors, end)
+    text = Text(frame, found, end)
     start = after_lines(stream, 0, frame.line - 1)
     places = [start, *(row_start(stream, text, at, start) for at in even_cuts(start, end, size)), end]
     return DelimitedCutting(text, limits, tuple(spans_between(places)))

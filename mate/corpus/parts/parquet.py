@@ -10,7 +10,7 @@ from typing import BinaryIO
 import pyarrow.parquet as pq
 
 from mate.corpus.parts.base import WHOLE, Parts, Span, changed
-from mate.corpus.records import CorruptError, beyond_limit, open_parquet, parquet_batches, parquet_chunk
+from mate.corpus.records import CorruptError, beyond_limit, open_parquet, parquet_batches, parquet_chunks
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.errors import CorpusError
 
@@ -47,7 +47,7 @@ class ParquetPart:
             file, table = open_parquet(self.source, stream, limits)
             allowed = replace(limits, rows=self.rows)
             for batch in parquet_batches(file, range(self.span.start, self.span.stop), allowed):
-                yield parquet_chunk(table, self.first_row + given, batch)
+                yield from parquet_chunks(table, self.first_row + given, batch)
                 given += len(batch)
         except (CorpusError, CorruptError) as error:
             raise CorpusError(changed(self.source)) from error

@@ -8,9 +8,9 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 
 from baselines.systems.column_sets import ColumnSets
-from mate.index.base import Ids
-from mate.index.memory import RowBlock, memory_segment
-from mate.index.segment import SearchSegment
+from mate.lake.base import Ids
+from mate.lake.memory import RowBlock, memory_segment
+from mate.lake.segment import SearchSegment
 
 
 class MemorySets(ColumnSets):

@@ -13,7 +13,7 @@ from baselines.systems import josie_costs, mcr_josie, scr_josie
 from baselines.systems.josie_costs import Costs, Line
 from baselines.systems.mcr_josie import Asked
 from mate.errors import QueryError, StoreError
-from mate.index.base import Index
+from mate.lake.base import Index
 from mate.search.engine import SearchSettings
 from mate.search.systems import find_system
 from tests.search.memory_lake import MemoryLake, Rows

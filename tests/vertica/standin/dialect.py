@@ -146,6 +146,8 @@ def explained(error: duckdb.Error) -> ServerError:
     text = str(error).splitlines()[0]
     quoted = re.search(r"(?:name |column |Column )\"?([\w.]+)\"?", text)
     name = quoted[1] if quoted else "?"
+    if isinstance(error, duckdb.ConstraintException) and "NOT NULL" in text:
+        return ServerError(f"Cannot set a NOT NULL column ({name}) to a NULL value in INSERT/UPDATE", "22004", 2501)
     if isinstance(error, duckdb.ConstraintException) or "conflict" in text.lower():
         return ServerError(f"Duplicate key values: -- violates constraint ({text[:120]})", "23505", 6745)
     if isinstance(error, duckdb.CatalogException):

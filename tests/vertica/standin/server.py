@@ -40,8 +40,8 @@ class Locks:
         self._held: dict[str, dict[object, str]] = {}
         self._changed = threading.Condition()
 
-    def take(self, table: str, owner: object, mode: str) -> None:
-        deadline = time.monotonic() + self.timeout
+    def take(self, table: str, owner: object, mode: str, timeout: float | None = None) -> None:
+        deadline = time.monotonic() + (self.timeout if timeout is None else timeout)
         with self._changed:
             holders = self._held.setdefault(table, {})
             while any(o is not owner and "X" in (m, mode) for o, m in holders.items()):

@@ -49,7 +49,7 @@ class Session:
 
     def __init__(self, server: StandIn, line: Line) -> None:
         self.server, self.line = server, line
-        self.label, self.process, self.log = "", 0, ""
+        self.label, self.process, self.log, self.loads = "", 0, "", False
         self._cursor = server.database.cursor()
         self._cursor.execute("SET schema = 'public'")
         self._open = False
@@ -228,8 +228,12 @@ class Session:
                 return self._define(word, sql)
             if word == "COPY":
                 return self._copy(sql)
+            if word == "LOCK":
+                return self._lock_table(sql)
             if word in ("INSERT", "UPDATE", "DELETE"):
                 return self._change(word, sql, values)
+            if word not in ("SELECT", "EXPLAIN", "PROFILE", "SHOW", "WITH"):
+                raise ServerError(f'Syntax error at or near "{word}"', "42601", 4856)
             return self._select(sql, values)
         except duckdb.Error as error:
             raise self._failed(error) from None
@@ -300,9 +304,22 @@ class Session:
             self._cursor.execute(re.sub(r"\s+CASCADE\s*$", "", sql, flags=re.I))
             name = sql.split()[-1 if not sql.upper().endswith("CASCADE") else -2]
             self.server.fields.pop(self._key(name), None)
+        elif word == "CREATE":
+            self._cursor.execute(re.sub(r"\s+DEFAULT\s+INCLUDE\s+PRIVILEGES\s*$", "", sql, flags=re.I))
         else:
             self._cursor.execute(sql)
         return Result(f"{word} {kind}")
+
+    def _lock_table(self, sql: str) -> Result:
+        found = re.fullmatch(r"LOCK\s+TABLE\s+([\w.]+)\s+IN\s+EXCLUSIVE\s+MODE(\s+NOWAIT)?", sql, re.I)
+        if not found:
+            raise ServerError('Syntax error at or near "LOCK"', "42601", 4856)
+        key = self._key(found[1])
+        if key not in self.server.fields:
+            raise ServerError(f'Relation "{found[1]}" does not exist', "42V01", 4566)
+        self.server.locks.take(key, self, "X", 0.0 if found[2] else None)
+        self._begin()
+        return Result("LOCK TABLE")
 
     def _change(self, word: str, sql: str, values: Sequence[Any]) -> Result:
         found = re.match(r"(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+([\w.\"]+)", sql, re.I)
@@ -318,6 +335,9 @@ class Session:
         thrown = re.search(r"THROW_ERROR\('([^']*)'\)", sql, re.I)
         if thrown:
             raise ServerError(f"USER GENERATED ERROR: {thrown[1]}", "V0002", 7137)
+        if re.match(r"(EXPLAIN|PROFILE)\s", sql, re.I):
+            self._cursor.execute(translated(re.sub(r"^PROFILE", "EXPLAIN", sql, flags=re.I)), list(values))
+            return Result("EXPLAIN", [Column("QUERY PLAN", wire.VARCHAR)], [["a plan of the stand-in's"]])
         counted = re.fullmatch(r"SELECT\s+GET_NUM_(ACCEPTED|REJECTED)_ROWS\(\)", sql, re.I)
         if counted:
             rows = [[self._accepted if counted[1].upper() == "ACCEPTED" else self._rejected]]
@@ -364,7 +384,7 @@ class Session:
         columns, rejected = convert(self._stream(copy.table), copy, fields, [h for _, h in named])
         self._append(copy.table, fields, columns)
         self._accepted, self._rejected = len(columns[0]), len(rejected)
-        if copy.commit and not temporary:
+        if copy.commit:
             self._finish("COMMIT")
         return Result("COPY")
 

@@ -1,0 +1,101 @@
+"""Who takes part in the hash laboratory: the hash functions that are known, and those of plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import experiments.hashes  # noqa: F401  (registers the readings of XASH and fair Bloom filters)
+from mate.errors import HashError
+from mate.hashing import CorpusStatistics, SuperKeyHash, available, find, fit, get
+from mate.lake.super_keys import key_words
+
+ORDER = (
+    *("xash", "xash-paper", "xash-released"),
+    *("bf", "bf-fair-released", "lhbf", "ht", "simhash", "md5", "murmur", "city"),
+)
+"""Hash functions of fixed size, in the order of the report."""
+BY_WIDTH = {"wide": (8, 12, 16, 20, 24, 32), "fingerprint": (8, 12, 16, 20, 32, 63)}
+"""Bits per column of those that follow the width; a fingerprint of 63 bits is the number of the token itself."""
+EQUAL = (128, 256, 512)
+"""Bits per row that those that follow the width are also fitted to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A hash function at one size. An index tells them apart by name and size."""
+
+    name: str
+    bits: int
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """For people and for file names."""
+        return f"{self.name} {self.bits}"
+
+    def function(self) -> SuperKeyHash:
+        """Return the hash function."""
+        return get(self.name, self.bits, **self.parameters)
+
+
+def load_plugin(where: str) -> list[str]:
+    """Load a Python file or module that registers hash functions; return the names that are new."""
+    before = set(available())
+    path = Path(where)
+    try:
+        if path.suffix == ".py":
+            spec = spec_from_file_location(f"plugin_{path.stem}", path)
+            if spec is None or spec.loader is None or not path.is_file():
+                raise HashError(f"--plugin: there is no file {path}")
+            spec.loader.exec_module(module_from_spec(spec))
+        else:
+            import_module(where)
+    except HashError:
+        raise
+    except Exception as error:  # whatever somebody's file does
+        raise HashError(f"--plugin {where} cannot be loaded: {type(error).__name__}: {error}") from error
+    new = sorted(set(available()) - before)
+    if not new:
+        raise HashError(
+            f"--plugin {where} registers no hash function: decorate a SuperKeyHash with mate.hashing.register"
+        )
+    return new
+
+
+def contestants(
+    corpus: CorpusStatistics, widths: npt.NDArray[np.int64], only: Sequence[str] = (), plugins: Sequence[str] = ()
+) -> Iterator[Contestant]:
+    """Yield every hash at every size with the parameters for a corpus; `widths` are the columns of its rows."""
+    names = only or (*plugins, *ORDER, *BY_WIDTH)
+    for name in dict.fromkeys(names):
+        for bits in _sizes(name, widths):
+            function = fit(name, bits, corpus)
+            yield Contestant(name, bits, function.parameters)
+
+
+def _sizes(name: str, widths: npt.NDArray[np.int64]) -> list[int]:
+    hashing = find(name)
+    if not hashing.by_width:
+        return [bits for bits in hashing.sizes if bits >= 128] or list(hashing.sizes)
+    usual = BY_WIDTH.get(name, (hashing.usual,))
+    fitted = (fitting(name, target, widths) for target in EQUAL)
+    return sorted({*usual, *(bits for bits in fitted if bits)})
+
+
+def fitting(name: str, target: int, widths: npt.NDArray[np.int64]) -> int | None:
+    """Return the most bits per column with which rows take no more than `target` bits on average; None if none does."""
+    fits = [bits for bits in find(name).sizes if row_bytes(get(name, bits), widths).mean() * 8 <= target]
+    return max(fits, default=None)
+
+
+def row_bytes(function: SuperKeyHash, widths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the bytes of the super keys of rows, given their columns."""
+    return key_words(function, widths) * 8

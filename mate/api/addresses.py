@@ -1,0 +1,43 @@
+"""Where an index is: the path of a folder, or the address of a database."""
+
+from __future__ import annotations
+
+import re
+from os import PathLike, fspath
+from pathlib import Path
+
+from mate.errors import StoreError
+from mate.stores import is_database
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+
+
+def address_of(given: str | PathLike[str]) -> str:
+    """Return an address as stores know it: the scheme of a database in small letters.
+
+    An address that nobody knows is never shown: it may hold a password.
+    """
+    if not isinstance(given, str | PathLike):
+        raise StoreError(f"a lake is named by a path or the address of a database, not {type(given).__name__}")
+    text = fspath(given)
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        raise StoreError("a lake is named by a path or the address of a database")
+    match = _SCHEME.match(text)
+    if match is None:
+        return text
+    lower = match[1].lower() + text[match.end(1) :]
+    if is_database(lower):
+        return lower
+    if text.startswith("//", match.end()):
+        raise StoreError(
+            f"{match[1]}:// is no address of an index; it is the path of a folder, or a database's address"
+        )
+    return text
+
+
+def is_inside(path: Path, address: str) -> bool:
+    """Tell whether a file is in the folder of a lake."""
+    if is_database(address):
+        return False
+    lake, own = Path(address).resolve(), path.resolve()
+    return own == lake or lake in own.parents

@@ -1,0 +1,258 @@
+"""Answers: the tables that join with yours, each with its evidence, ready to be shown and joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from mate.api.enriched import Enriched
+from mate.api.explanation import Explanation, explanation
+from mate.api.given import GivenTable, as_kind
+
+if TYPE_CHECKING:
+    from mate.api.snapshot import Snapshot
+    from mate.lake.records import TableInfo
+    from mate.search.evidence import Evidence
+    from mate.search.query import KeyTuples
+    from mate.search.results import Matches, Result, SearchResult
+    from mate.search.suggestion import Suggestion
+
+EVIDENCE = ("containment", "uniqueness", "fan_out", "most_fan_out", "chance", "names")
+"""Fields of the evidence, in the order in which they are shown."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One table that joins with the query.
+
+    >>> import mate
+    >>> with mate.open("lake.mate") as lake:
+    ...     best = lake.search("sensors.csv", ["city", "day"])[0]
+    ...     print(best.table.name, best.joinability, best.mapping)
+    weather 5 {'city': 'place', 'day': 'date'}
+    """
+
+    given: GivenTable = field(repr=False)
+    snapshot: Snapshot = field(repr=False)
+    result: Result = field(repr=False)
+    key: tuple[str, ...]
+    """Key columns of the query."""
+    find_key: Callable[[], KeyTuples] = field(repr=False, compare=False)
+
+    @property
+    def table(self) -> TableInfo:
+        """The table: its number, name, source, columns and rows."""
+        return self.result.table
+
+    @property
+    def table_id(self) -> int:
+        """Number of the table in the lake."""
+        return self.result.table_id
+
+    @property
+    def joinability(self) -> int:
+        """Distinct key tuples of the query that the table holds, each in one row."""
+        return self.result.joinability
+
+    @property
+    def mapping(self) -> dict[str, str]:
+        """Key column of the query to column of the table."""
+        return self.result.mapping
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What speaks for the join: containment, uniqueness, fan-out, chance, names."""
+        with self.snapshot.use():
+            return self.result.evidence
+
+    @cached_property
+    def matches(self) -> Matches:
+        """Which key tuple of the query joins with which row of the table: two parallel arrays."""
+        with self.snapshot.use():
+            return self.result.matches
+
+    @property
+    def added(self) -> list[str]:
+        """Names of the columns that a join adds; one that was taken has the table's name behind it."""
+        from mate.search.joins import added_names
+
+        return added_names(self.given.query.header, self.result)
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Return which row of the query joins with which row of the table, counted from 0; of several, the first.
+
+        >>> import mate
+        >>> with mate.open("lake.mate") as lake:
+        ...     lake.match("sensors.csv", ["city", "day"], "weather").pairs()
+        [(0, 0), (1, 1), (2, 2), (4, 3), (5, 4)]
+        """
+        from mate.search.joins import joined_rows
+
+        rows, partner = joined_rows(self.find_key().row_tuple, self.matches, all_matches=False)
+        joined = partner >= 0
+        return list(zip(rows[joined].tolist(), partner[joined].tolist(), strict=True))
+
+    def join(self, matches: str = "first") -> Any:
+        """Return the query with the columns of this table, as the kind of table that the query was.
+
+        Every row of the query is kept, in its order. Of several matching rows the first is taken; `matches="all"`
+        repeats the query's row for each; `matches="aggregate"` makes one row of them: the mean of numbers, the distinct
+        values of anything else, and how many there were.
+
+        >>> import mate
+        >>> with mate.open("lake.mate") as lake:
+        ...     frame = lake.search("sensors.csv", ["city", "day"])[0].join()
+        >>> list(frame.columns)
+        ['city', 'day', 'PM10', 'temperature', 'wind']
+        """
+        return self.enrich(matches).to_table()
+
+    def enrich(self, matches: str = "first") -> Enriched:
+        """Join as `join` does, and return the table together with what is known about the join."""
+        from mate.search.joins import enrich
+
+        with self.snapshot.use() as index:
+            joined = enrich(index, self.given.query.header, self.find_key(), self.result, matches)
+        return Enriched(self.given, joined, self.mapping, index.address)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain data."""
+        evidence = {name: getattr(self.evidence, name) for name in (*EVIDENCE, "usefulness", "is_chance")}
+        return {
+            "table_id": self.table_id,
+            "table": self.table.name,
+            "source": self.table.source,
+            "joinability": self.joinability,
+            "mapping": self.mapping,
+            "evidence": evidence,
+        }
+
+
+@dataclass(frozen=True)
+class SuggestedKey(Answer):
+    """A key that was found for a table, and a table that joins with it."""
+
+    unique_part: tuple[str, ...] | None = None
+    """A part of the key that is unique in the table without the rest: it would do alone."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the suggestion as plain data."""
+        part = None if self.unique_part is None else list(self.unique_part)
+        return {"key": list(self.key), **super().to_dict(), "unique_part": part}
+
+
+One = TypeVar("One", bound=Answer)
+
+
+class _Listed(Sequence[One], Generic[One]):
+    """Answers in their order: to be counted, indexed, sliced, gone through, and shown as a table."""
+
+    def __init__(self, answers: Sequence[One], caption: str) -> None:
+        self._answers = list(answers)
+        self.caption = caption
+        """What was asked for, for people."""
+
+    @overload
+    def __getitem__(self, place: int) -> One: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[One]: ...
+    def __getitem__(self, place: int | slice) -> One | list[One]:
+        return self._answers[place]
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the answers as plain data, such as JSON has."""
+        return [answer.to_dict() for answer in self]
+
+    def to_arrow(self) -> Any:
+        """Return the answers as an Arrow table, one row per answer, a column per piece of evidence."""
+        import pyarrow as pa
+
+        records = [_flat(answer) for answer in self]
+        names = list(records[0]) if records else []
+        return pa.table({name: [record[name] for record in records] for name in names})
+
+    def to_pandas(self) -> Any:
+        """Return the answers as a DataFrame, one row per answer, a column per piece of evidence."""
+        return as_kind(self.to_arrow(), "pandas")
+
+    def _repr_html_(self) -> str:
+        from mate.api.answers_html import answers_html
+
+        return answers_html(self, self.caption)
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{answer.table.name} ({answer.joinability})" for answer in self._answers[:5])
+        more = f", and {len(self) - 5:,} more" if len(self) > 5 else ""
+        return f"<{type(self).__name__}: {names or 'no table joins'}{more}>"
+
+
+class Answers(_Listed[Answer]):
+    """The answer to a search: joinable tables, best first.
+
+    >>> import mate
+    >>> with mate.open("lake.mate") as lake:
+    ...     found = lake.search("sensors.csv", ["city", "day"], k=2)
+    ...     print(len(found), [answer.table.name for answer in found])
+    2 ['weather', 'traffic']
+    """
+
+    def __init__(self, given: GivenTable, snapshot: Snapshot, found: SearchResult) -> None:
+        columns = found.key.columns
+        answers = [Answer(given, snapshot, result, columns, lambda: found.key) for result in found.results]
+        super().__init__(answers, f"{given.query.name} on {', '.join(found.key.columns)}")
+        self._found = found
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Key columns of the query."""
+        return self._found.key.columns
+
+    @property
+    def key_tuples(self) -> int:
+        """How many distinct combinations of key values the query has."""
+        return len(self._found.key)
+
+    @property
+    def rows_left_out(self) -> int:
+        """Rows of the query that have an empty cell in the key, and so join with nothing."""
+        return self._found.key.dropped_rows
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """Every counter of the search, and the seconds of its phases."""
+        return self._found.statistics.as_json()
+
+    def explain(self) -> Explanation:
+        """Return how the answer came about: the steps from the query to the answers, and the time of each phase."""
+        return explanation(self._found.statistics, len(self))
+
+
+class Suggestions(_Listed[SuggestedKey]):
+    """Keys found for a table, with the tables that they join with, best first."""
+
+    def __init__(self, given: GivenTable, snapshot: Snapshot, found: Sequence[Suggestion], nulls: Set[str]) -> None:
+        from mate.search.query import key_tuples
+
+        answers = [
+            SuggestedKey(
+                given, snapshot, one.result, one.key, partial(key_tuples, given.query, one.key, nulls), one.unique_part
+            )
+            for one in found
+        ]
+        super().__init__(answers, f"keys of {given.query.name}")
+
+
+def _flat(answer: Answer) -> dict[str, Any]:
+    """Return an answer as one row of a table."""
+    record = answer.to_dict()
+    evidence = record.pop("evidence")
+    record["mapping"] = ", ".join(f"{key} = {column}" for key, column in answer.mapping.items())
+    for name in ("key", "unique_part"):
+        if record.get(name) is not None:
+            record[name] = ", ".join(record[name])
+    return {**record, **evidence}

@@ -1,0 +1,109 @@
+"""How an answer came about: the funnel of the strategy that ran, and where the time went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mate.display import visible
+
+if TYPE_CHECKING:
+    from mate.search.statistics import Statistics
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a search, from the query to the answers."""
+
+    name: str
+    count: float | None
+    """How many are left or were done; a share for precision; None where there is none."""
+    depth: int = 0
+    """1 for a part of the step before it."""
+
+    @property
+    def text(self) -> str:
+        """The count as people read it."""
+        if self.count is None:
+            return ""
+        return f"{self.count:.1%}" if isinstance(self.count, float) else f"{self.count:,}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The steps and phases of one search.
+
+    >>> import mate
+    >>> with mate.open("lake.mate") as lake:
+    ...     why = lake.search("sensors.csv", ["city", "day"]).explain()
+    >>> why.system, why.steps[0].name, why.steps[0].count
+    ('column-first', 'distinct key tuples of the query', 6)
+    """
+
+    system: str
+    steps: tuple[Step, ...]
+    seconds: dict[str, float] = field(compare=False)
+    """Seconds by phase; those of threads add up."""
+
+    @property
+    def total_seconds(self) -> float:
+        """Seconds of all phases."""
+        return sum(self.seconds.values())
+
+    def phases(self) -> list[tuple[str, float]]:
+        """Return the phases and their milliseconds, with the total."""
+        spent = [(name, seconds * 1e3) for name, seconds in self.seconds.items()]
+        return [*spent, ("total", self.total_seconds * 1e3)]
+
+    def __str__(self) -> str:
+        lines = [(f"{'  ' * step.depth}{step.name}", step.text) for step in self.steps]
+        lines += [(f"{name} (ms)", f"{spent:.1f}") for name, spent in self.phases()]
+        width = max(len(name) for name, _ in lines)
+        return "\n".join(f"{visible(name):{width}}  {text:>12}" for name, text in lines)
+
+
+def explanation(statistics: Statistics, answers: int) -> Explanation:
+    """Return what a search did."""
+    steps = [
+        Step("distinct key tuples of the query", statistics.key_tuples),
+        Step("whose values all occur in the index", statistics.known_tuples, 1),
+        Step("segments", statistics.segments),
+        Step("that know too few of the key tuples", statistics.segments_cut, 1),
+    ]
+    steps += _by_columns(statistics) if statistics.system == "column-first" else _by_postings(statistics)
+    steps += [
+        Step("rounds, until no other table could rank as high", statistics.rounds),
+        Step("tables whose evidence was measured to rank them", statistics.tables_measured),
+        Step("answers", answers),
+    ]
+    return Explanation(statistics.system, tuple(steps), dict(statistics.seconds))
+
+
+def _by_columns(statistics: Statistics) -> list[Step]:
+    return [
+        Step("tables with a value of every key column", statistics.tables),
+        Step("that their bound left out", statistics.tables_cut_rule_1, 1),
+        Step("looked at", statistics.tables_checked, 1),
+        Step("of these, counted row by row", statistics.tables_by_row, 1),
+        Step("mappings bounded by joint key tuples", statistics.mappings_bounded),
+        Step("mappings checked exactly", statistics.mappings_checked),
+        Step("by looking up rows of rare values", statistics.checks_by_look_up, 1),
+        Step("by scanning columns", statistics.checks_by_scan, 1),
+        Step("rows read", statistics.rows_read),
+    ]
+
+
+def _by_postings(statistics: Statistics) -> list[Step]:
+    return [
+        Step(f"postings of the initial column, {statistics.initial_column}", statistics.postings),
+        Step("pairs of posting and key tuple", statistics.pairs),
+        Step(f"that pass the row filter ({statistics.hash})", statistics.candidates, 1),
+        Step("tables", statistics.tables),
+        Step("cut by rule 1", statistics.tables_cut_rule_1, 1),
+        Step("cut by rule 2", statistics.tables_cut_rule_2, 1),
+        Step("checked exactly", statistics.tables_checked, 1),
+        Step("rows read", statistics.rows_read),
+        Step("candidates checked", statistics.checked),
+        Step("that hold", statistics.true_positives, 1),
+        Step("precision of the filter", statistics.precision, 1),
+    ]

@@ -1,0 +1,62 @@
+"""`mate.index`: from files to a lake."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Unpack
+
+from mate.api.addresses import address_of
+from mate.api.lake import Lake, path_list, reader_name
+from mate.api.options import IndexOptions, check_options
+
+if TYPE_CHECKING:
+    from mate.api.lake import Paths
+    from mate.build.build import BuildSettings
+
+WORTH_COMPILING = 1_000_000
+"""Cells from which on searches need compiled loops: they are compiled with the index, once per machine."""
+
+
+def index(paths: Paths, store: str | PathLike[str], **options: Unpack[IndexOptions]) -> Lake:
+    """Index every table under some paths and return the lake, open.
+
+    The index is built beside the one that may be there, and published in one step at the end. What could not be read
+    is listed by `Lake.rejects`, with its reason.
+
+    >>> import mate
+    >>> lake = mate.index("lake", "again.mate")
+    >>> lake.stats().tables, lake.build_summary.files
+    (4, 4)
+    >>> lake.close()
+    """
+    from mate.build.build import build
+    from mate.build.progress import Silent
+    from mate.search.warm_up import warm_up
+    from mate.stores import open_target
+
+    address = address_of(store)
+    settings = _settings(options)
+    settings.check()
+    progress = options.get("progress") or Silent()
+    with open_target(address) as target:
+        summary = build(path_list(paths), target, settings, progress)
+    lake = Lake(address)
+    lake.build_summary = summary
+    if summary.manifest.counts.cells >= WORTH_COMPILING:
+        progress.start("compile search", 1)
+        with lake._snapshot.use() as opened:
+            warm_up(opened)
+    return lake
+
+
+def _settings(options: IndexOptions) -> BuildSettings:
+    from mate.build.build import BuildSettings, with_hashes
+    from mate.values.text import NULL_SPELLINGS, token
+
+    check_options("mate.index", options, IndexOptions.__annotations__)
+    given: dict[str, Any] = {**options}
+    given.pop("progress", None)
+    hashes, bits = list(given.pop("hashes", ["xash"])), given.pop("bits", 128)
+    more = {token(text, nulls=frozenset()) or "" for text in given.pop("nulls", ())}
+    settings = BuildSettings(**{**given, "format": reader_name(given.get("format")), "nulls": NULL_SPELLINGS | more})
+    return with_hashes(settings, hashes, bits)

@@ -1,0 +1,47 @@
+"""One state of an index, shared by the threads and answers that use it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mate.errors import StoreError
+from mate.lake.base import Index
+
+
+class Snapshot:
+    """An open index. It is closed when nobody works with it any more: calls that run go on to their end."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._lock = threading.Lock()
+        self._users = 0
+        self._closed = False
+
+    @contextmanager
+    def use(self) -> Iterator[Index]:
+        """Keep the index open while it is worked with."""
+        with self._lock:
+            if self._closed:
+                raise StoreError(f"{self._index.address} is closed; open it again with mate.open(...)")
+            self._users += 1
+        try:
+            yield self._index
+        finally:
+            with self._lock:
+                self._users -= 1
+                last = self._closed and not self._users
+            if last:
+                self._index.close()
+
+    def close(self) -> None:
+        """Let nobody begin anything more; close the index now or with the last call that runs."""
+        with self._lock:
+            first, self._closed = not self._closed, True
+            idle = not self._users
+        if first and idle:
+            self._index.close()
+
+    def __del__(self) -> None:
+        self.close()

@@ -1,0 +1,66 @@
+"""How to search: which system, and what its row filter and first column are. Answers do not depend on it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mate.errors import QueryError
+
+if TYPE_CHECKING:
+    from mate.lake.base import Index
+    from mate.search.engine import SearchSettings
+    from mate.search.systems import System
+
+DEFAULT_SYSTEM = "column-first"
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A way to search.
+
+    >>> import mate
+    >>> paper = mate.Strategy("mate", initial_column="cardinality")
+    >>> with mate.open("lake.mate") as lake:
+    ...     lake.search("sensors.csv", ["city", "day"], strategy=paper).explain().system
+    'mate'
+    """
+
+    system: str = DEFAULT_SYSTEM
+    """"column-first"; "mate", the paper's Algorithm 1; or a baseline: "scr", "mcr", "scr-josie", "mcr-josie"."""
+    hash: str | None = None
+    """Which of the lake's hash functions filters rows, as NAME or NAME:BITS; the first unless given."""
+    initial_column: str | None = None
+    """The key column to begin with, by name or by rule: pairs, postings, cardinality (the paper's), order, longest."""
+
+
+COLUMN_FIRST = Strategy()
+
+
+def prepare(strategy: Strategy, index: Index) -> tuple[System, SearchSettings]:
+    """Return the system and its settings, refusing what it would not use."""
+    from mate.lake.folder import LakeFolder
+    from mate.search.engine import SearchSettings
+    from mate.search.systems import find_system
+
+    system = find_system(strategy.system)
+    name, bits = _hash_named(strategy.hash)
+    if strategy.system == DEFAULT_SYSTEM and isinstance(index, LakeFolder):
+        for option, value in (("hash", strategy.hash), ("initial_column", strategy.initial_column)):
+            if value is not None:
+                raise QueryError(
+                    f'{option} "{value}" is of no use here: column-first search of a lake has no row filter and no '
+                    'initial column; it is for the paper\'s Algorithm 1 (system "mate") and the baselines'
+                )
+    initial = SearchSettings().initial_column if strategy.initial_column is None else strategy.initial_column
+    return system, SearchSettings(hash_name=name, bits=bits, initial_column=initial)
+
+
+def _hash_named(text: str | None) -> tuple[str | None, int | None]:
+    if text is None:
+        return None, None
+    match = re.fullmatch(r"([^:]+)(?::([0-9]{1,9}))?", text)
+    if match is None:
+        raise QueryError(f"a hash function is named NAME or NAME:BITS, not {text!r}")
+    return match[1], int(match[2]) if match[2] else None

@@ -1,0 +1,128 @@
+"""Super keys whose size follows the width of a table: `Wide` ORs larger filters, `Fingerprint` lists fingerprints.
+
+A super key of fixed size is too full for wide rows and too empty for narrow ones. Here every column of a table adds the
+same number of bits to the keys of its rows, whatever the table: ``wide:20`` has 20 bits per column, ``fingerprint:16``
+16. Both begin with the number of a token (`mate.values.token_ids`), so that no text is hashed twice.
+"""
+
+from __future__ import annotations
+
+from math import ceil, log
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from mate.errors import HashError
+from mate.hashing.base import SuperKeyHash, register
+from mate.hashing.superkey import Keys, from_positions
+from mate.values.token_ids import token_ids
+
+WORD = 64
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mixed(values: Keys) -> Keys:
+    """Return 64 well-mixed bits for each number: the finaliser of splitmix64."""
+    found = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return found ^ (found >> np.uint64(31))
+
+
+class WidthFilter(SuperKeyHash):
+    """A Bloom filter of any number of words, `hashes` bits per token: what `Wide` is in tables of one width."""
+
+    name = "width-filter"
+    sizes = range(WORD, WORD * 65_537, WORD)
+
+    def __init__(self, bits: int, hashes: int) -> None:
+        super().__init__(bits)
+        self.hashes = hashes
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The number of hash functions."""
+        return {"hashes": self.hashes}
+
+    def hash_tokens(self, tokens: pa.StringArray) -> Keys:
+        """Hash a batch."""
+        numbers = token_ids(tokens).astype(np.uint64)
+        positions = np.empty((len(numbers), self.hashes), np.int64)
+        for probe in range(self.hashes):
+            step = np.uint64((probe + 1) * _GOLDEN & (2**WORD - 1))
+            high = mixed(numbers + step) >> np.uint64(32)
+            positions[:, probe] = (high * np.uint64(self.bits)) >> np.uint64(32)
+        return from_positions(positions, self.bits)
+
+
+@register
+class Wide(SuperKeyHash):
+    """Bloom filters of so many bits per column of the table, rounded up to 64: ``wide:20``."""
+
+    name = "wide"
+    sizes = range(4, WORD + 1)
+    usual = 20
+    by_width: ClassVar[bool] = True
+
+    @property
+    def hashes(self) -> int:
+        """Bits that a token sets: what is best for a filter with that many bits per value, bits * ln 2."""
+        return max(1, round(self.bits * log(2)))
+
+    def for_width(self, columns: int) -> SuperKeyHash:
+        """Return the filter for tables of so many columns."""
+        if columns < 1:
+            raise HashError(f"a table cannot have {columns} columns")
+        return WidthFilter(WORD * ceil(self.bits * columns / WORD), self.hashes)
+
+    def hash_tokens(self, tokens: pa.StringArray) -> Keys:
+        """Hash a batch for a table of one column."""
+        return self.for_width(1).hash_tokens(tokens)
+
+
+@register
+class Fingerprint(SuperKeyHash):
+    """A fingerprint of so many bits per column, in the order of the columns: ``fingerprint:16``.
+
+    A row holds a value if one of its fingerprints is the value's. It is 0 for a cell without a token, and for no other.
+    """
+
+    name = "fingerprint"
+    sizes = range(4, WORD)
+    usual = 16
+    by_width: ClassVar[bool] = True
+    by_column: ClassVar[bool] = True
+
+    @property
+    def words(self) -> int:
+        """A fingerprint is one word."""
+        return 1
+
+    def row_words(self, columns: int) -> int:
+        """Return the words that the fingerprints of a row take."""
+        return ceil(self.bits * columns / WORD)
+
+    def hash_tokens(self, tokens: pa.StringArray) -> Keys:
+        """Return the fingerprint of each token in its lowest bits, never 0."""
+        found = mixed(token_ids(tokens).astype(np.uint64) + np.uint64(_GOLDEN)) >> np.uint64(WORD - self.bits)
+        prints: Keys = np.maximum(found, np.uint64(1)).reshape(-1, 1)
+        return prints
+
+
+def packed(fingerprints: npt.NDArray[np.uint64], bits: int) -> Keys:
+    """Return rows of fingerprints, one per column, as words: column c has the bits from c * bits on, lowest first."""
+    rows, columns = fingerprints.shape
+    keys = np.zeros((rows, ceil(bits * columns / WORD)), np.uint64)
+    for column in range(columns):
+        word, shift = divmod(column * bits, WORD)
+        keys[:, word] |= fingerprints[:, column] << np.uint64(shift)
+        if shift + bits > WORD:
+            keys[:, word + 1] |= fingerprints[:, column] >> np.uint64(WORD - shift)
+    return keys
+
+
+def unpacked(key: npt.NDArray[np.uint64], columns: int, bits: int) -> list[int]:
+    """Inverse of `packed` for one row."""
+    whole = sum(int(word) << (WORD * place) for place, word in enumerate(key))
+    return [(whole >> (column * bits)) & ((1 << bits) - 1) for column in range(columns)]

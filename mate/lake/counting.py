@@ -1,0 +1,35 @@
+"""Counts that follow from a segment's directory alone, without reading a posting."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mate.lake.arrays import Array
+from mate.lake.layout import NO_PLACE, WIDE_ROWS, SegmentArrays
+
+
+def posting_counts(arrays: SegmentArrays, places: Array) -> Array:
+    """Return how many postings each token has; 0 for `NO_PLACE`."""
+    known = np.flatnonzero(np.asarray(places) != NO_PLACE)
+    counts = np.zeros(len(places), np.int64)
+    start = arrays.entry_first[places[known]].astype(np.int64)
+    stop = arrays.entry_first[places[known] + 1].astype(np.int64)
+    entry, owner = ranges(start, stop)
+    np.add.at(counts, known[owner], entry_sizes(arrays, entry))
+    return counts
+
+
+def entry_sizes(arrays: SegmentArrays, entries: Array) -> Array:
+    """Return how many postings directory entries have."""
+    table = arrays.column_table[arrays.entry_column[entries]]
+    units = np.where(np.diff(arrays.table_row_first)[table] >= WIDE_ROWS, 2, 1)
+    first = arrays.posting_first
+    found: Array = (first[entries + 1].astype(np.int64) - first[entries].astype(np.int64)) // units
+    return found
+
+
+def ranges(start: Array, stop: Array) -> tuple[Array, Array]:
+    """Return the numbers of all ranges one after the other, and which range each is of."""
+    sizes = stop - start
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    return np.arange(len(owner)) + np.repeat(start - (np.cumsum(sizes) - sizes), sizes), owner

@@ -1,0 +1,134 @@
+"""A segment, open for reading: arrays that a search works on, and the folder with the cells that they follow from.
+
+A segment never changes. Tables of it that a later one supersedes are marked by whoever opens it (`live`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mate.hashing import Keys
+from mate.lake.arrays import Array, ArrayFile, damaged
+from mate.lake.counting import posting_counts
+from mate.lake.layout import NO_PLACE, SegmentArrays
+from mate.lake.segment_folder import SegmentFolder
+from mate.lake.soundness import check_shapes, check_values
+from mate.values.arrow import string_buffers
+from mate.values.compiled import is_worth
+
+ARRAYS = "arrays"
+FORMAT = 2
+
+VERIFIED_FIRST = 250_000
+"""Postings up to which a segment is verified before its first search: in larger ones that takes longer than it."""
+
+_SMALL = 20_000
+"""Up to this many tokens are looked up before a compiler is loaded."""
+
+
+@dataclass(frozen=True, eq=False)
+class SearchSegment:
+    """What a search needs of a segment, wherever its arrays are."""
+
+    arrays: SegmentArrays
+    keys: Sequence[Keys]
+    """The super keys of its rows, by hash function."""
+    live: Array
+    """Which of its tables are in use: bool, one per table."""
+    row_number: Array | None
+    """Number in its table of each row, where a segment holds some rows of its tables only."""
+
+    def places(self, ids: Array, texts: pa.StringArray | None = None) -> Array:
+        """Return the places of tokens, `NO_PLACE` for those that it does not have.
+
+        Without texts the ids are trusted, as a database's are that has compared the texts itself.
+        """
+        token_id = self.arrays.token_id
+        if not len(token_id) or not len(ids):
+            return np.full(len(ids), NO_PLACE)
+        if texts is not None and is_worth(len(ids), _SMALL):
+            return self._places_compiled(ids, texts)
+        place = np.minimum(np.searchsorted(token_id, ids), len(token_id) - 1)
+        found = np.where(token_id[place] == ids, place, NO_PLACE)
+        return found if texts is None else self._with_equal_text(found, texts)
+
+    def _places_compiled(self, ids: Array, texts: pa.StringArray) -> Array:
+        from mate.lake.places_kernel import find_places
+
+        arrays = self.arrays
+        found: Array = find_places(arrays.token_id, arrays.text_first, arrays.text, ids, *string_buffers(texts))
+        return found
+
+    def _with_equal_text(self, found: Array, texts: pa.StringArray) -> Array:
+        asked = np.flatnonzero(found >= 0)
+        while len(asked):
+            own = self.texts(found[asked])
+            same = pc.equal(own, texts.take(pa.array(asked)).cast(own.type)).to_numpy(zero_copy_only=False)
+            asked = asked[~same.astype(np.bool_)]
+            # Two texts that share an id follow each other.
+            following = np.minimum(found[asked] + 1, len(self.arrays.token_id) - 1)
+            again = (following > found[asked]) & (self.arrays.token_id[following] == self.arrays.token_id[found[asked]])
+            found[asked] = np.where(again, following, NO_PLACE)
+            asked = asked[again]
+        return found
+
+    def texts(self, places: Array) -> pa.LargeStringArray:
+        """Return the texts of tokens."""
+        return self._texts.take(pa.array(places))
+
+    @cached_property
+    def _texts(self) -> pa.LargeStringArray:
+        first = self.arrays.text_first.astype(np.int64, copy=False)
+        return pa.LargeStringArray.from_buffers(len(first) - 1, pa.py_buffer(first), pa.py_buffer(self.arrays.text))
+
+    def for_search(self) -> SearchSegment:
+        """Return the segment, if its arrays can be trusted, as those are that were made in this process."""
+        return self
+
+    def posting_counts(self, places: Array) -> Array:
+        """Return how many postings tokens have, of tables in use or not; 0 for `NO_PLACE`."""
+        return posting_counts(self.arrays, places)
+
+
+@dataclass(frozen=True, eq=False)
+class Segment(SearchSegment):
+    """A segment of a lake on disk."""
+
+    folder: SegmentFolder
+    file: ArrayFile
+
+    @classmethod
+    def open(cls, path: Path, hashes: int, superseded: Sequence[int] = ()) -> Segment:
+        """Map the segment in a folder; tables that are superseded, by their numbers in the lake, are not in use."""
+        file = ArrayFile(path / ARRAYS)
+        if file.notes.get("format") != FORMAT:
+            raise damaged(file.path, f"it has the format {file.notes.get('format')}, not {FORMAT}")
+        arrays = SegmentArrays(*(file[name] for name in SegmentArrays._fields))
+        keys = [file[f"keys{number}"] for number in range(hashes)]
+        wrong = check_shapes(arrays, keys)
+        if wrong:
+            raise damaged(file.path, f"the array {wrong} does not fit the others")
+        live = ~np.isin(arrays.table_id, np.asarray(superseded, np.int64))
+        return cls(arrays, keys, live, None, SegmentFolder.open(path), file)
+
+    def for_search(self) -> Segment:
+        """Return the segment itself; a small one is verified, a large one was when it was written, or is on request."""
+        return self.verified() if len(self.arrays.postings) <= VERIFIED_FIRST else self
+
+    def verified(self) -> Segment:
+        """Return the segment itself, having made sure once that no array of it leads outside of another."""
+        wrong = self._wrong_values
+        if wrong:
+            raise damaged(self.file.path, f"the array {wrong} leads outside of another one")
+        return self
+
+    @cached_property
+    def _wrong_values(self) -> str | None:
+        return check_values(self.arrays)

@@ -1,0 +1,173 @@
+"""The folder of a segment but for its arrays: cells as they were read, and records of tables, sources and rejects.
+
+The arrays can be rebuilt from what is here. All files are opened at once, so that whoever has opened the folder can
+read it to the end even if it is removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mate.lake.arrays import Array, damaged
+from mate.lake.records import TableInfo
+
+TABLES, SOURCES, REJECTS, PIECES = "tables.parquet", "sources.parquet", "rejects.parquet", "pieces.parquet"
+CELLS = "cells-{0:04d}.parquet"
+"""Cells are in one file or several, as the tasks that read them wrote them."""
+
+TABLE_GROUP = 4_096
+"""Records of tables per row group: what is read to describe one of them."""
+KEPT_GROUPS = 64
+"""Row groups of them that are kept in memory."""
+
+
+class Pieces(NamedTuple):
+    """Where the cells of tables are: parallel arrays, ascending by table and row.
+
+    A piece is consecutive rows of one table, column after column, from `offset` on in a row group of a file of cells.
+    """
+
+    table: Array
+    """Place of the table in the segment."""
+    first_row: Array
+    rows: Array
+    file: Array
+    group: Array
+    offset: Array
+
+
+class ParquetRecords:
+    """A Parquet file, opened. Several threads may read it, one at a time: Arrow's readers are not made for more."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, Lock()
+        with self._explained():
+            self._file = pq.ParquetFile(pa.memory_map(str(path)))
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, IndexError, pa.ArrowException) as error:
+            raise damaged(self._path, str(error).splitlines()[0]) from None
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return all records, or some columns of them."""
+        with self._lock, self._explained():
+            return self._file.read(columns=None if columns is None else list(columns))
+
+    def read_row_group(self, group: int) -> pa.Table:
+        """Return the records of a row group."""
+        with self._lock, self._explained():
+            return self._file.read_row_group(group)
+
+    def iter_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield all records, a row group at a time."""
+        for group in range(self._file.num_row_groups):
+            yield from self.read_row_group(group).to_batches()
+
+
+@dataclass(frozen=True)
+class SegmentFolder:
+    """The files of a segment, opened."""
+
+    path: Path
+    tables_file: ParquetRecords
+    sources_table: pa.Table
+    rejects_table: pa.Table
+    pieces: Pieces
+    cell_files: list[ParquetRecords]
+    _table_groups: dict[int, pa.Table] = field(default_factory=dict, repr=False)
+    _last_cells: dict[str, tuple[int, int, pa.StringArray]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def open(cls, path: Path) -> SegmentFolder:
+        """Open the files in a folder."""
+        pieces = ParquetRecords(path / PIECES).read()
+        columns = (pieces.column(name).to_numpy() for name in Pieces._fields)
+        files = int(pieces.schema.metadata[b"cell_files"]) if pieces.schema.metadata else 0
+        cells = [ParquetRecords(path / CELLS.format(number)) for number in range(files)]
+        sources, rejects = (ParquetRecords(path / name).read() for name in (SOURCES, REJECTS))
+        return cls(path, ParquetRecords(path / TABLES), sources, rejects, Pieces(*columns), cells)
+
+    def sources(self) -> list[dict[str, Any]]:
+        """Return the sources that were read: source, format, bytes, sha256, tables."""
+        found: list[dict[str, Any]] = self.sources_table.to_pylist()
+        return found
+
+    def rejects(self) -> list[dict[str, Any]]:
+        """Return what was not indexed: source, line, kind, reason, count."""
+        found: list[dict[str, Any]] = self.rejects_table.to_pylist()
+        return found
+
+    def source_names(self) -> set[str]:
+        """Return the sources that it has a record or rejects of: a file in parts may have these in two segments."""
+        return {name for table in (self.sources_table, self.rejects_table) for name in table["source"].to_pylist()}
+
+    def tables(self, places: Array | None = None) -> list[TableInfo]:
+        """Describe tables by their places; all of them unless some are asked for."""
+        if places is None:
+            return [TableInfo.of(record) for record in self.tables_file.read().to_pylist()]
+        found: list[TableInfo] = []
+        groups = np.asarray(places) // TABLE_GROUP
+        for group in np.unique(groups).tolist():
+            inside = np.asarray(places)[groups == group] - group * TABLE_GROUP
+            records = self._table_group(group).take(pa.array(inside)).to_pylist()
+            found += map(TableInfo.of, records)
+        return found
+
+    def _table_group(self, group: int) -> pa.Table:
+        """Return the records of a row group of tables, which are kept: every search asks for some."""
+        found = self._table_groups.get(group)
+        if found is None:
+            if len(self._table_groups) >= KEPT_GROUPS:
+                self._table_groups.clear()
+            found = self._table_groups[group] = self.tables_file.read_row_group(group).combine_chunks()
+        return found
+
+    def table_columns(self, names: Sequence[str]) -> pa.Table:
+        """Return some fields of all its tables' records."""
+        return self.tables_file.read(names)
+
+    def column_chunks(self, table: int, width: int) -> Iterator[tuple[int, list[pa.Array]]]:
+        """Yield the cells of a table of `width` columns in pieces: the first row, and an array of cells per column."""
+        pieces = self.pieces
+        start, stop = np.searchsorted(pieces.table, [table, table + 1]).tolist()
+        for at in range(start, stop):
+            rows, first = int(pieces.rows[at]), int(pieces.offset[at])
+            if not rows:
+                yield 0, [pa.array([], pa.string()) for _ in range(width)]
+                continue
+            cells = self._group(int(pieces.file[at]), int(pieces.group[at]))
+            if first + rows * width > len(cells):
+                raise damaged(self.path, f"cells of table {table} are missing")
+            yield int(pieces.first_row[at]), [cells.slice(first + c * rows, rows) for c in range(width)]
+
+    def _group(self, file: int, group: int) -> pa.StringArray:
+        """Return the cells of a row group; the last one is kept, for small tables share it."""
+        kept = self._last_cells.get("last")
+        if kept is None or kept[:2] != (file, group):
+            column = self.cell_files[file].read_row_group(group).column(0).combine_chunks()
+            kept = file, group, column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+            self._last_cells["last"] = kept
+        return kept[2]
+
+    def cells(self, table: int, width: int, rows: Array) -> list[list[str | None]]:
+        """Return rows of a table as they were read, in the order asked for."""
+        found: dict[int, list[str | None]] = {}
+        wanted = np.unique(rows)
+        for first, columns in self.column_chunks(table, width):
+            inside = wanted[(wanted >= first) & (wanted < first + len(columns[0]))]
+            if len(inside):
+                values = [column.take(pa.array(inside - first)).to_pylist() for column in columns]
+                found.update(zip(inside.tolist(), map(list, zip(*values, strict=True)), strict=True))
+        return [found[row] for row in np.asarray(rows).tolist()]

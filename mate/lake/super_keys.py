@@ -1,0 +1,107 @@
+"""The super keys of a segment's rows: all of one size, or each as large as the width of its table asks for.
+
+Keys of one size are ``uint64[rows, words]``. Where the size follows the width (`SuperKeyHash.by_width`) they are one
+array of words, table after table and row after row; `key_offsets` says where those of a table begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from mate.hashing import Keys, SuperKeyHash
+from mate.hashing.by_width import packed
+from mate.lake.arrays import Array
+from mate.lake.layout import NO_PLACE, SMALL, Shapes, row_keys
+from mate.values.compiled import is_worth
+
+
+def super_keys(function: SuperKeyHash, shapes: Shapes, cells: Array, texts: Sequence[pa.StringArray]) -> Keys:
+    """Return the super keys of all rows.
+
+    `cells` has the tokens of all cells as places in `texts`, table after table, and in a table column after column.
+    """
+    if not function.by_width:
+        return row_keys(shapes, cells, _hashes(function, texts))
+    words = key_words(function, shapes.columns)
+    keys = np.zeros(int((words * shapes.rows).sum()), np.uint64)
+    first = key_offsets(words, shapes.rows)
+    if function.by_column:
+        _list(function, shapes, cells, _hashes(function, texts)[:, 0], first, keys)
+    else:
+        functions, kind = by_function(function, shapes.columns)
+        for number, sized in enumerate(functions):
+            _or(sized, shapes, cells, texts, first, keys, np.flatnonzero(kind == number))
+    return keys
+
+
+def by_function(function: SuperKeyHash, columns: Array) -> tuple[list[SuperKeyHash], Array]:
+    """Return the distinct hash functions of tables of these widths, and the number of each table's; -1: no column."""
+    widths, place = np.unique(columns, return_inverse=True)
+    numbers: dict[SuperKeyHash, int] = {}
+    kinds = [numbers.setdefault(function.for_width(int(w)), len(numbers)) if w else -1 for w in widths]
+    return list(numbers), np.array(kinds, np.int64)[place]
+
+
+def key_words(function: SuperKeyHash, columns: Array) -> Array:
+    """Return how many words the key of a row has, by table; none where there is no column."""
+    widths, place = np.unique(columns, return_inverse=True)
+    sizes = np.array([function.row_words(int(width)) if width else 0 for width in widths], np.int64)
+    return sizes[place]
+
+
+def key_offsets(words: Array, rows: Array) -> Array:
+    """Return where the keys of each table begin; one more at the end."""
+    found = np.zeros(len(words) + 1, np.int64)
+    np.cumsum(words * rows.astype(np.int64), out=found[1:])
+    return found
+
+
+def _hashes(function: SuperKeyHash, texts: Sequence[pa.StringArray]) -> Keys:
+    return np.concatenate([np.empty((0, function.words), np.uint64), *map(function.hash, texts)])
+
+
+def _cell_offsets(shapes: Shapes) -> Array:
+    found = np.zeros(len(shapes.rows) + 1, np.int64)
+    np.cumsum(shapes.rows.astype(np.int64) * shapes.columns.astype(np.int64), out=found[1:])
+    return found
+
+
+def _list(function: SuperKeyHash, shapes: Shapes, cells: Array, prints: Array, first: Array, keys: Keys) -> None:
+    """Write the fingerprints of every row."""
+    with_none = np.append(prints, np.uint64(0))  # for a cell without a token
+    if is_worth(len(cells), SMALL):
+        from mate.lake.layout_kernel import list_fingerprints
+
+        list_fingerprints(cells, shapes.rows, shapes.columns, with_none, function.bits, first, keys)
+        return
+    at = _cell_offsets(shapes)
+    for table, (rows, columns) in enumerate(zip(shapes.rows.tolist(), shapes.columns.tolist(), strict=True)):
+        own = with_none[cells[at[table] : at[table + 1]]].reshape(columns, rows).T
+        keys[first[table] : first[table + 1]] = packed(own, function.bits).ravel()
+
+
+def _or(
+    function: SuperKeyHash,
+    shapes: Shapes,
+    cells: Array,
+    texts: Sequence[pa.StringArray],
+    first: Array,
+    keys: Keys,
+    tables: Array,
+) -> None:
+    """Write the keys of some tables, all of which have this hash function."""
+    at = _cell_offsets(shapes)
+    own = np.concatenate([cells[at[table] : at[table + 1]] for table in tables.tolist()])
+    used, place = np.unique(own, return_inverse=True)
+    none = int(np.searchsorted(used, 0))  # 1 if there is a cell without a token
+    whole = pa.chunked_array(list(texts), pa.string())
+    hashes = function.hash(whole.take(pa.array(used[none:])).combine_chunks())
+    part = Shapes(*(values[tables] for values in shapes))
+    found = row_keys(part, np.where(place < none, NO_PLACE, place - none), hashes)
+    row = 0
+    for table, rows in zip(tables.tolist(), part.rows.tolist(), strict=True):
+        keys[first[table] : first[table + 1]] = found[row : row + rows].ravel()
+        row += rows

@@ -1,0 +1,42 @@
+"""A server of the Model Context Protocol on standard input and output."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+import mate
+from mate.errors import MateError
+from mate.mcp.tools import Json, Tools
+
+INSTRUCTIONS = """\
+A lake of tables that can be joined with a table of the user's. Begin with suggest, which finds the key columns, or with
+search if the key is known; check the best answers with preview; join writes the result to a new file. Joinability is
+the number of distinct key combinations that a table holds; do not rely on answers with "is_chance": true."""
+
+
+def server(lake: mate.Lake, folder: Path) -> MCPServer[Any]:
+    """Return the server for a lake; files are read and written in one folder alone."""
+    tools = Tools(lake, folder)
+    found: MCPServer[Any] = MCPServer("mate", instructions=INSTRUCTIONS, version=mate.__version__, log_level="ERROR")
+    for tool in (tools.tables, tools.suggest, tools.search, tools.preview, tools.join):
+        found.tool()(_with_clear_errors(tool))
+    return found
+
+
+def _with_clear_errors(tool: Callable[..., Json]) -> Callable[..., Json]:
+    """Let an error of MATE reach the assistant as its own sentence."""
+
+    @functools.wraps(tool)
+    def answered(*given: Any, **named: Any) -> Json:
+        try:
+            return tool(*given, **named)
+        except MateError as error:
+            raise ToolError(str(error)) from error
+
+    return answered

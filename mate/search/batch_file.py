@@ -1,0 +1,129 @@
+"""Answers of a batch as one Parquet file, written part by part, so that a batch that was stopped goes on.
+
+The parts are files in a folder beside the result. Each names the queries that it answers and the batch that it belongs
+to: parts of another batch are removed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mate.errors import QueryError
+from mate.search.batch import Answered, BatchAnswer
+
+SCHEMA = pa.schema(
+    [
+        ("query", pa.string()),
+        ("rank", pa.int64()),
+        ("table_id", pa.int64()),
+        ("table", pa.string()),
+        ("source", pa.string()),
+        ("mapping", pa.map_(pa.string(), pa.string())),
+        ("joinability", pa.int64()),
+        ("key_tuples", pa.int64()),
+        ("containment", pa.float64()),
+        ("uniqueness", pa.float64()),
+        ("usefulness", pa.float64()),
+        ("fan_out", pa.float64()),
+        ("most_fan_out", pa.int64()),
+        ("chance", pa.float64()),
+        ("is_chance", pa.bool_()),
+        ("names", pa.float64()),
+        ("error", pa.string()),
+    ]
+)
+"""One row per answer; a query that failed has one row with its error, one that joins with nothing has none."""
+
+BATCH, QUERIES = b"mate.batch", b"mate.queries"
+"""What a part notes of itself: the batch's fingerprint, and the queries that it answers."""
+
+
+def as_table(answered: Iterable[Answered]) -> pa.Table:
+    """Return answers as rows."""
+    rows = [row for one in answered for row in _rows(one)]
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def _rows(one: Answered) -> list[dict[str, object]]:
+    if one.error is not None:
+        return [{"query": one.query, "error": one.error}]
+    return [{"query": one.query, "rank": rank, **_row(answer)} for rank, answer in enumerate(one.answers, start=1)]
+
+
+def _row(answer: BatchAnswer) -> dict[str, object]:
+    own = {name: getattr(answer, name) for name in ("table_id", "table", "source")}
+    evidence = {name: getattr(answer.evidence, name) for name in SCHEMA.names if hasattr(answer.evidence, name)}
+    return {**own, **evidence, "mapping": list(answer.mapping.items())}
+
+
+class AnswersFile:
+    """A Parquet file of answers in the making."""
+
+    def __init__(self, path: Path, fingerprint: str) -> None:
+        if path.is_dir():
+            raise QueryError(f"{path} is a folder; answers are written to a file")
+        self.path, self._fingerprint = path, fingerprint
+        self._folder = path.with_name(f".{path.name}.parts")
+        self._parts: list[Path] = []
+        self.done: set[str] = set()
+        """Queries that an earlier run of the same batch has answered."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for part in sorted(self._folder.iterdir()):
+                self._take(part)
+        except OSError as error:
+            raise _unwritable(self._folder, error) from None
+
+    def _take(self, part: Path) -> None:
+        """Use a part of an earlier run, or remove it."""
+        try:
+            notes = pq.read_schema(part).metadata or {}
+        except (OSError, pa.ArrowException):  # it was being written when the run was stopped
+            notes = {}
+        if notes.get(BATCH) == self._fingerprint.encode():
+            self._parts.append(part)
+            self.done.update(json.loads(notes[QUERIES]))
+        else:
+            part.unlink()
+
+    def write(self, answered: Sequence[Answered]) -> None:
+        """Write the answers of some queries as a part, all or nothing."""
+        queries = [one.query for one in answered]
+        notes = {BATCH: self._fingerprint, QUERIES: json.dumps(queries)}
+        part = self._folder / f"{len(self._parts):06d}.parquet"
+        try:
+            _write(as_table(answered).replace_schema_metadata(notes), part)
+        except OSError as error:
+            raise _unwritable(part, error) from None
+        self._parts.append(part)
+
+    def finish(self, order: Sequence[str]) -> pa.Table:
+        """Publish the file with the queries in this order, and return its rows."""
+        place = {query: number for number, query in enumerate(order)}
+        rows = pa.concat_tables([SCHEMA.empty_table(), *(pq.read_table(part, schema=SCHEMA) for part in self._parts)])
+        # Rows of a query are in one part and stay in their order: sorting is stable.
+        ordered = sorted(range(len(rows)), key=[place[query] for query in rows["query"].to_pylist()].__getitem__)
+        rows = rows.take(pa.array(ordered, pa.int64()))
+        try:
+            _write(rows, self.path)
+            shutil.rmtree(self._folder)
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+        return rows
+
+
+def _write(rows: pa.Table, path: Path) -> None:
+    """Write a file that is there under its name only when it is complete."""
+    new = path.with_name(f".{path.name}.new")
+    pq.write_table(rows, new, compression="zstd")
+    new.replace(path)
+
+
+def _unwritable(path: Path, error: OSError) -> QueryError:
+    return QueryError(f"{path} cannot be written: {error.strerror or error}")

@@ -1,0 +1,283 @@
+"""The lake against itself: which tables join with which, on which columns, and how well.
+
+1. *Overlaps*: one pass over the directory of the whole lake (`mate.search.graph_directory`) tells for every column
+   which others hold its values. No table is read, and no pair of tables is looked at that shares too little.
+2. *Keys*: with the tables that hold enough of a table's columns, keys are looked for as `mate.search.suggestion` does:
+   single columns by the directory, longer ones by joint checks in the `PARTNERS` least likely of these tables.
+3. *Coincidences* are left out: what chance may give, single columns that join as well with very many tables, and
+   numbers whose names say nothing.
+4. What is left is measured with all rows, under its mapping.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import nsmallest
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mate.lake.base import Ids
+from mate.lake.columns import column_codes, column_dictionary
+from mate.lake.records import TableInfo
+from mate.lake.segment import SearchSegment
+from mate.search.evidence import LIKELY, Evidence, is_likely, measure
+from mate.search.graph_directory import LakeDirectory, TablePlace
+from mate.search.names import similarity
+from mate.search.query import unique_names
+from mate.search.suggestion import COMMON, FITTING
+from mate.search.suggestion_columns import QueryColumn, QueryColumns
+from mate.search.suggestion_cover import LEAST, Covered, PromisingTable, Shares
+from mate.search.suggestion_table import Candidate, Pair, TableKeys
+
+PARTNERS = 20
+"""Tables in which longer keys are looked for, for each table: the least likely coincidences."""
+
+KEYS = 3
+"""Keys that are kept for a pair of tables."""
+
+NUMBERS = 0.9
+"""Share of a column's distinct values from which on it is a column of numbers, dates and the like."""
+
+LONGEST = 3
+"""Columns that a key may have."""
+
+
+NAMED = 200
+"""Columns whose names are compared, for each column: the most useful ones."""
+
+
+class Holders(NamedTuple):
+    """Columns that hold values of a column, ascending: parallel arrays."""
+
+    column: Ids
+    """In the directory."""
+    table: Ids
+    share: Shares
+    """Of the rows of that column whose values they hold."""
+
+    def chosen(self, flags: npt.NDArray[np.bool_]) -> Holders:
+        """Return some of them."""
+        return Holders(self.column[flags], self.table[flags], self.share[flags])
+
+
+class Edge(NamedTuple):
+    """A join: key columns of one table, and where another table holds them."""
+
+    child: int
+    """Number of the table in the lake whose rows look for partners."""
+    parent: int
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+    evidence: Evidence
+
+
+@dataclass(frozen=True)
+class SharedTable(PromisingTable):
+    """A table that holds values of another one's columns; shares are known of its own columns only."""
+
+    own_share: Shares
+
+    @property
+    def share(self) -> Shares:
+        """Shares of the other table's rows whose values its columns hold: one row per column of this table."""
+        return self.own_share
+
+
+class TableColumns:
+    """One table's columns as a query has them, and their places in the segments of the lake."""
+
+    def __init__(self, table: TablePlace, info: TableInfo) -> None:
+        arrays = table.segment.arrays
+        self.table, names = table, unique_names(info.columns)
+        first = int(arrays.table_column_first[table.place])
+        self.numbers: list[int] = []
+        """Which columns of the table have values."""
+        columns: list[QueryColumn] = []
+        self._tokens: list[Ids] = []
+        for place in range(table.width):
+            tokens = column_dictionary(arrays, first + place)
+            if len(tokens):
+                number = column_codes(arrays, first + place).astype(np.int64) - 1
+                rows = np.bincount(number[number >= 0], minlength=len(tokens))
+                texts = table.segment.texts(tokens)
+                columns.append(QueryColumn(names[place], texts, arrays.token_id[tokens], rows, number))
+                self.numbers.append(place)
+                self._tokens.append(tokens.astype(np.int64))
+        self.sample = QueryColumns(columns)
+        self.whole = QueryColumns(columns, sampled=max(1, table.rows))
+        self._places: dict[int, list[Ids]] = {}
+
+    def places(self, segment: SearchSegment) -> list[Ids]:
+        """Return for each column the places of its values in a segment."""
+        if segment is self.table.segment:
+            return self._tokens
+        if id(segment) not in self._places:
+            self._places[id(segment)] = [segment.places(column.ids) for column in self.whole.columns]
+        return self._places[id(segment)]
+
+    @cached_property
+    def are_numbers(self) -> list[bool]:
+        """Which columns are of numbers, dates and the like: their values have no letter."""
+        return [_share_of_numbers(column) >= NUMBERS for column in self.whole.columns]
+
+
+def _share_of_numbers(column: QueryColumn) -> float:
+    import pyarrow.compute as pc
+
+    plain = pc.match_substring_regex(column.values, r"^[^\p{L}]*$")
+    return float(pc.mean(plain).as_py() or 0.0)
+
+
+@dataclass(frozen=True)
+class JoinGraph:
+    """The search for joins in a lake."""
+
+    directory: LakeDirectory
+    infos: list[TableInfo]
+    """Of the directory's tables."""
+    most_columns: int = LONGEST
+
+    def joins(self, number: int) -> list[Edge]:
+        """Return the joins of a table, by its number in the directory, with all others; it looks for partners."""
+        own = TableColumns(self.directory.tables[number], self.infos[number])
+        holders = [self._holders(number, own, place) for place in range(len(own.numbers))]
+        found = [single for place, held in enumerate(holders) for single in self._singles(number, own, place, held)]
+        keys = {other: self._keys(other, own, holders) for other in {other for other, _ in found}}
+        candidates = [keys[other].single(pair) for other, pair in found]
+        for other in self._promising(holders):
+            table = keys.get(other) or self._keys(other, own, holders)
+            candidates += [key for key in table.grow(self.most_columns) if _is_telling(own, key)]
+        return [edge for key in _best(candidates) for edge in self._measured(number, own, key)]
+
+    def _holders(self, number: int, own: TableColumns, place: int) -> Holders:
+        """Return the columns of other tables that hold enough of a column."""
+        columns, rows = self.directory.overlaps(own.table.first + own.numbers[place])
+        share = rows / int(own.whole.columns[place].rows.sum())
+        tables = self.directory.column_table[columns]
+        enough = np.flatnonzero((share >= LEAST) & (tables != number))
+        return Holders(columns[enough], tables[enough], share[enough])
+
+    def _keys(self, other: int, own: TableColumns, holders: Sequence[Holders]) -> TableKeys:
+        """Return the search for keys in another table."""
+        table = self.directory.tables[other]
+        shares = np.zeros((table.width, len(holders)))
+        for place, held in enumerate(holders):
+            start, stop = np.searchsorted(held.column, [table.first, table.first + table.width]).tolist()
+            shares[held.column[start:stop] - table.first, place] = held.share[start:stop]
+        covered = Covered(table.segment, own.places(table.segment), shares)
+        return TableKeys(SharedTable(covered, table.place, shares), self.infos[other], own.sample)
+
+    def _promising(self, holders: Sequence[Holders]) -> list[int]:
+        """Return tables that hold two columns and more, the least likely coincidences first."""
+        surprise: Counter[int] = Counter()
+        columns: Counter[int] = Counter()
+        for held in holders:
+            tables, first = np.unique(held.table, return_index=True)
+            if len(tables):
+                share = np.maximum.reduceat(held.share, first)
+                as_much = len(share) - np.searchsorted(np.sort(share), share, "left")
+                for table, gain in zip(tables.tolist(), np.log((len(self.infos) + 1) / as_much).tolist(), strict=True):
+                    surprise[table] += gain
+                    columns[table] += 1
+        several = [table for table, count in columns.items() if count > 1]
+        return nsmallest(PARTNERS, several, key=lambda table: (-surprise[table], table))
+
+    def _singles(self, number: int, own: TableColumns, place: int, held: Holders) -> list[tuple[int, Pair]]:
+        """Return the tables and columns that join with a single column, coincidences left out."""
+        column = own.whole.columns[place]
+        useful = held.share * self._unique[held.column]
+        held, useful = held.chosen(useful >= LEAST), useful[useful >= LEAST]
+        likely = self._are_chance(own, place, held)
+        held, useful = held.chosen(~likely), useful[~likely]
+        equals = _as_good(useful)
+        # Tables that were read from files near each other come first: more of them than can be looked at are as useful.
+        order = np.lexsort((np.abs(held.table - number), -useful))[:NAMED]
+        named = []
+        for at in order.tolist():
+            other = int(held.table[at])
+            pair = Pair(place, int(held.column[at]) - self.directory.tables[other].first)
+            names = similarity([column.name], self.infos[other], [pair.other])
+            fits = names > FITTING if own.are_numbers[place] else equals[at] <= COMMON or names >= FITTING
+            if fits:
+                named.append((float(useful[at]), other, pair))
+        # Names that fit very many tables as well ("rank", "year") tell as little as the values.
+        as_good = _as_good(np.array([score for score, _, _ in named]))
+        return [(other, pair) for (_, other, pair), count in zip(named, as_good, strict=True) if count <= COMMON]
+
+    def _are_chance(self, own: TableColumns, place: int, held: Holders) -> npt.NDArray[np.bool_]:
+        """Tell which columns of this size may well hold as many of the values, going by how common each is."""
+        directory = self.directory
+        values = directory.column_value[directory.values(own.table.first + own.numbers[place])]
+        elsewhere = float((directory.columns_of(values) - 1).sum())
+        sizes = directory.column_first[held.column + 1] - directory.column_first[held.column]
+        chances = np.minimum(len(values), sizes * (elsewhere / max(1, len(directory.column_value))))
+        likely = LIKELY / len(directory.column_table)
+        found = [
+            is_likely(share * len(values), chance, len(values), likely)
+            for share, chance in zip(held.share.tolist(), chances.tolist(), strict=True)
+        ]
+        return np.array(found, np.bool_)
+
+    @cached_property
+    def _unique(self) -> Shares:
+        """Distinct values of each column per row of its table."""
+        rows = np.array([max(1, table.rows) for table in self.directory.tables])
+        found: Shares = np.diff(self.directory.column_first) / rows[self.directory.column_table]
+        return found
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        """Numbers of tables in the directory by their numbers in the lake."""
+        return {info.table_id: number for number, info in enumerate(self.infos)}
+
+    def _measured(self, number: int, own: TableColumns, key: Candidate) -> Iterator[Edge]:
+        """Yield the join with its evidence from all rows, unless there is nothing in it."""
+        other = self._numbers[key.table_id]
+        table, info = self.directory.tables[other], self.infos[other]
+        tuples = own.whole.tuples(key.key)
+        places = own.places(table.segment)
+        asked = np.stack([places[pair.own][tuples[:, at]] for at, pair in enumerate(key.pairs)], axis=1)
+        mapping = [pair.other for pair in key.pairs]
+        known = asked[(asked >= 0).all(axis=1)]
+        measured = measure(table.segment.arrays, table.place, known, mapping)
+        evidence = Evidence(
+            containment=measured.joinability / len(tuples),
+            uniqueness=measured.uniqueness,
+            fan_out=measured.fan_out,
+            most_fan_out=measured.most_fan_out,
+            chance=measured.chance,
+            names=key.names,
+            joinability=measured.joinability,
+            key_tuples=len(tuples),
+        )
+        if evidence.usefulness >= LEAST and not evidence.is_chance:
+            names = unique_names(info.columns)
+            columns = tuple(names[place] for place in mapping)
+            yield Edge(self.infos[number].table_id, info.table_id, own.whole.names(key.key), columns, evidence)
+
+
+def _is_telling(own: TableColumns, key: Candidate) -> bool:
+    """Tell whether a key of several columns is useful, and not just numbers whose names say nothing."""
+    numbers = all(own.are_numbers[column] for column in key.key)
+    return key.usefulness >= LEAST and (not numbers or key.names >= FITTING)
+
+
+def _as_good(useful: Shares) -> Ids:
+    """Return for each how many are as useful, itself included."""
+    found: Ids = len(useful) - np.searchsorted(np.sort(useful), useful, "left")
+    return found
+
+
+def _best(found: list[Candidate]) -> list[Candidate]:
+    """Return the best keys for each table, of keys that include each other just one."""
+    chosen: dict[int, list[Candidate]] = defaultdict(list)
+    for candidate in sorted(found, key=lambda candidate: candidate.order):
+        kept = chosen[candidate.table_id]
+        if len(kept) < KEYS and not any(candidate.is_nested(other) for other in kept):
+            kept.append(candidate)
+    return [candidate for kept in chosen.values() for candidate in kept]

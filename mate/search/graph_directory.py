@@ -1,0 +1,158 @@
+"""The directories of all segments as one: which columns of a lake share values, and how many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from mate.lake.base import Ids
+from mate.lake.counting import entry_sizes, ranges
+from mate.lake.folder import LakeFolder
+from mate.lake.segment import Segment
+from mate.values.compiled import is_worth
+
+MOST_WORK = 20_000_000_000
+"""Pairs of columns that share a value, counted once per value, that are gone through: about a minute."""
+
+SMALL = 2_000_000
+"""Such pairs up to which plain NumPy is done before a compiler is loaded."""
+
+
+class TablePlace(NamedTuple):
+    """Where a table is, and its first column in the directory of the whole lake."""
+
+    segment: Segment
+    place: int
+    first: int
+    width: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+        first = self.segment.arrays.table_row_first
+        return int(first[self.place + 1] - first[self.place])
+
+
+@dataclass(frozen=True)
+class LakeDirectory:
+    """All columns of the tables in use, numbered table after table, and their values, numbered through the lake.
+
+    Values are told apart by their ids, which are hashes of 63 bits.
+    """
+
+    tables: list[TablePlace]
+    column_table: Ids
+    """Number of each column's table in `tables`."""
+    column_first: Ids
+    """The values of column c are ``column_value[column_first[c]:column_first[c + 1]]``."""
+    column_value: Ids
+    column_rows: Ids
+    """In how many rows of the column each of them is."""
+    value_first: Ids
+    """The columns that hold value v are ``value_column[value_first[v]:value_first[v + 1]]``."""
+    value_column: Ids
+    most_columns: int
+    """Values that more columns hold are too common to be counted; 0: all are counted."""
+
+    def columns_of(self, values: Ids) -> Ids:
+        """Return how many columns hold each of some values."""
+        return self.value_first[values + 1] - self.value_first[values]
+
+    def values(self, column: int) -> slice:
+        """Return where the values of a column are."""
+        return slice(int(self.column_first[column]), int(self.column_first[column + 1]))
+
+    def overlaps(self, column: int) -> tuple[Ids, Ids]:
+        """Return the columns that share values with one, and the rows of that one whose values each of them holds."""
+        own = self.values(column)
+        values, rows = self.column_value[own], self.column_rows[own]
+        if self.most_columns:
+            counted = self.columns_of(values) <= self.most_columns
+            values, rows = values[counted], rows[counted]
+        start, stop = self.value_first[values], self.value_first[values + 1]
+        if is_worth(int((stop - start).sum()), SMALL):
+            from mate.search.graph_kernel import add_overlaps
+
+            touched, found = add_overlaps(self.value_column, start, stop, rows, self._counts)
+            return touched, found
+        return plain_overlaps(self.value_column, start, stop, rows)
+
+    @cached_property
+    def _counts(self) -> Ids:
+        """Room for a counter per column, all 0: the kernel leaves it so."""
+        return np.zeros(len(self.column_table), np.int64)
+
+
+def plain_overlaps(value_column: Ids, start: Ids, stop: Ids, rows: Ids) -> tuple[Ids, Ids]:
+    """Add up the rows of values by the columns that hold them."""
+    place, owner = ranges(start, stop)
+    touched, number = np.unique(value_column[place], return_inverse=True)
+    return touched, np.bincount(number, rows[owner], minlength=len(touched)).astype(np.int64)
+
+
+def lake_directory(lake: LakeFolder, most_work: int = MOST_WORK) -> LakeDirectory:
+    """Merge the directories of a lake's segments."""
+    values = np.unique(np.concatenate([np.empty(0, np.int64), *(s.arrays.token_id for s in lake.segments)]))
+    tables: list[TablePlace] = []
+    known = 0
+    owners: list[Ids] = []
+    entries: list[tuple[Ids, Ids, Ids]] = []
+    for segment in lake.segments:
+        number = np.full(len(segment.arrays.column_table), -1)
+        for place in np.flatnonzero(segment.live).tolist():
+            first, last = segment.arrays.table_column_first[place : place + 2].tolist()
+            number[first:last] = np.arange(known, known + last - first)
+            owners.append(np.full(last - first, len(tables)))
+            tables.append(TablePlace(segment, place, known, last - first))
+            known += last - first
+        entries.append(_entries(segment, number, values))
+    columns, tokens, rows = ([part[piece] for part in entries] for piece in range(3))
+    return _directory(tables, [owners, columns, tokens, rows], len(values), most_work)
+
+
+def _entries(segment: Segment, number: Ids, values: Ids) -> tuple[Ids, Ids, Ids]:
+    """Return column, value and rows of every directory entry of the tables in use."""
+    arrays = segment.arrays
+    column = number[arrays.entry_column]
+    token = np.repeat(np.searchsorted(values, arrays.token_id), _sizes(arrays.entry_first))
+    kept = np.flatnonzero(column >= 0)
+    return column[kept], token[kept], entry_sizes(arrays, kept)
+
+
+def _directory(tables: list[TablePlace], parts: Sequence[Sequence[Ids]], values: int, most_work: int) -> LakeDirectory:
+    owner, column, token, rows = (np.concatenate([np.empty(0, np.int64), *part]).astype(np.int64) for part in parts)
+    by_column = np.lexsort((token, column))
+    by_value = np.lexsort((column, token))
+    held = np.bincount(token, minlength=values)
+    return LakeDirectory(
+        tables=tables,
+        column_table=owner,
+        column_first=_first(column, len(owner)),
+        column_value=token[by_column],
+        column_rows=rows[by_column],
+        value_first=np.append(0, np.cumsum(held)),
+        value_column=column[by_value],
+        most_columns=_too_common(held, most_work),
+    )
+
+
+def _sizes(first: Ids) -> Ids:
+    sizes: Ids = first[1:].astype(np.int64) - first[:-1].astype(np.int64)
+    return sizes
+
+
+def _first(numbers: Ids, count: int) -> Ids:
+    return np.append(0, np.cumsum(np.bincount(numbers, minlength=count)))
+
+
+def _too_common(held: Ids, most_work: int) -> int:
+    """Return the number of columns up to which values are counted, 0 if all can be."""
+    counts, values = np.unique(held, return_counts=True)
+    work = np.cumsum(values * counts.astype(np.float64) ** 2)
+    if not len(work) or work[-1] <= most_work:
+        return 0
+    return max(2, int(counts[max(0, int(np.searchsorted(work, most_work, "right")) - 1)]))

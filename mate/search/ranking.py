@@ -1,0 +1,53 @@
+"""Rankings: which of two tables is the better answer, and what a table that was not looked at could reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from mate.errors import QueryError, did_you_mean
+from mate.search.evidence import Evidence
+
+JOINABILITY, USEFULNESS = "joinability", "usefulness"
+RANKINGS = (JOINABILITY, USEFULNESS)
+
+
+class Rank(NamedTuple):
+    """A table's place in the order of usefulness: lower is better, first what comes first."""
+
+    useless: float
+    unlike: float
+    """The names' similarity, negative; 0 if names play no part."""
+    unjoined: int
+    table_id: int
+
+    @classmethod
+    def of(cls, evidence: Evidence, table_id: int) -> Rank:
+        """Return the rank of a table."""
+        return cls(-evidence.usefulness, -(evidence.names or 0.0), -evidence.joinability, table_id)
+
+
+def check_ranking(name: str) -> None:
+    """Refuse a ranking that there is not."""
+    if name not in RANKINGS:
+        raise QueryError(f'there is no ranking "{name}"; {did_you_mean(name, RANKINGS)}')
+
+
+def floor(held: Sequence[Rank], k: int, key_tuples: int, *, names: bool) -> int:
+    """Return the joinability that a table must exceed to be among the k best; 0 while fewer are held.
+
+    Uniqueness is at most 1, so that containment bounds the usefulness of a table that was not looked at; its names may
+    fit as well as can be. One that could only be equal in all of that is looked at, too: its number decides.
+    """
+    if len(held) < k:
+        return 0
+    worst = sorted(held)[k - 1]
+    least = max(1, int(-worst.useless * key_tuples) - 1)
+    while _best_possible(least, key_tuples, names=names) > worst[:3]:
+        least += 1
+    return least - 1
+
+
+def _best_possible(joinability: int, key_tuples: int, *, names: bool) -> tuple[float, float, int]:
+    """Return the best that a table of this joinability could be."""
+    return -(joinability / key_tuples), -1.0 if names else 0.0, -joinability

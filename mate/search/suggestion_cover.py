@@ -1,0 +1,136 @@
+"""Which tables of a lake hold values of a query table's columns, by the directory alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mate.lake.base import Ids
+from mate.lake.folder import LakeFolder
+from mate.lake.layout import SegmentArrays
+from mate.lake.segment import SearchSegment
+from mate.search.reference import entries_of
+from mate.search.suggestion_columns import QueryColumns
+from mate.values.compiled import is_worth
+
+Shares = npt.NDArray[np.float64]
+
+LEAST = 0.3
+"""Share of a column's rows whose values a lake column must hold for the two to be tried."""
+
+SMALL = 200_000
+"""Directory entries up to which plain NumPy is done before a compiler is loaded."""
+
+
+class Covered(NamedTuple):
+    """A segment, and what of the query's columns its columns hold."""
+
+    segment: SearchSegment
+    places: list[Ids]
+    """For each column of the query the places in the segment of its values, -1 for those that it does not have."""
+    share: Shares
+    """Share of the query column's rows whose value a column holds: one row per column of the segment."""
+
+
+@dataclass(frozen=True)
+class PromisingTable:
+    """A table that holds values of the query's columns."""
+
+    covered: Covered
+    place: int
+    """Its place in the segment."""
+
+    @property
+    def arrays(self) -> SegmentArrays:
+        """The arrays of its segment."""
+        return self.covered.segment.arrays
+
+    @property
+    def table_id(self) -> int:
+        """Its number in the lake."""
+        return int(self.arrays.table_id[self.place])
+
+    @property
+    def rows(self) -> int:
+        """Its rows."""
+        return int(self.arrays.table_row_first[self.place + 1] - self.arrays.table_row_first[self.place])
+
+    @property
+    def first_column(self) -> int:
+        """Its first column in the segment."""
+        return int(self.arrays.table_column_first[self.place])
+
+    @property
+    def distinct(self) -> Ids:
+        """How many distinct values each of its columns has."""
+        last = int(self.arrays.table_column_first[self.place + 1])
+        first: Ids = self.arrays.column_entry_first[self.first_column : last + 1].astype(np.int64)
+        return first[1:] - first[:-1]
+
+    @property
+    def share(self) -> Shares:
+        """Shares of the query columns' rows whose values its columns hold: one row per column of the table."""
+        return self.covered.share[self.first_column : int(self.arrays.table_column_first[self.place + 1])]
+
+
+def promising_tables(lake: LakeFolder, own: QueryColumns, exclude: frozenset[int]) -> list[PromisingTable]:
+    """Return the tables that hold enough of a column's values, the least likely coincidences first.
+
+    How little a table's share in a column surprises is the part of all tables that have as much of it; columns count
+    as if they were independent.
+    """
+    covered = [_cover(segment, own) for segment in lake.segments]
+    tables = [PromisingTable(part, place) for part in covered for place in _wanted(part, exclude)]
+    if not tables:
+        return []
+    best = np.stack([table.share.max(axis=0, initial=0.0) for table in tables])
+    surprise = np.zeros(len(tables))
+    for share in best.T:
+        as_much = len(share) - np.searchsorted(np.sort(share), share, "left")
+        surprise += np.where(share >= LEAST, np.log((len(share) + 1) / as_much), 0.0)
+    order = np.lexsort((np.array([table.table_id for table in tables]), -surprise))
+    return [tables[place] for place in order.tolist() if surprise[place] > 0]
+
+
+def _wanted(part: Covered, exclude: frozenset[int]) -> list[int]:
+    """Return the places of the tables that are in use, not excluded, and have a column."""
+    arrays = part.segment.arrays
+    wanted = part.segment.live & (np.diff(arrays.table_column_first) > 0)
+    return np.flatnonzero(wanted & ~np.isin(arrays.table_id, list(exclude))).tolist()
+
+
+def _cover(segment: SearchSegment, own: QueryColumns) -> Covered:
+    """Count for each column of a segment the rows of the query's columns whose values it holds."""
+    places = [segment.places(column.ids, column.values) for column in own.columns]
+    weights = [column.rows for column in own.columns]
+    arrays = segment.arrays
+    count = _compiled if is_worth(_entries(arrays, places), SMALL) else _plain
+    rows = np.stack([count(arrays, p, w) for p, w in zip(places, weights, strict=True)], axis=1)
+    return Covered(segment, places, rows / np.array([weight.sum() for weight in weights]))
+
+
+def _entries(arrays: SegmentArrays, places: Sequence[Ids]) -> int:
+    """Return the number of directory entries of all values."""
+    sizes = np.diff(arrays.entry_first.astype(np.int64))
+    return sum(int(sizes[place[place >= 0]].sum()) for place in places)
+
+
+def _plain(arrays: SegmentArrays, places: Ids, weights: Ids) -> Ids:
+    """Add up the weights of tokens by the columns that hold them."""
+    known = np.flatnonzero(places >= 0)
+    entries, owner = entries_of(arrays, places[known])
+    columns = arrays.entry_column[entries]
+    found = np.bincount(columns, weights[known][owner], minlength=len(arrays.column_table))
+    return found.astype(np.int64)
+
+
+def _compiled(arrays: SegmentArrays, places: Ids, weights: Ids) -> Ids:
+    from mate.search.suggestion_kernel import add_weights
+
+    found = np.zeros(len(arrays.column_table), np.int64)
+    add_weights(arrays.entry_first, arrays.entry_column, places, weights, found)
+    return found

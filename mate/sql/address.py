@@ -1,0 +1,238 @@
+"""Where an index is, and how to get there: ``vertica://…``, ``postgresql://…`` or ``duckdb:lake.duckdb``.
+
+The password is never part of an address, because command lines, shell histories and logs can be read by others.
+It comes from an environment variable, or from the first line of a file (``passfile=...``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass, field, fields
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from mate.errors import StoreError, did_you_mean
+from mate.sql.schema import LAYOUTS
+
+TLS_MODES = ("disable", "prefer", "require", "verify-ca", "verify-full")
+AUTHENTICATIONS = ("password", "oauth", "kerberos")
+_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_SCHEME = re.compile(r"([A-Za-z]{2,}):")
+
+
+class Kind(NamedTuple):
+    """A kind of database: how its addresses look."""
+
+    title: str
+    port: int
+    password_variable: str
+    example: str
+
+
+KINDS = {
+    "vertica": Kind("Vertica", 5433, "VERTICA_PASSWORD", "vertica://user@host:5433/database?schema=mate"),
+    "postgresql": Kind("PostgreSQL", 5432, "PGPASSWORD", "postgresql://user@host:5432/database?schema=mate"),
+    "duckdb": Kind("DuckDB", 0, "", "duckdb:lake.duckdb"),
+}
+_ALIASES = {"postgres": "postgresql"}
+
+_ANYWHERE = {"schema", "in_list", "connections", "layout", "workdir", "patience"}
+_SERVERS = {"tlsmode", "tls_cafile", "tls_certfile", "tls_keyfile", "label", "connect_timeout", "timeout", "passfile"}
+_VERTICA = {"backup", "balance", "auth", "kerberos_service", "kerberos_host", "workload", "resource_pool"}
+OPTIONS = {"duckdb": _ANYWHERE, "postgresql": _ANYWHERE | _SERVERS, "vertica": _ANYWHERE | _SERVERS | _VERTICA}
+"""What may stand behind the question mark."""
+
+
+def kind_of(text: str) -> str | None:
+    """Return the kind of database that a text is the address of; None for a path."""
+    found = _SCHEME.match(text)
+    name = found[1].lower() if found else ""
+    name = _ALIASES.get(name, name)
+    return name if name in KINDS else None
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A parsed address. Everything in it may be shown."""
+
+    kind: str
+    user: str
+    host: str
+    port: int
+    database: str
+    """Its name, or the path of DuckDB's file."""
+    schema: str = "mate"
+    tlsmode: str = ""
+    """How the connection is encrypted; only verify-full also proves that the server is the right one."""
+    tls_cafile: str = ""
+    tls_certfile: str = ""
+    tls_keyfile: str = ""
+    backup: tuple[tuple[str, int], ...] = ()
+    """Further nodes, tried in turn when the first does not answer: ``backup=node2,node3:5433``."""
+    balance: bool = True
+    """Let the server send the session to another of its nodes, if it is set up to."""
+    auth: str = "password"
+    """How the user is known: by password, by an OAuth token in the password's place, or by Kerberos."""
+    kerberos_service: str = ""
+    kerberos_host: str = ""
+    workload: str = ""
+    resource_pool: str = ""
+    label: str = "mate"
+    """Names the session in the server's system tables."""
+    connect_timeout: float = 10.0
+    """Seconds that one attempt to connect may take."""
+    timeout: float = 0.0
+    """Seconds that the server may take to answer; 0: as long as it needs, as long steps of a build do."""
+    patience: float = 600.0
+    """Seconds to wait for a server that has no free session."""
+    in_list: int = 1_000
+    """Up to so many numbers are looked up as an IN list; more go through a temporary table."""
+    connections: int = 8
+    """Most sessions of one search process, and most loading sessions of one machine."""
+    layout: str = LAYOUTS[0]
+    """Where a build puts super keys: per_cell, into every posting, or per_row, into a table of their own."""
+    passfile: str = ""
+    workdir: str = ""
+    """Folder for the files of a build; on a cluster, one that all workers share."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse an address, refusing one that holds a password."""
+        kind = kind_of(text)
+        if kind is None:
+            raise StoreError(
+                f"a database's address looks like one of these: {', '.join(k.example for k in KINDS.values())}"
+            )
+        rest = text.partition(":")[2]
+        if kind == "duckdb":
+            path, _, query = rest.partition("?")
+            if not path:
+                raise StoreError(f"a DuckDB address names a file, like this: {KINDS[kind].example}")
+            return cls(kind, "", "", 0, path, **_options(kind, dict(parse_qsl(query, keep_blank_values=True))))
+        user, host, port, database = _server(kind, rest)
+        query = urlsplit(f"x:{rest}").query
+        return cls(kind, user, host, port, database, **_options(kind, dict(parse_qsl(query, keep_blank_values=True))))
+
+    def __post_init__(self) -> None:
+        if not _IDENTIFIER.fullmatch(self.schema) or self.schema.startswith(("v_", "pg_")):
+            raise StoreError(f"schema={self.schema!r} is not a plain name of letters, digits and underscores")
+        if self.resource_pool and not _IDENTIFIER.fullmatch(self.resource_pool.lower()):
+            raise StoreError(f"resource_pool={self.resource_pool!r} is not a plain name")
+        for name, known in (("tlsmode", ("", *TLS_MODES)), ("auth", AUTHENTICATIONS), ("layout", LAYOUTS)):
+            value = getattr(self, name)
+            if value not in known:
+                raise StoreError(f'unknown {name} "{value}"; {did_you_mean(value, filter(None, known))}')
+        if self.in_list < 1 or self.connections < 1 or not self.connect_timeout > 0 or self.timeout < 0:
+            raise StoreError("in_list, connections and connect_timeout must be above 0, timeout 0 or more")
+
+    def __str__(self) -> str:
+        if self.kind == "duckdb":
+            return f"duckdb:{self.database}" + ("" if self.schema == "mate" else f"?schema={self.schema}")
+        return f"{self.kind}://{self.user}@{self.host}:{self.port}/{self.database}?schema={self.schema}"
+
+    @property
+    def password_variable(self) -> str:
+        """The environment variable that holds the password."""
+        return KINDS[self.kind].password_variable
+
+    @property
+    def tls(self) -> str:
+        """How the connection is encrypted: as asked, else as safe as what is known allows."""
+        if self.tlsmode:
+            return self.tlsmode
+        if self.tls_cafile:
+            return "verify-full"
+        return "prefer" if is_this_machine(self.host) else "require"
+
+    def password(self) -> Password:
+        """Read the password; without one, the server is asked whether it lets the user in."""
+        if not self.passfile:
+            return Password(os.environ.get(self.password_variable, "") if self.password_variable else "")
+        path = Path(self.passfile).expanduser()
+        try:
+            if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise StoreError(f"others can read {path}: run chmod 600 {path}")
+            return Password(path.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r"))
+        except OSError as error:
+            raise StoreError(f"cannot read the password file {path}: {error.strerror}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Password:
+    """A password that no representation shows."""
+
+    value: str = field(repr=False)
+
+    def hidden(self, text: str) -> str:
+        """Return a text without the password in it."""
+        return text.replace(self.value, "***") if self.value else text
+
+
+def is_this_machine(host: str) -> bool:
+    """Tell whether nothing that is sent to a host leaves this machine: a socket's folder, or a loopback address."""
+    if host.startswith("/") or host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _server(kind: str, rest: str) -> tuple[str, str, int, str]:
+    """Return user, host, port and database."""
+    title, port, variable, example = KINDS[kind]
+    if not rest.startswith("//"):
+        raise StoreError(f"a {title} address looks like this: {example}")
+    try:
+        url = urlsplit(f"x:{rest}")
+        port = url.port or port
+    except ValueError:
+        raise StoreError(f"the {title} address cannot be read; it looks like this: {example}") from None
+    options = {name.lower() for name, _ in parse_qsl(url.query, keep_blank_values=True)}
+    if url.password is not None or options & {"password", "pwd"}:
+        raise StoreError(
+            f"a {title} address must not hold a password, which others could read on the command line: "
+            f"set {variable}, or put the password into a file and add passfile=PATH"
+        )
+    database = unquote(url.path.strip("/"))
+    if not url.username or not url.hostname or not database:
+        raise StoreError(f"a {title} address needs user, host and database, like this: {example}")
+    host = url.netloc.rpartition("@")[2]
+    is_folder = host.lower().startswith("%2f")  # of a socket; `hostname` would be in lower case
+    return unquote(url.username), unquote(host.partition(":")[0] if is_folder else url.hostname), port, database
+
+
+def _options(kind: str, given: dict[str, str]) -> dict[str, Any]:
+    known = OPTIONS[kind]
+    result: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in known:
+            title = KINDS[kind].title
+            raise StoreError(f'unknown option "{name}" in the {title} address; {did_you_mean(name, known)}')
+        try:
+            result[name] = _converted(name, value, KINDS[kind].port)
+        except ValueError:
+            raise StoreError(f"{name}={value} in the {KINDS[kind].title} address is not a number") from None
+    return result
+
+
+_TYPES = {option.name: option.type for option in fields(Address)}
+
+
+def _converted(name: str, value: str, port: int) -> object:
+    if name == "schema":
+        return value.lower()
+    if name == "backup":
+        return tuple(_node(part, port) for part in value.split(",") if part)
+    if _TYPES[name] == "bool":
+        return value.lower() not in ("0", "no", "off", "false")
+    return {"int": int, "float": float}.get(str(_TYPES[name]), str)(value)
+
+
+def _node(text: str, port: int) -> tuple[str, int]:
+    host, _, own = text.partition(":")
+    return host, int(own) if own else port

@@ -1,0 +1,233 @@
+"""What a search reads of a database: blocks of tables, each as a small segment with the rows that may join.
+
+The row filter runs in the database. Tables are visited by falling bound, so that the k-th score, which is read again
+before each step, ends the search early. The bound is what the search asks for: the key tuples that some row of a table
+holds, counted in the database, so that hardly more than the answers is read; or, as in the paper, the postings of the
+initial column (L_t of section 6.2), and then how many rows passed the filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from mate.hashing import Keys
+from mate.hashing.superkey import to_bytes
+from mate.lake.base import Ids, Sought
+from mate.lake.manifest import Manifest
+from mate.lake.memory import RowBlock, memory_segment
+from mate.lake.segment import SearchSegment
+from mate.sql import statements as sql
+from mate.sql.copy_text import key_array
+from mate.sql.reader import Reader
+from mate.sql.session import Session
+
+FEW_TUPLES = 16
+"""Up to so many key tuples stand in a statement as constants; more go through a temporary table."""
+
+FIRST_PAGE = 200
+"""Tables whose bounds are asked for at first; more only if these do not decide the search."""
+
+MOST_POSTINGS = 5_000_000
+"""Postings that one look-up may go through, where tables are visited by their postings."""
+
+FIRST_ROWS = 4_000
+"""Rows of the first block; each one is `GROWTH` times the last, up to `MOST_ROWS`. A table is never divided."""
+GROWTH = 4
+MOST_ROWS = 100_000
+
+
+class CandidateRows(NamedTuple):
+    """Rows that may join, ascending by table, then by row."""
+
+    table_id: Ids
+    row_id: Ids
+    keys: Keys
+    """Their super keys; no word of bits if rows are not filtered."""
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The blocks of one search."""
+
+    reader: Reader
+    manifest: Manifest
+    search: Sought
+
+    @property
+    def hash_number(self) -> int | None:
+        """Which hash function filters rows: none in an index that was built without."""
+        return self.search.hash_number if self.manifest.hashes else None
+
+    @property
+    def octets(self) -> int:
+        """Size of its keys, 0 if rows are not filtered."""
+        return 0 if self.hash_number is None else self.manifest.hashes[self.hash_number].bits // 8
+
+    def segments(self) -> Iterator[SearchSegment]:
+        """Yield segments with every row that may be part of an answer."""
+        if not len(self.search.token_ids):
+            return iter(())
+        return self._by_bound() if self.search.by_rows and self.search.table_filters else self._by_postings()
+
+    def table(self, table_id: int) -> SearchSegment | None:
+        """Return the segment of one table's rows, if any may join."""
+        if not len(self.search.token_ids):
+            return None
+        tables = np.array([table_id])
+        rows = None if self.search.by_rows or self.hash_number is None else self._rows(tables)
+        return self._segment(tables, rows)
+
+    def whole(self, table_id: int) -> SearchSegment | None:
+        """Return the segment of all rows of a table, without super keys."""
+        places, table = "table_id, row_id, column_id, token_id", np.array([table_id])
+        return self._made(self.reader.numbers(places, "cells", "table_id", table, " AND piece = 0"), None)
+
+    def _cannot_enter(self, bound: int) -> bool:
+        """Tell whether a table with this bound cannot be among the answers."""
+        return self.search.table_filters and bound <= self.search.kth
+
+    # By the key tuples that rows hold
+
+    def _by_bound(self) -> Iterator[SearchSegment]:
+        seen, limit = 0, FIRST_PAGE
+        while True:
+            table, bound, pairs = self._ask(lambda look, where: look.bounds(where, limit), [8, 8, 8])  # noqa: B023
+            order = np.lexsort((table, -bound))[seen:]
+            table, bound, pairs = table[order], bound[order], pairs[order]
+            for start, stop in _cut(pairs, FIRST_ROWS, MOST_ROWS, GROWTH):
+                if self._cannot_enter(int(bound[start])):
+                    return
+                segment = self._segment(table[start:stop], None)
+                if segment is not None:
+                    yield segment
+            seen += len(table)
+            if seen < limit or self._cannot_enter(int(bound[-1])):
+                return
+            limit *= 10
+
+    # By postings, as in the paper
+
+    def _by_postings(self) -> Iterator[SearchSegment]:
+        if self.search.initial_postings <= MOST_POSTINGS:
+            yield from self._blocks(self._rows(None))
+            return
+        table, postings = self._ask(lambda look, where: look.table_counts(where), [8, 8])
+        order = np.lexsort((table, -postings))
+        table, postings = table[order], postings[order]
+        for start, stop in _cut(postings, MOST_POSTINGS, MOST_POSTINGS, 1):
+            if self._cannot_enter(int(postings[start])):
+                return
+            yield from self._blocks(self._rows(table[start:stop]))
+
+    def _blocks(self, rows: CandidateRows) -> Iterator[SearchSegment]:
+        """Yield the rows of tables, those with most rows first."""
+        tables, sizes = np.unique(rows.table_id, return_counts=True)
+        order = np.lexsort((tables, -sizes))
+        for start, stop in _cut(sizes[order], FIRST_ROWS, MOST_ROWS, GROWTH):
+            if self._cannot_enter(int(sizes[order[start]])):
+                return
+            segment = self._segment(tables[order[start:stop]], rows)
+            if segment is not None:
+                yield segment
+
+    def _rows(self, tables: Ids | None) -> CandidateRows:
+        """Return the rows that pass the row filter, of certain tables if given."""
+        octets = [8, 8, *([self.octets] if self.octets else [])]
+        found = self._ask(lambda look, where: look.rows(where), octets, tables)
+        order = np.lexsort((found[1], found[0]))
+        table, row, *words = (column[order] for column in found)
+        keys = np.stack(words, axis=1) if words else np.zeros((len(row), 0), np.int64)
+        return CandidateRows(table, row, keys.view(np.uint64))
+
+    # Segments
+
+    def _segment(self, tables: Ids, rows: CandidateRows | None) -> SearchSegment | None:
+        """Read the rows of tables that passed and make a segment; with candidates given, of these and their keys."""
+        return self._made(self._ask(lambda look, where: look.cells(where), [8] * 4, tables), rows)
+
+    def _made(self, cells: list[Ids], rows: CandidateRows | None) -> SearchSegment | None:
+        """Make a segment of cells, given as table, row, column and token."""
+        order = np.lexsort((cells[2], cells[1], cells[0]))
+        table, row, _, token = (column[order] for column in cells)
+        first = (
+            np.flatnonzero(np.concatenate([[True], (np.diff(table) != 0) | (np.diff(row) != 0)])) if len(row) else row
+        )
+        place = np.zeros(len(first), np.int64)
+        if rows is not None:
+            known, asked = _pairs(rows.table_id, rows.row_id), _pairs(table[first], row[first])
+            place = np.minimum(np.searchsorted(known, asked), max(0, len(known) - 1))
+            if not len(known) or (known[place] != asked).any():  # changed between two statements
+                return None
+        if not len(first):
+            return None
+        block = RowBlock(table[first], row[first], np.append(first, len(token)), token)
+        return memory_segment(block, self._keys(len(first) if rows is None else rows.keys[place]))
+
+    def _keys(self, keys: Keys | int) -> list[Keys]:
+        """Return the keys by hash function: none of those that the search does not use."""
+        count = keys if isinstance(keys, int) else len(keys)
+        nothing = np.zeros((count, 0), np.uint64)
+        mine = nothing if isinstance(keys, int) else keys
+        return [mine if number == self.hash_number else nothing for number in range(len(self.manifest.hashes))]
+
+    # Questions
+
+    def _ask(self, statement: _Statement, octets: list[int], tables: Ids | None = None) -> list[Ids]:
+        """Put a question about the key tuples, and certain tables if given."""
+
+        def question(session: Session) -> list[Ids]:
+            if tables is not None:
+                where = self.reader.among(session, "p.table_id", tables)
+            elif self.search.exclude:
+                where = f"p.table_id NOT IN ({', '.join(map(str, sorted(self.search.exclude)))})"
+            else:
+                where = ""
+            return session.numbers(statement(self._lookup(session), where), octets)
+
+        return self.reader.sessions.ask(question)
+
+    def _lookup(self, session: Session) -> sql.Lookup:
+        """Return the look-ups, their key tuples being where the session can reach them."""
+        tokens, initial, shape = self.search.token_ids, self.search.initial, self.reader.shape
+        keys = None if self.hash_number is None else self._tuple_keys
+        relation = f"mate_probes_{tokens.shape[1]}_{self.octets}"
+        if len(tokens) <= FEW_TUPLES:
+            data = b"" if keys is None else to_bytes(keys)
+            literals = [data[at : at + self.octets] for at in range(0, len(data), max(1, self.octets))]
+            relation = sql.constant_probes(session.dialect, tokens, literals)
+        else:
+            records = [pa.array(np.arange(len(tokens))), *map(pa.array, tokens.T)]
+            records += [] if keys is None else [key_array(keys)]
+            session.fill(relation, sql.probe_columns(tokens.shape[1], self.octets), records, content=self)
+        buckets = np.unique(sql.bucket_of(tokens[:, initial])) if shape.buckets else np.empty(0, np.int64)
+        few = buckets.tolist() if len(buckets) <= self.reader.in_list else []
+        probes = sql.Probes(relation, tokens, initial, self.hash_number, few)
+        return sql.Lookup(session.dialect, self.reader.generation, shape, probes)
+
+    @cached_property
+    def _tuple_keys(self) -> Keys:
+        return self.search.tuple_keys()
+
+
+_Statement = Callable[[sql.Lookup, str], str]
+
+
+def _pairs(table: Ids, row: Ids) -> Ids:
+    """Return table and row as one number each."""
+    return table << 32 | row
+
+
+def _cut(sizes: Ids, size: int, most: int, growth: int) -> Iterator[tuple[int, int]]:
+    """Cut things of these sizes into ranges of so much at first, then more; at least one thing each."""
+    ends = np.cumsum(sizes)
+    start = done = 0
+    while start < len(sizes):
+        stop = max(start + 1, int(np.searchsorted(ends, done + size, "right")))
+        yield start, stop
+        start, done, size = stop, int(ends[stop - 1]), min(size * growth, most)

@@ -1,0 +1,103 @@
+"""Arrow columns to the text that COPY FROM STDIN reads.
+
+One record per line. An empty field is NULL; an empty text is written as one, too, because Vertica's documentation does
+not say how an empty quoted field is read. Readers turn it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mate.hashing import Keys
+from mate.hashing.superkey import to_bytes
+
+_RECORDS = 50_000
+"""Records that are made into text at a time."""
+
+FRAME = 1 << 18
+"""Octets that are handed to a client at a time, at most."""
+
+
+class Style(NamedTuple):
+    """How fields are told apart."""
+
+    delimiter: str
+    quote: str
+    escapes: Sequence[tuple[str, str]]
+    """What is replaced inside a text, by what, in this order."""
+    key_prefix: str = ""
+    """What stands in front of a super key in hexadecimal digits."""
+
+
+VERTICA = Style("|", "'", [(special, "\\" + special) for special in ("\\", "'", "|", "\n")])
+"""The form that vertica-python itself writes, and whose integration tests send every ASCII character through."""
+
+CSV = Style(",", '"', [('"', '""')], "x")
+"""PostgreSQL's."""
+
+
+def lines(columns: Sequence[pa.Array], style: Style) -> Iterator[bytes]:
+    """Yield the records in pieces of bounded size."""
+    for start in range(0, len(columns[0]), _RECORDS):
+        parts = [_field(column.slice(start, _RECORDS), style) for column in columns]
+        joined = pc.binary_join_element_wise(*parts, _text(style.delimiter)) if len(parts) > 1 else parts[0]
+        yield from frames(_bytes(pc.binary_join_element_wise(joined, _text(""), _text("\n"))))
+
+
+def _field(column: pa.Array, style: Style) -> pa.LargeStringArray:
+    if pa.types.is_fixed_size_binary(column.type):
+        texts = hexadecimal(column)
+        return pc.binary_join_element_wise(_text(style.key_prefix), texts, _text("")) if style.key_prefix else texts
+    texts = column.cast(pa.large_string())
+    if pa.types.is_large_string(column.type) or pa.types.is_string(column.type):
+        for special, escaped in style.escapes:
+            texts = pc.replace_substring(texts, special, escaped)
+        quote, empty = _text(style.quote), pc.equal(pc.binary_length(texts), 0)
+        texts = pc.if_else(empty, texts, pc.binary_join_element_wise(quote, texts, quote, _text("")))
+    return texts.fill_null("")
+
+
+def _text(value: str) -> pa.LargeStringScalar:
+    return pa.scalar(value, pa.large_string())
+
+
+def _bytes(texts: pa.LargeStringArray) -> bytes:
+    """Return the texts one after the other: what their buffer holds already."""
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return bytes(data[int(ends[0]) : int(ends[-1])]) if len(texts) else b""
+
+
+def frames(data: bytes) -> Iterator[bytes]:
+    """Cut what is sent into pieces of at most `FRAME` octets."""
+    for start in range(0, len(data), FRAME):
+        yield data[start : start + FRAME]
+
+
+def hexadecimal(keys: pa.FixedSizeBinaryArray) -> pa.LargeStringArray:
+    """Return super keys as hexadecimal digits."""
+    width = keys.type.byte_width
+    data = bytes(keys.buffers()[1])[width * keys.offset : width * (keys.offset + len(keys))]
+    ends = np.arange(0, 2 * width * (len(keys) + 1), 2 * width, dtype=np.int64)
+    return pa.LargeStringArray.from_buffers(len(keys), pa.py_buffer(ends), pa.py_buffer(data.hex().encode()))
+
+
+def key_array(keys: Keys) -> pa.FixedSizeBinaryArray:
+    """Return super keys as a column of records."""
+    return pa.Array.from_buffers(pa.binary(8 * keys.shape[1]), len(keys), [None, pa.py_buffer(to_bytes(keys))])
+
+
+class Stream:
+    """Pieces of bytes as the object with a ``read`` that vertica-python takes; an empty piece does not end it."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = iter(pieces)
+
+    def read(self, _size: int = -1) -> bytes:
+        """Return the next piece that has anything in it, and nothing at the end."""
+        return next(filter(None, self._pieces), b"")

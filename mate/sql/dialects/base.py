@@ -1,0 +1,159 @@
+"""What a database is asked in its own words: types, physical design, locks, catalogue; and the client for that."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from mate.lake.base import Ids
+from mate.sql.address import Address, Password
+from mate.sql.schema import BUILDS, Column, Generation, Kind, Shape, Table
+
+Columns: TypeAlias = list[pa.Array]
+"""Records of a table, an array per column."""
+
+
+class Client(Protocol):
+    """A connection with a database. Every error is a `StoreError` of one line without any credential."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Sequence[Any]]:
+        """Run a statement and return its rows; `values` take the places of ``%s``."""
+
+    def numbers(self, statement: str, octets: Sequence[int], values: Sequence[Any] = ()) -> list[Ids]:
+        """Run a query whose columns are never null; return them as arrays, super keys word by word.
+
+        `octets` has 8 for a column of whole numbers, and the size of the key for one of super keys.
+        """
+
+    def load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int | None:
+        """Stream records into a table; return how many were taken, if that is told without being asked for."""
+
+    def commit(self) -> None:
+        """End the transaction, keeping what it did."""
+
+    def rollback(self) -> None:
+        """End the transaction, undoing what it did."""
+
+    def close(self) -> None:
+        """Close the connection; what was not committed is undone."""
+
+
+class Dialect(ABC):
+    """The words of one kind of database."""
+
+    name: ClassVar[str]
+    buckets: ClassVar[bool] = False
+    """Whether postings are sorted by a coarse bucket of their token first."""
+    most_characters: ClassVar[int | None] = None
+    """Characters of a token at most, if there is a limit."""
+    types: ClassVar[dict[Kind, str]]
+
+    # Definitions
+
+    def type_of(self, column: Column) -> str:
+        """Return the type of a column."""
+        return self.types[column.kind].format(size=column.size, bits=8 * column.size, octets=4 * column.size)
+
+    def definition(self, column: Column) -> str:
+        """Return a column as a table is created with it."""
+        return f"{column.name} {self.type_of(column)}{' NOT NULL' if column.required else ''}"
+
+    def create_schema(self, schema: str) -> str:
+        """SQL that creates the schema."""
+        return f"CREATE SCHEMA IF NOT EXISTS {schema}"
+
+    def create_table(self, name: str, table: Table, unless_there: bool = False) -> str:
+        """SQL that creates a table."""
+        parts = [self.definition(column) for column in table.columns]
+        if table.unique:
+            parts.append(f"CONSTRAINT {name.rpartition('.')[2]}_pk PRIMARY KEY ({table.unique}){self.key_is_enforced}")
+        unless = "IF NOT EXISTS " if unless_there else ""
+        return f"CREATE TABLE {unless}{name} ({', '.join(parts)}){self.physical(table)}"
+
+    key_is_enforced: ClassVar[str] = ""
+
+    def physical(self, table: Table) -> str:
+        """Return how the records of a table are sorted and spread over nodes."""
+        return ""
+
+    def after_load(self, generation: Generation, shape: Shape) -> list[str]:
+        """SQL that makes loaded tables ready to be searched: indexes and statistics."""
+        return []
+
+    def readers(self, schema: str) -> str:
+        """SQL for those who may read the index, if tables do not inherit that from their schema."""
+        return ""
+
+    def grant(self, names: Sequence[str], readers: Sequence[str]) -> str:
+        """SQL that lets readers read tables."""
+        return f"GRANT SELECT ON {', '.join(names)} TO {', '.join(readers)}"
+
+    # Temporary tables
+
+    @abstractmethod
+    def temporary(self, name: str, columns: Sequence[Column]) -> str:
+        """SQL that creates a table of this session, which keeps its records after a commit."""
+
+    def empty(self, name: str) -> str:
+        """SQL that empties a temporary table."""
+        return f"TRUNCATE TABLE {name}"
+
+    def after_fill(self, name: str, records: int) -> str:
+        """SQL that tells the planner how many records a temporary table has, if that is worth it."""
+        return ""
+
+    # Expressions
+
+    @abstractmethod
+    def key_literal(self, key: bytes) -> str:
+        """Return a super key as a constant."""
+
+    def key_words(self, column: str) -> str:
+        """Return a super key as it is read."""
+        return column
+
+    def encoded(self, texts: pa.Array) -> pa.Array:
+        """Return texts as this database can hold them."""
+        return texts
+
+    def decoded(self, text: str) -> str:
+        """Return a text as it was before `encoded`."""
+        return text
+
+    # Catalogue
+
+    table_names: ClassVar[str] = "SELECT table_name FROM information_schema.tables WHERE LOWER(table_schema) = %s"
+    """Names of the tables of a schema."""
+    schema_exists: ClassVar[str] = "SELECT COUNT(*) FROM information_schema.schemata WHERE LOWER(schema_name) = %s"
+    accepted: ClassVar[str] = ""
+    """SQL for the number of records that the last load took, where the client is not told."""
+
+    @abstractmethod
+    def sizes(self, schema: str, tables: Sequence[str]) -> str:
+        """SQL for the names of tables of a schema, and their bytes."""
+
+    # Connections and locks
+
+    @abstractmethod
+    def connect(self, address: Address, password: Password, *, writes: bool) -> Client:
+        """Connect. A reader's statements are each a transaction; a writer's go on until it says how they end."""
+
+    @abstractmethod
+    def lock(self, address: Address, password: Password) -> AbstractContextManager[Lock]:
+        """Return the lock that only one build or change of a schema has; it ends with its holder."""
+
+
+class Lock(Protocol):
+    """The right to build or change an index."""
+
+    def verify(self) -> None:
+        """Fail if the lock was lost meanwhile."""
+
+
+def lock_statement(schema: str) -> str:
+    """SQL that only one session at a time gets through, or fails at once."""
+    return f"LOCK TABLE {schema}.{BUILDS} IN EXCLUSIVE MODE NOWAIT"

@@ -1,0 +1,179 @@
+"""An index in a database, open for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mate.errors import StoreError
+from mate.lake.base import Ids, Index, Sought, TableSegment
+from mate.lake.manifest import Manifest
+from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TableInfo
+from mate.lake.segment import SearchSegment
+from mate.sql import statements as sql
+from mate.sql.address import Address
+from mate.sql.blocks import Blocks
+from mate.sql.dialects import dialect_of
+from mate.sql.failures import MissingError
+from mate.sql.reader import Reader, distinct
+from mate.sql.schema import NO_CELL, TOKEN_COUNTS, Generation, Shape, octets_of
+from mate.sql.session import Sessions
+
+
+class DatabaseIndex(Index):
+    """An index in a database: the generation that is published when it is opened, until it is closed."""
+
+    def __init__(self, address: str) -> None:
+        self._where = Address.parse(address)
+        self.address = address
+        self._sessions = Sessions(self._where)
+        try:
+            number, self._change, self.manifest = self._published()
+        except BaseException:
+            self.close()
+            raise
+        self._reader = Reader(
+            self._sessions, Generation(self._where.schema, number), shape_of(self.manifest, self._where.kind)
+        )
+
+    def _published(self) -> tuple[int, int, Manifest]:
+        whose = f", or {self._where.user} may not see it" if self._where.user else ""
+        missing = StoreError(
+            f"there is no index at {self._where}{whose}; build one with: mate index PATH --store ADDRESS"
+        )
+        try:
+            found = self._sessions.ask(lambda session: session.execute(f"{sql.published(self._where.schema)} LIMIT 1"))
+        except MissingError:
+            raise missing from None
+        if not found:
+            raise missing
+        number, change, text = found[0]
+        return number, change, Manifest.from_json(text, str(self._where))
+
+    @property
+    def reader(self) -> Reader:
+        """What looks things up in its tables."""
+        return self._reader
+
+    def has_changed(self) -> bool:
+        """Tell whether the tables were changed since the last time, or since the index was opened."""
+        statement = sql.last_change(self._reader.generation)
+        found = self._sessions.ask(lambda session: session.execute(statement))
+        if not found:
+            raise StoreError(f"{self._where} was built again, twice, since it was opened: open it again")
+        if found[0][0] == self._change:
+            return False
+        number, change, manifest = self._published()
+        if number == self._reader.generation.number:
+            self.manifest = manifest
+        self._change = found[0][0] if number != self._reader.generation.number else change
+        return True
+
+    # What a search asks for
+
+    def posting_counts(self, ids: Ids, texts: pa.StringArray) -> Ids:
+        """Look tokens up by number and compare their texts."""
+        counts = {text: count for _, text, count in self._reader.records("tokens", "token_id", distinct(ids))}
+        return np.array([counts.get(text, 0) for text in texts.to_pylist()], np.int64)
+
+    def search_segments(self, search: Sought) -> Iterator[SearchSegment]:
+        """Yield the rows that pass the row filter, block after block."""
+        return Blocks(self._reader, self.manifest, search).segments()
+
+    def table_segment(self, search: Sought, table_id: int) -> TableSegment | None:
+        """Return the rows of a table that pass the row filter."""
+        segment = Blocks(self._reader, self.manifest, search).table(table_id)
+        return None if segment is None else TableSegment(segment, 0)
+
+    def whole_table(self, search: Sought, table_id: int) -> TableSegment:
+        """Return all rows of a table."""
+        segment = Blocks(self._reader, self.manifest, search).whole(table_id)
+        if segment is None:
+            raise self._no_table(table_id)
+        return TableSegment(segment, 0)
+
+    # What people ask for
+
+    def tables(self, table_ids: Sequence[int] | Ids | None = None) -> list[TableInfo]:
+        """Return tables by number."""
+        ids = None if table_ids is None else distinct(table_ids)
+        headers: dict[int, list[str]] = {}
+        order = " ORDER BY table_id, column_id"
+        for number, _, name in self._reader.records("columns", "table_id", ids, order):
+            headers.setdefault(number, []).append(name or "")
+        found = self._reader.records("tables", "table_id", ids, " ORDER BY table_id")
+        return [
+            TableInfo(number, name or "", source, position, line, tuple(headers.get(number, ())), rows)
+            for number, name, source, position, line, rows in found
+        ]
+
+    def tables_from(self, sources: Sequence[str]) -> list[int]:
+        """Return the numbers of the tables that were read from these sources."""
+        return sorted({record[0] for record in self._reader.by_source("tables", sources)})
+
+    def cells(self, table_id: int, rows: Ids) -> list[list[str | None]]:
+        """Return rows of a table as they were read."""
+        wanted = distinct(rows)
+        if not len(wanted):
+            return []
+        more = f" AND table_id = {int(table_id)} ORDER BY row_id, column_id, piece"
+        found: dict[int, list[str | None]] = {}
+        for _, row, _, piece, token, text in self._reader.records("cells", "row_id", wanted, more):
+            if piece:
+                found[row][-1] = (found[row][-1] or "") + text
+            else:
+                # An empty text was loaded as no text at all; only the number of a token that is none tells them apart.
+                found.setdefault(row, []).append(None if token == NO_CELL else text or "")
+        if len(found) < len(wanted):
+            self.table(table_id)  # tells if there is none
+        return [list(found[row]) for row in rows.tolist()]
+
+    def sources(self) -> list[dict[str, Any]]:
+        """Return the files that were read."""
+        return _named(self._reader.records("sources", more=" ORDER BY source"), SOURCES_SCHEMA)
+
+    def sources_named(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return what `sources` tells of some files only."""
+        return _named(self._reader.by_source("sources", names), SOURCES_SCHEMA)
+
+    def rejects(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """Return what was not indexed; a reject without a line comes before those of its file that have one."""
+        upto = "" if limit is None else f" LIMIT {int(limit)}"
+        return _named(self._reader.records("rejects", more=_REJECTS_ORDER + upto), REJECTS_SCHEMA)
+
+    def rejects_from(self, sources: Sequence[str]) -> list[dict[str, Any]]:
+        """Return what `rejects` tells of some files only."""
+        return _named(self._reader.by_source("rejects", sources, _REJECTS_ORDER), REJECTS_SCHEMA)
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of its tables, whatever the database keeps for them included."""
+        names = [table.name for table in self._reader.shape.tables() if table.name != TOKEN_COUNTS]
+        tables = [f"{name}_{self._reader.generation.number}" for name in names]
+        question = dialect_of(self._where.kind).sizes(self._where.schema, tables)
+        found = self._sessions.ask(lambda session: session.execute(question))
+        mine = {name.lower(): int(size or 0) for name, size in found}
+        return {name: mine[table] for name, table in zip(names, tables, strict=True) if table in mine}
+
+    def close(self) -> None:
+        """Close the sessions."""
+        self._sessions.close()
+
+
+_REJECTS_ORDER = " ORDER BY source, COALESCE(line_number, -1), reason"
+
+
+def shape_of(manifest: Manifest, kind: str) -> Shape:
+    """Return what the tables of an index depend on."""
+    return Shape(octets_of(manifest.hashes), manifest.layout, manifest.cell_characters, dialect_of(kind).buckets)
+
+
+def _named(records: list[Sequence[Any]], schema: pa.Schema) -> list[dict[str, Any]]:
+    """Return records by name; an empty text was loaded as none."""
+    texts = [pa.types.is_string(kind) for kind in schema.types]
+    return [
+        {name: value or "" if text else value for name, text, value in zip(schema.names, texts, record, strict=True)}
+        for record in records
+    ]

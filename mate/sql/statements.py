@@ -1,0 +1,248 @@
+"""Every statement on the tables of an index, the same for all databases but for what a dialect puts in.
+
+Numbers stand in statements as constants, which lets a planner skip what it need not read; texts are bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mate.lake.base import Ids
+from mate.sql.dialects.base import Dialect
+from mate.sql.schema import BUCKET_SHIFT, BUILDS, MANIFEST, Column, Generation, Kind, Shape, key_column
+
+# What all generations share
+
+
+def published(schema: str) -> str:
+    """SQL that reads the manifests, the one in use first."""
+    return f"SELECT load_id, change_id, manifest FROM {schema}.{MANIFEST} ORDER BY load_id DESC"
+
+
+def published_numbers(schema: str) -> str:
+    """SQL for the generations that have a manifest, the one in use first."""
+    return f"SELECT load_id FROM {schema}.{MANIFEST} ORDER BY load_id DESC"
+
+
+def publish(schema: str) -> str:
+    """SQL that makes a generation the one in use."""
+    return f"INSERT INTO {schema}.{MANIFEST} (load_id, change_id, manifest) VALUES (%s, 0, %s)"
+
+
+def retire(schema: str) -> str:
+    """SQL that forgets old generations."""
+    return f"DELETE FROM {schema}.{MANIFEST} WHERE load_id < %s"
+
+
+def rewrite_manifest(schema: str) -> str:
+    """SQL that replaces the manifest of the generation in use."""
+    return f"UPDATE {schema}.{MANIFEST} SET manifest = %s, change_id = change_id + 1 WHERE load_id = %s"
+
+
+def last_change(generation: Generation) -> str:
+    """SQL for the number of the last change of a generation."""
+    return f"SELECT change_id FROM {generation.schema}.{MANIFEST} WHERE load_id = {generation.number}"
+
+
+def any_build(schema: str) -> str:
+    """SQL that counts the records of builds, of which one is there to be updated where tables cannot be locked."""
+    return f"SELECT COUNT(*) FROM {schema}.{BUILDS}"
+
+
+def first_build(schema: str) -> str:
+    """SQL that adds this record."""
+    return f"INSERT INTO {schema}.{BUILDS} (load_id) VALUES (0)"
+
+
+# Building and changing
+
+
+def count(table: str, where: str = "") -> str:
+    """SQL that counts the records of a table."""
+    return f"SELECT COUNT(*) FROM {table}{where}"
+
+
+def log_part(generation: Generation) -> str:
+    """SQL that notes a loaded part: the second to do so fails."""
+    return f"INSERT INTO {generation.table('load_log')} (part_id, record_count) VALUES (%s, %s)"
+
+
+def merge_tokens(generation: Generation, counts: str) -> str:
+    """SQL that adds to the dictionary what the counts of tokens in another table sum up to."""
+    return (
+        f"INSERT INTO {generation.table('tokens')} (token_id, token, posting_count)"
+        f" SELECT token_id, token, SUM(posting_count) FROM {counts}"
+        " GROUP BY token_id, token HAVING SUM(posting_count) > 0"
+    )
+
+
+def shared_numbers(generation: Generation, where: str = "") -> str:
+    """SQL that counts the numbers that more than one token has."""
+    numbers = f"SELECT token_id FROM {generation.table('tokens')}{where} GROUP BY token_id HAVING COUNT(*) > 1"
+    return f"SELECT COUNT(*) FROM ({numbers}) AS shared"
+
+
+def take_gone(generation: Generation, touched: str, tables: str) -> str:
+    """SQL that notes the tokens of the tables that go, with what they lose; `tables` is a condition on table_id."""
+    return (
+        f"INSERT INTO {touched} (token_id, token, posting_count) SELECT g.token_id, t.token, -g.lost FROM"
+        f" (SELECT token_id, COUNT(*) AS lost FROM {generation.table('cells')}"
+        f" WHERE {tables} AND piece = 0 AND token_id >= 0 GROUP BY token_id) AS g"
+        f" INNER JOIN {generation.table('tokens')} AS t ON t.token_id = g.token_id"
+    )
+
+
+def take_present(generation: Generation, touched: str) -> str:
+    """SQL that notes what the dictionary has of the tokens noted already."""
+    return (
+        f"INSERT INTO {touched} (token_id, token, posting_count) SELECT token_id, token, posting_count"
+        f" FROM {generation.table('tokens')} WHERE token_id IN (SELECT token_id FROM {touched})"
+    )
+
+
+def delete(table: str, condition: str) -> str:
+    """SQL that deletes records."""
+    return f"DELETE FROM {table} WHERE {condition}"
+
+
+# Look-ups
+
+
+def among(column: str, ids: Ids) -> str:
+    """Return the condition that a column is one of some numbers."""
+    return f"{column} IN ({', '.join(map(str, ids.tolist()))})"
+
+
+def among_temporary(column: str, name: str, of: str = "id") -> str:
+    """Return the condition that a column is one of the values in a temporary table."""
+    return f"{column} IN (SELECT {of} FROM {name})"
+
+
+def among_bound(column: str, values: int) -> str:
+    """Return the condition that a column is one of so many bound values."""
+    return f"{column} IN ({', '.join(['%s'] * values)})"
+
+
+IDS = "mate_ids"
+"""Temporary table of numbers to look up."""
+NAMES = "mate_names"
+"""Temporary table of sources."""
+TOUCHED = "mate_touched"
+"""Temporary table of a change's tokens: new, old and gone ones."""
+
+
+@dataclass(frozen=True)
+class Probes:
+    """The key tuples of a search as a relation: their number, token ids and, if rows are filtered, super key."""
+
+    relation: str
+    """Name of a temporary table, or a sub-query of constants."""
+    tokens: Ids
+    """One row per key tuple, one column per key column."""
+    initial: int
+    hash_number: int | None
+    buckets: Sequence[int] = ()
+    """Buckets of the initial column's tokens, if postings have buckets and these are few."""
+
+    @property
+    def rest(self) -> list[int]:
+        """The other key columns."""
+        return [column for column in range(self.tokens.shape[1]) if column != self.initial]
+
+
+def probe_columns(key_columns: int, octets: int) -> list[Column]:
+    """Return the columns of a table of probes."""
+    key = [Column("query_key", Kind.KEY, octets)] if octets else []
+    return [Column("tuple_id"), *(Column(f"token{n}") for n in range(key_columns)), *key]
+
+
+def constant_probes(dialect: Dialect, tokens: Ids, keys: Iterable[bytes]) -> str:
+    """Return a few key tuples as a sub-query of constants."""
+    literals = [f", {dialect.key_literal(key)} AS query_key" for key in keys] or [""] * len(tokens)
+    tuples = (
+        f"SELECT {number} AS tuple_id, {', '.join(f'{token} AS token{n}' for n, token in enumerate(row))}{key}"
+        for number, (row, key) in enumerate(zip(tokens.tolist(), literals, strict=True))
+    )
+    return f"({' UNION ALL '.join(tuples)})"
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The look-ups of one search."""
+
+    dialect: Dialect
+    generation: Generation
+    shape: Shape
+    probes: Probes
+
+    def _table(self, name: str) -> str:
+        return self.generation.table(name)
+
+    @property
+    def _key(self) -> str:
+        """The super key of a row, as the row filter has it."""
+        assert self.probes.hash_number is not None
+        return f"{'s' if self.shape.has_super_keys else 'p'}.{key_column(self.probes.hash_number)}"
+
+    def _candidates(self, where: str) -> str:
+        """Return FROM and WHERE for the pairs of posting and key tuple that pass the row filter."""
+        probes, conditions = self.probes, [where] if where else []
+        if probes.buckets:
+            conditions.append(f"p.bucket IN ({', '.join(map(str, probes.buckets))})")
+        join = (
+            f"{self._table('postings')} AS p INNER JOIN {probes.relation} AS q ON p.token_id = q.token{probes.initial}"
+        )
+        if probes.hash_number is not None:
+            if self.shape.has_super_keys:
+                keys = self._table("super_keys")
+                join += f" INNER JOIN {keys} AS s ON s.table_id = p.table_id AND s.row_id = p.row_id"
+            conditions.append(f"({self._key} & q.query_key) = q.query_key")
+        return f" FROM {join}{' WHERE ' if conditions else ''}{' AND '.join(conditions)}"
+
+    def table_counts(self, where: str) -> str:
+        """SQL that counts, by table, the postings of the initial column's values (L_t of section 6.2)."""
+        column = f"token{self.probes.initial}"
+        conditions = [f"token_id IN (SELECT {column} FROM {self.probes.relation} AS q)", *([where] if where else [])]
+        if self.probes.buckets:
+            conditions.append(f"bucket IN ({', '.join(map(str, self.probes.buckets))})")
+        return (
+            f"SELECT p.table_id, COUNT(*) FROM {self._table('postings')} AS p"
+            f" WHERE {' AND '.join(conditions)} GROUP BY p.table_id"
+        )
+
+    def bounds(self, where: str, limit: int) -> str:
+        """SQL that counts, by table, the key tuples that some row holds, best tables first, and their rows.
+
+        That bounds the joinability, whose mapping has to be the same for all rows; mostly it is equal.
+        """
+        held = [
+            f"EXISTS (SELECT 1 FROM {self._table('cells')} AS c WHERE c.table_id = f.table_id"
+            f" AND c.row_id = f.row_id AND c.token_id = f.token{n})"
+            for n in self.probes.rest
+        ]
+        rest = "".join(f", q.token{n}" for n in self.probes.rest)
+        passed = f"SELECT p.table_id, p.row_id, q.tuple_id{rest}{self._candidates(where)}"
+        return (
+            "SELECT f.table_id, COUNT(DISTINCT f.tuple_id) AS bound, COUNT(*) AS pairs"
+            f" FROM ({passed}) AS f{' WHERE ' if held else ''}{' AND '.join(held)}"
+            f" GROUP BY f.table_id ORDER BY bound DESC, f.table_id LIMIT {limit}"
+        )
+
+    def rows(self, where: str) -> str:
+        """SQL for the rows that pass the row filter, with their super keys if there is a filter."""
+        key = "" if self.probes.hash_number is None else f", {self.dialect.key_words(self._key)}"
+        return f"SELECT DISTINCT p.table_id, p.row_id{key}{self._candidates(where)}"
+
+    def cells(self, where: str) -> str:
+        """SQL for the tokens of the rows that pass the row filter, with their places."""
+        rows = f"SELECT DISTINCT p.table_id, p.row_id{self._candidates(where)}"
+        return (
+            f"SELECT c.table_id, c.row_id, c.column_id, c.token_id FROM {self._table('cells')} AS c"
+            f" INNER JOIN ({rows}) AS r ON c.table_id = r.table_id AND c.row_id = r.row_id WHERE c.piece = 0"
+        )
+
+
+def bucket_of(tokens: Ids) -> Ids:
+    """Return the buckets of tokens."""
+    return tokens >> BUCKET_SHIFT

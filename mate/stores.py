@@ -1,0 +1,53 @@
+"""Open an index by its address, to read, to change or to build it: the folder of a lake, or a database."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from mate.build.build import Target
+    from mate.build.change import Writer
+    from mate.lake.base import Index
+
+_DATABASE = re.compile(r"(vertica|postgresql|postgres|duckdb):", re.IGNORECASE)
+
+
+def open_index(address: str) -> Index:
+    """Open a published index: the path of a lake, ``vertica://...``, ``postgresql://...`` or ``duckdb:FILE``."""
+    if is_database(address):
+        from mate.sql.index import DatabaseIndex
+
+        return DatabaseIndex(address)
+    from mate.lake.folder import open_folder
+
+    return open_folder(address)
+
+
+def open_writer(address: str, wait: float) -> AbstractContextManager[Writer]:
+    """Return the right to change an index, waiting so many seconds for others to end."""
+    if is_database(address):
+        from mate.sql.changes import DatabaseWriter
+
+        return DatabaseWriter(address, wait)
+    from mate.build.lake_writer import LakeWriter
+
+    return LakeWriter(address, wait)
+
+
+def open_target(address: str) -> AbstractContextManager[Target]:
+    """Return where an index is built and published."""
+    if is_database(address):
+        from mate.sql.target import DatabaseTarget
+
+        return DatabaseTarget(address)
+    from mate.build.lake_target import LakeTarget
+
+    return LakeTarget(address)
+
+
+def is_database(address: str) -> bool:
+    """Tell whether an index is in a database, and not in a folder."""
+    return _DATABASE.match(address) is not None

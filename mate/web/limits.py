@@ -1,0 +1,35 @@
+"""How much one server takes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MB = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """What requests, uploads and searches may take."""
+
+    upload_bytes: int = 64 * MB
+    """Size of an uploaded table."""
+    request_bytes: int = 1 * MB
+    """Size of any other request."""
+    query_cells: int = 20_000_000
+    """Cells of a table that is searched with."""
+    kept_queries: int = 50
+    """Uploaded tables that are kept; the one that was not used for longest goes first."""
+    kept_bytes: int = 512 * MB
+    """Memory of all of them."""
+    seconds: float = 120.0
+    """A request that takes longer is answered with an error."""
+    threads: int = 2
+    """Searches at a time."""
+    waiting: int = 100
+    """Requests that may wait for a thread."""
+    cell_characters: int = 200
+    """A longer cell is cut in previews."""
+    profiled_cells: int = 1_000_000
+    """Cells of a table that its columns are described by: the first rows."""
+    joined_rows: int = 5_000_000
+    """Rows of a downloaded join."""

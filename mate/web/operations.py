@@ -1,0 +1,132 @@
+"""Every operation of the API, once: its address, what it takes, and what does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mate.web.schemas import LARGEST, Schema, flag, integer, names, one_of, record, text
+from mate.web.service import Service
+
+UPLOAD = "application/octet-stream"
+
+_QUERY = {
+    "query": text("name of an uploaded table, as the upload returned it"),
+    "table": integer(0, LARGEST, description="or the number of a table of the lake"),
+}
+_KEY = {"key": names("key columns of the query")}
+_WITH = {"with": integer(0, LARGEST, description="number of the table of the lake to join with")}
+_PAGE = {"offset": integer(0, LARGEST, 0), "limit": integer(1, 1_000, 50)}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation: a method and an address, and the function of the service that answers it."""
+
+    method: str
+    path: str
+    run: Callable[[Service, dict[str, Any]], Any]
+    parameters: Schema = field(default_factory=record)
+    """Of the address, in its path or behind the question mark."""
+    body: Schema | None = None
+    upload: bool = False
+    """Whether the body is a file."""
+    search: bool = False
+    """Whether it takes long, and so is one of a few at a time."""
+    returns: tuple[str, ...] = ()
+    """Fields of the answer."""
+
+    @property
+    def name(self) -> str:
+        """Its name: that of the function which answers it."""
+        return self.run.__name__
+
+    @property
+    def summary(self) -> str:
+        """What it is for."""
+        return (self.run.__doc__ or "").partition("\n")[0]
+
+
+_DESCRIBED = ("name", "rows", "profiled_rows", "columns", "preview")
+_ANSWER = ("table_id", "table", "source", "joinability", "mapping", "evidence", "added")
+
+OPERATIONS = (
+    Operation("GET", "/api/lake", Service.about, returns=("address", "tables", "rows", "cells", "rejects", "limits")),
+    Operation(
+        "GET",
+        "/api/tables",
+        Service.tables,
+        record(search=text("words of the name, source or columns", "", 1_000), **_PAGE),
+        returns=("total", "tables"),
+    ),
+    Operation(
+        "GET",
+        "/api/tables/{table_id}",
+        Service.table,
+        record(("table_id",), table_id=integer(0, LARGEST)),
+        returns=("table_id", "source", *_DESCRIBED),
+    ),
+    Operation("GET", "/api/rejects", Service.rejects, record(**_PAGE), returns=("total", "rejects")),
+    Operation(
+        "POST",
+        "/api/queries",
+        Service.upload,
+        record(("name",), name=text("name of the file: its ending tells the format", longest=1_000)),
+        upload=True,
+        search=True,
+        returns=("query", *_DESCRIBED),
+    ),
+    Operation(
+        "POST",
+        "/api/suggest",
+        Service.suggest,
+        body=record(
+            **_QUERY,
+            columns=names("columns that may be part of a key; all unless given"),
+            k=integer(1, 100, 10),
+            most_columns=integer(1, 6, 4),
+        ),
+        search=True,
+        returns=("suggestions", "tried", "python"),
+    ),
+    Operation(
+        "POST",
+        "/api/search",
+        Service.search,
+        body=record(
+            ("key",),
+            **_QUERY,
+            **_KEY,
+            k=integer(1, 1_000, 10),
+            rank=one_of(("usefulness", "joinability")),
+            names=flag(True, "whether names of columns and tables play a part"),
+        ),
+        search=True,
+        returns=("key", "key_tuples", "rows_left_out", "answers", "explanation", "python"),
+    ),
+    Operation(
+        "POST",
+        "/api/preview",
+        Service.preview,
+        body=record(("key", "with"), **_QUERY, **_KEY, **_WITH),
+        search=True,
+        returns=(*_ANSWER, "rows", "matched_rows", "query_columns", "table_columns", "query_rows", "table_rows"),
+    ),
+    Operation(
+        "POST",
+        "/api/join",
+        Service.join,
+        body=record(
+            ("key", "with"),
+            **_QUERY,
+            **_KEY,
+            **_WITH,
+            matches=one_of(("first", "all", "aggregate"), "what becomes of several matching rows"),
+            format=one_of(("csv", "parquet")),
+            safe=flag(False, "whether cells that a spreadsheet may run as formulas get an apostrophe in front"),
+        ),
+        search=True,
+    ),
+    Operation("POST", "/api/refresh", Service.refresh, body=record(), returns=("address", "tables")),
+)

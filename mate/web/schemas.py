@@ -1,0 +1,97 @@
+"""What requests look like: the schemas of the OpenAPI document are what requests are checked with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from mate.web.errors import WebError
+
+Schema: TypeAlias = dict[str, Any]
+
+LARGEST = 2**53 - 1
+"""The largest whole number that every reader of JSON understands."""
+
+
+def integer(least: int, most: int, default: int | None = None, description: str = "") -> Schema:
+    """Return the schema of a whole number."""
+    return _with({"type": "integer", "minimum": least, "maximum": most}, default, description)
+
+
+def text(description: str = "", default: str | None = None, longest: int = 100_000) -> Schema:
+    """Return the schema of a text."""
+    return _with({"type": "string", "maxLength": longest}, default, description)
+
+
+def one_of(values: tuple[str, ...], description: str = "") -> Schema:
+    """Return the schema of one of a few words; the first is the default."""
+    return _with({"type": "string", "enum": list(values)}, values[0], description)
+
+
+def flag(default: bool, description: str = "") -> Schema:
+    """Return the schema of yes or no."""
+    return _with({"type": "boolean"}, default, description)
+
+
+def names(description: str = "", least: int = 1) -> Schema:
+    """Return the schema of names of columns."""
+    return _with({"type": "array", "items": text(), "minItems": least, "maxItems": 100}, None, description)
+
+
+def record(required: tuple[str, ...] = (), /, **fields: Schema) -> Schema:
+    """Return the schema of an object with these fields and no others."""
+    return {"type": "object", "properties": fields, "required": list(required), "additionalProperties": False}
+
+
+def _with(schema: Schema, default: object, description: str) -> Schema:
+    if default is not None:
+        schema["default"] = default
+    if description:
+        schema["description"] = description
+    return schema
+
+
+def checked(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an object with defaults filled in, or say what is wrong with it."""
+    fields = schema["properties"]
+    unknown = [name for name in given if name not in fields]
+    if unknown:
+        raise WebError(f"unknown field {unknown[0][:80]!r}; there are: {', '.join(fields) or 'none'}")
+    missing = [name for name in schema["required"] if name not in given]
+    if missing:
+        raise WebError(f"the field {missing[0]} is missing")
+    for name, value in given.items():
+        _check(fields[name], value, name)
+    defaults = {name: field["default"] for name, field in fields.items() if "default" in field}
+    return {**defaults, **given}
+
+
+def parsed(schema: Schema, given: Mapping[str, str]) -> dict[str, Any]:
+    """Return parameters of an address, which are all text, as what their schema says."""
+    fields = schema["properties"]
+    return checked(schema, {name: _as_type(fields.get(name, {}), value) for name, value in given.items()})
+
+
+def _as_type(field: Schema, value: str) -> Any:
+    if field.get("type") == "integer" and value.isascii() and value.removeprefix("-").isdecimal() and len(value) <= 20:
+        return int(value)
+    return value
+
+
+def _check(field: Schema, value: Any, name: str) -> None:
+    kind = field["type"]
+    if kind == "array":
+        if not isinstance(value, list) or not field["minItems"] <= len(value) <= field["maxItems"]:
+            raise WebError(f"{name} takes a list of {field['minItems']} to {field['maxItems']} names")
+        for item in value:
+            _check(field["items"], item, name)
+    elif kind == "integer":
+        if isinstance(value, bool) or not isinstance(value, int) or not field["minimum"] <= value <= field["maximum"]:
+            raise WebError(f"{name} takes a whole number from {field['minimum']:,} to {field['maximum']:,}")
+    elif kind == "boolean":
+        if not isinstance(value, bool):
+            raise WebError(f"{name} takes true or false")
+    elif not isinstance(value, str) or len(value) > field.get("maxLength", len(value)):
+        raise WebError(f"{name} takes a text of at most {field.get('maxLength', 100):,} characters")
+    elif "enum" in field and value not in field["enum"]:
+        raise WebError(f"{name} can be {', '.join(field['enum'])}, not {value[:80]!r}")

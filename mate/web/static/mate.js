@@ -1,0 +1,424 @@
+// The page behind `mate serve`. Everything that comes from data is set as text, never as markup.
+"use strict";
+
+const $ = (id) => document.getElementById(id);
+const PAGE_ROWS = 50;
+const CONTROL = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const KEPT = new Set(["\u200c", "\u200d"]);
+
+// ---- text
+
+// Show control characters instead of obeying them: U+202E would turn the rest of a line around.
+function visible(text) {
+  return String(text).replace(CONTROL, (c) => {
+    if (KEPT.has(c)) return c;
+    const code = c.codePointAt(0);
+    if (code < 0x20) return String.fromCodePoint(0x2400 + code);
+    return code === 0x7f ? "␡" : "\\u" + code.toString(16).padStart(4, "0");
+  });
+}
+
+const short = (text, most = 80) => visible(text.length > most ? text.slice(0, most) + "…" : text);
+const count = (number) => number.toLocaleString("en");
+const counted = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
+const percent = (share) => `${Math.round(share * 100)}%`;
+
+function size(bytes) {
+  const units = ["bytes", "kB", "MB", "GB", "TB"];
+  let unit = 0;
+  for (; bytes >= 1000 && unit < units.length - 1; unit++) bytes /= 1000;
+  return `${unit ? bytes.toFixed(1) : bytes} ${units[unit]}`;
+}
+
+// ---- elements
+
+function el(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "class") element.className = value;
+    else if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (value === true) element.setAttribute(key, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+const fill = (element, ...children) => element.replaceChildren(...children.flat(Infinity).filter((child) => child));
+const message = (text, kind = "") => el("p", { class: `message ${kind}`, role: kind === "error" ? "alert" : null }, visible(text));
+
+function bar(share) {
+  const inner = el("i");
+  inner.style.width = percent(Math.min(Math.max(share, 0), 1));
+  return [el("span", { class: "bar", "aria-hidden": "true" }, inner), percent(share)];
+}
+
+function cell(value, kind = "") {
+  return value === null
+    ? el("td", { class: `cell ${kind}` }, el("span", { class: "null" }, "empty"))
+    : el("td", { class: `cell ${kind}`, title: value.length > 25 ? visible(value) : null }, visible(value));
+}
+
+const scroll = (table) => el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "table" }, table);
+
+// ---- the server
+
+function token() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given) {
+    sessionStorage.setItem("token", given);
+    history.replaceState(null, "", "#search");
+  }
+  return sessionStorage.getItem("token");
+}
+
+let running = null; // what can be cancelled
+
+async function ask(method, path, { json, body, signal } = {}) {
+  const headers = {};
+  if (token()) headers.Authorization = `Bearer ${token()}`;
+  if (method === "POST") headers["Content-Type"] = body ? "application/octet-stream" : "application/json";
+  const response = await fetch(path, { method, headers, body: body ?? (json && JSON.stringify(json)), signal });
+  if (response.ok) return response;
+  const answer = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
+  throw new Error(answer.error);
+}
+
+const get = async (path) => (await ask("GET", path)).json();
+
+// Do long work: show for how long it runs, and let it be cancelled.
+async function work(what, task) {
+  if (running) running.abort();
+  const own = (running = new AbortController());
+  const started = performance.now();
+  const text = el("span", {}, `${what} …`);
+  fill($("status"), text, el("button", { type: "button", onclick: () => own.abort() }, "Cancel"));
+  const appear = setTimeout(() => ($("status").hidden = false), 200);
+  const clock = setInterval(() => (text.textContent = `${what} … ${Math.round((performance.now() - started) / 1000)} s`), 1000);
+  try {
+    return await task(own.signal);
+  } finally {
+    clearTimeout(appear);
+    clearInterval(clock);
+    if (running === own) {
+      running = null;
+      $("status").hidden = true;
+    }
+  }
+}
+
+async function shown(place, task) {
+  try {
+    await task();
+  } catch (error) {
+    if (error.name === "AbortError") fill(place, message("Cancelled."));
+    else fill(place, message(error.message, "error"));
+    place.hidden = false;
+  }
+}
+
+// ---- a table's columns and first rows
+
+function columnTable(table, pick) {
+  const head = ["column", "type", "distinct", "empty"].map((name, place) =>
+    el("th", { class: place === 2 ? "number" : place === 1 ? "optional" : "", scope: "col" }, name));
+  const rows = table.columns.map((column) => {
+    const name = pick
+      ? el("label", { class: "pick" }, el("input", { type: "checkbox", value: column.name, onchange: pick }), short(column.name))
+      : short(column.name);
+    return el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "optional" }, column.type),
+      el("td", { class: "number" }, count(column.distinct)), el("td", { class: "share" }, bar(column.empty_share)));
+  });
+  const part = table.profiled_rows < table.rows
+    ? el("p", { class: "quiet" }, `Counted in the first ${counted(table.profiled_rows, "row")} of ${count(table.rows)}.`) : null;
+  return [scroll(el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows))), part].filter(Boolean);
+}
+
+function firstRows(table, open = false) {
+  const head = table.columns.map((column) => el("th", { scope: "col" }, short(column.name, 40)));
+  const rows = table.preview.map((row) => el("tr", {}, row.map((value) => cell(value))));
+  return el("details", { open }, el("summary", {}, "First rows"),
+    scroll(el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows))));
+}
+
+// ---- search
+
+let query = null; // {reference: {query} or {table}, name, rows, columns, preview}
+
+async function upload(file) {
+  if (!file) return;
+  await shown($("query"), () => work(`Reading ${short(file.name, 40)}`, async (signal) => {
+    const { limits } = await lake;
+    if (file.size > limits.upload_bytes) throw new Error(`${file.name} has ${size(file.size)}; at most ${size(limits.upload_bytes)} can be uploaded. The command line has no limit: mate search --help`);
+    const response = await ask("POST", `/api/queries?name=${encodeURIComponent(file.name)}`, { body: file, signal });
+    const table = await response.json();
+    choose(table, { query: table.query });
+  }));
+}
+
+function choose(table, reference) {
+  query = { ...table, reference };
+  $("results").hidden = true;
+  const search = el("button", { type: "button", class: "primary", id: "search", disabled: true, onclick: runSearch }, "Search with the chosen columns");
+  const pick = () => (search.disabled = !keyColumns().length);
+  const rank = el("select", { id: "rank", "aria-label": "Order of the results" },
+    el("option", { value: "usefulness" }, "most useful first"), el("option", { value: "joinability" }, "most matches first"));
+  fill($("query"),
+    el("h2", { tabindex: "-1" }, `2. Key columns of ${short(table.name)}`),
+    el("p", { class: "quiet" }, `${counted(table.rows, "row")}, ${counted(table.columns.length, "column")}. Pick the columns that together name what a row is about, or let them be found.`),
+    ...columnTable(table, pick), firstRows(table),
+    el("div", { class: "row" }, search, el("button", { type: "button", id: "suggest", onclick: runSuggest }, "Suggest keys"),
+      el("span", { class: "push" }, rank)));
+  $("query").hidden = false;
+  $("query").querySelector("h2").focus({ preventScroll: true });
+  $("query").scrollIntoView({ block: "start" });
+}
+
+const keyColumns = () => [...$("query").querySelectorAll("input:checked")].map((box) => box.value);
+
+function setKey(key) {
+  for (const box of $("query").querySelectorAll("input[type=checkbox]")) box.checked = key.includes(box.value);
+  $("search").disabled = !key.length;
+}
+
+function present(title, lead, answers, parts) {
+  fill($("results"), el("h2", { id: "results-title", tabindex: "-1" }, title), lead && el("p", { class: "quiet" }, lead), answers, parts);
+  $("results").hidden = false;
+  $("results").querySelector("h2").focus({ preventScroll: true });
+  $("results").scrollIntoView({ block: "start" });
+}
+
+function runSearch() {
+  const key = keyColumns();
+  return shown($("results"), () => work("Searching", async (signal) => {
+    const json = { ...query.reference, key, k: 10, rank: $("rank").value };
+    const found = await (await ask("POST", "/api/search", { json, signal })).json();
+    const left = found.rows_left_out ? ` ${counted(found.rows_left_out, "row")} with an empty cell in the key cannot join.` : "";
+    const lead = `${query.name} has ${counted(found.key_tuples, "distinct combination")} of ${key.map((k) => short(k)).join(", ")}.${left}`;
+    const title = found.answers.length ? `3. ${counted(found.answers.length, "table")} found` : "3. Nothing found";
+    const list = found.answers.length
+      ? el("ol", { class: "answers" }, found.answers.map((answer, place) => answerItem(answer, place, key)))
+      : message("No table of the lake holds any of these combinations in one row. Try fewer columns, or let keys be suggested.");
+    present(title, visible(lead), list, [explanation(found.explanation), python(found.python, "Python lines of this search")]);
+  }));
+}
+
+function runSuggest() {
+  return shown($("results"), () => work("Looking for keys", async (signal) => {
+    const chosen = keyColumns();
+    const json = { ...query.reference, k: 10, ...(chosen.length > 1 ? { columns: chosen } : {}) };
+    const found = await (await ask("POST", "/api/suggest", { json, signal })).json();
+    const title = found.suggestions.length ? "3. Suggested keys" : "3. Nothing found";
+    const list = found.suggestions.length
+      ? el("ol", { class: "answers" }, found.suggestions.map((one, place) => answerItem(one, place, one.key, true)))
+      : message(`No table of the lake joins with any of these columns: ${found.tried.map((name) => short(name, 40)).join(", ")}.`);
+    present(title, "Each is a key and the table that joins best on it.", list, [python(found.python, "Python lines of this")]);
+  }));
+}
+
+function explanation(why) {
+  const steps = why.steps.map((step) => el("tr", {}, el("td", { class: step.depth ? "indent" : "" }, visible(step.name)), el("td", { class: "number" }, step.text)));
+  const phases = why.phases.map((phase) => el("tr", {}, el("td", {}, visible(phase.name)), el("td", { class: "number" }, `${phase.milliseconds.toFixed(1)} ms`)));
+  return el("details", { id: "why" }, el("summary", {}, "How this came about"),
+    scroll(el("table", {}, el("tbody", {}, steps, phases))));
+}
+
+function python(lines, summary) {
+  const copy = el("button", { type: "button", onclick: async () => {
+    try { await navigator.clipboard.writeText(lines); copy.textContent = "Copied"; }
+    catch { getSelection().selectAllChildren(text); copy.textContent = "Selected: press Ctrl-C"; }
+  } }, "Copy");
+  const text = el("pre", {}, lines.split("\n").map(visible).join("\n"));
+  return el("details", { class: "python" }, el("summary", {}, summary), text, copy);
+}
+
+// ---- one answer
+
+function fact(name, ...value) {
+  return el("div", {}, el("dt", {}, name), el("dd", {}, ...value));
+}
+
+function answerItem(answer, place, key, suggested = false) {
+  const e = answer.evidence;
+  const fan = e.fan_out === e.most_fan_out ? count(e.most_fan_out) : `${e.fan_out.toFixed(1)} (max ${count(e.most_fan_out)})`;
+  const times = e.chance ? `${(answer.joinability / e.chance).toFixed(1)}×` : "";
+  const more = el("div", { class: "more" });
+  const open = el("button", { type: "button", class: "preview", "aria-expanded": "false" }, "Preview and download");
+  open.addEventListener("click", () => toggle(open, more, answer, key));
+  const mapping = Object.entries(answer.mapping).map(([mine, theirs]) =>
+    el("span", {}, el("code", {}, short(mine, 40)), " = ", el("code", { class: "theirs" }, short(theirs, 40))));
+  return el("li", { class: e.is_chance ? "chance" : "", "data-table": answer.table_id },
+    el("div", { class: "answer-head" }, el("span", { class: "rank" }, `${place + 1}.`),
+      el("h3", {}, el("a", { href: `#table/${answer.table_id}` }, short(answer.table))),
+      el("span", {}, `${counted(answer.joinability, "match")}`.replace("matchs", "matches")),
+      e.is_chance ? el("span", { class: "badge" }, "no better than chance") : null,
+      answer.unique_part ? el("span", { class: "badge" }, `unique by ${answer.unique_part.map((name) => short(name, 40)).join(", ")} alone`) : null),
+    el("dl", { class: "evidence" },
+      fact("of your key", bar(e.containment)), fact("unique there", bar(e.uniqueness)),
+      e.names === null ? null : fact("names alike", bar(e.names)),
+      fact("rows per match", fan), e.is_chance ? fact("against chance", "no better") : times ? fact("against chance", times) : null),
+    el("p", { class: "mapping" }, mapping),
+    el("p", { class: "adds quiet" }, answer.added.length ? ["adds ", answer.added.slice(0, 12).flatMap((name) => [el("code", {}, short(name, 40)), " "]),
+      answer.added.length > 12 ? `and ${count(answer.added.length - 12)} more` : ""] : "adds no column"),
+    el("div", { class: "row" }, open, suggested ? el("button", { type: "button", onclick: () => { setKey(key); runSearch(); } }, "Search with this key") : null),
+    more);
+}
+
+async function toggle(button, more, answer, key) {
+  const open = button.getAttribute("aria-expanded") !== "true";
+  button.setAttribute("aria-expanded", String(open));
+  if (!open) return fill(more);
+  await shown(more, () => work("Matching rows", async (signal) => {
+    const json = { ...query.reference, key, with: answer.table_id };
+    const found = await (await ask("POST", "/api/preview", { json, signal })).json();
+    fill(more, ...sideBySide(found), downloads(json), python(found.python, "Python lines of this join"));
+  }));
+}
+
+function sideBySide(found) {
+  const mine = new Set(Object.keys(found.mapping)), theirs = new Set(Object.values(found.mapping));
+  const head = el("tr", {},
+    found.query_columns.map((name) => el("th", { class: `mine ${mine.has(name) ? "key" : ""}`, scope: "col" }, short(name, 40))),
+    found.table_columns.map((name, place) => el("th", { class: `theirs ${place ? "" : "edge"} ${theirs.has(name) ? "key" : ""}`, scope: "col" }, short(name, 40))));
+  const top = el("tr", {}, el("th", { class: "mine", colspan: found.query_columns.length, scope: "colgroup" }, "your row"),
+    el("th", { class: "theirs edge", colspan: found.table_columns.length, scope: "colgroup" }, `first matching row of ${short(found.table, 40)}`));
+  const rows = found.query_rows.map((row, place) => el("tr", {}, row.map((value) => cell(value, "mine")),
+    found.table_rows[place].map((value, column) => cell(value, column ? "theirs" : "theirs edge"))));
+  const lead = `${count(found.matched_rows)} of your ${counted(found.rows, "row")} match` +
+    (found.query_rows.length < found.matched_rows ? `; the first ${count(found.query_rows.length)}:` : ":");
+  return [el("p", { class: "quiet" }, lead), scroll(el("table", { class: "pairs" }, el("thead", {}, top, head), el("tbody", {}, rows)))];
+}
+
+function downloads(reference) {
+  const option = (value, text) => el("option", { value }, text);
+  const matches = el("select", { "aria-label": "Where several rows match" }, option("first", "first match"),
+    option("aggregate", "matches made one row"), option("all", "all matches"));
+  const safe = el("input", { type: "checkbox" });
+  const place = el("div");
+  const save = (format) => shown(place, () => work("Joining", async (signal) => {
+    const json = { ...reference, matches: matches.value, format, safe: safe.checked };
+    const blob = await (await ask("POST", "/api/join", { json, signal })).blob();
+    const address = URL.createObjectURL(blob);
+    const link = el("a", { href: address, download: `${fileName(query.name)}-enriched.${format}` });
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(address), 60000);
+    fill(place, message(`All ${counted(query.rows, "row")} of yours with the columns of the table: ${size(blob.size)}.`));
+  }));
+  return el("div", {}, el("div", { class: "row" }, matches,
+    el("button", { type: "button", class: "primary csv", onclick: () => save("csv") }, "Download CSV"),
+    el("button", { type: "button", class: "parquet", onclick: () => save("parquet") }, "Download Parquet"),
+    el("label", { class: "pick quiet" }, safe, "keep spreadsheets from running cells as formulas")), place);
+}
+
+const fileName = (name) => name.replace(/[^\p{L}\p{N} ._-]/gu, "_").slice(0, 80) || "table";
+
+// ---- the lake
+
+let lake = get("/api/lake");
+
+function showLake() {
+  return lake.then((stats) => fill($("lake"), visible(`${stats.address.split("/").pop()}: ${counted(stats.tables, "table")}, ${counted(stats.rows, "row")}, ${size(Object.values(stats.bytes).reduce((a, b) => a + b, 0))}`)),
+    (error) => fill($("lake"), visible(error.message)));
+}
+
+const refresh = () => shown($("table-list"), async () => {
+  const stats = await (await ask("POST", "/api/refresh", { json: {} })).json();
+  lake = Promise.resolve(stats);
+  await showLake();
+  await showTables();
+});
+
+async function showTables(offset = 0) {
+  await shown($("table-list"), async () => {
+    const words = $("words").value;
+    const found = await get(`/api/tables?search=${encodeURIComponent(words.slice(0, 1000))}&offset=${offset}&limit=${PAGE_ROWS}`);
+    if (words !== $("words").value) return;
+    const rows = found.tables.map((table) => el("tr", {},
+      el("th", { scope: "row" }, el("a", { href: `#table/${table.table_id}` }, short(table.name))),
+      el("td", { class: "number" }, count(table.rows)),
+      el("td", {}, `${count(table.column_count)}: ${table.column_names.map((name) => short(name, 30)).join(", ")}`),
+      el("td", { class: "optional" }, short(table.source, 100))));
+    fill($("table-list"), el("p", { class: "quiet" }, counted(found.total, "table")),
+      scroll(el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "name"), el("th", { class: "number" }, "rows"), el("th", {}, "columns"),
+        el("th", { class: "optional" }, "source"))), el("tbody", {}, rows))), pages(offset, found.total, showTables));
+  });
+}
+
+function pages(offset, total, show) {
+  if (total <= PAGE_ROWS) return null;
+  return el("div", { class: "row" },
+    el("button", { type: "button", disabled: offset === 0, onclick: () => show(Math.max(0, offset - PAGE_ROWS)) }, "Previous"),
+    el("span", { class: "quiet" }, `${count(offset + 1)} to ${count(Math.min(total, offset + PAGE_ROWS))} of ${count(total)}`),
+    el("button", { type: "button", disabled: offset + PAGE_ROWS >= total, onclick: () => show(offset + PAGE_ROWS) }, "Next"));
+}
+
+async function showTable(number) {
+  const place = $("view-table");
+  await shown(place, async () => {
+    const table = await get(`/api/tables/${encodeURIComponent(number)}`);
+    const take = () => { go("search"); choose(table, { table: table.table_id }); };
+    fill(place, el("h1", {}, short(table.name)),
+      el("p", { class: "quiet" }, `Table ${table.table_id}, ${counted(table.rows, "row")}, from ${short(table.source, 200)}`),
+      el("div", { class: "row" }, el("button", { type: "button", class: "primary", id: "neighbours", onclick: () => { take(); runSuggest(); } }, "Find tables that join with it"),
+        el("button", { type: "button", id: "take", onclick: take }, "Search with this table")),
+      el("div", { class: "card" }, ...columnTable(table), firstRows(table, true)));
+  });
+}
+
+async function showRejects(offset = 0) {
+  await shown($("reject-list"), async () => {
+    const found = await get(`/api/rejects?offset=${offset}&limit=${PAGE_ROWS}`);
+    if (!found.rejects.length && !offset) return fill($("reject-list"), message("Everything was indexed."));
+    const rows = found.rejects.map((reject) => el("tr", {}, el("th", { scope: "row" }, short(reject.source, 100)),
+      el("td", { class: "number" }, reject.line === null ? "" : count(reject.line)), el("td", {}, reject.kind),
+      el("td", { class: "number" }, count(reject.count)), el("td", {}, short(reject.reason ?? "", 300))));
+    fill($("reject-list"), scroll(el("table", {}, el("thead", {}, el("tr", {}, ["source", "line", "kind", "count", "reason"].map((name) =>
+      el("th", { class: name === "line" || name === "count" ? "number" : "" }, name)))), el("tbody", {}, rows))),
+      found.rejects.length === PAGE_ROWS || offset ? pages(offset, found.rejects.length === PAGE_ROWS ? offset + PAGE_ROWS + 1 : offset + found.rejects.length, showRejects) : null);
+  });
+}
+
+// ---- views
+
+function route() {
+  const [view, number] = location.hash.slice(1).split("/");
+  const known = ["search", "tables", "table", "rejects"].includes(view) ? view : "search";
+  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== `view-${known}`;
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.hash === `#${known === "table" ? "tables" : known}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (known === "tables") showTables();
+  if (known === "table") showTable(number);
+  if (known === "rejects") showRejects();
+}
+
+function go(view) {
+  location.hash = view;
+  route(); // at once, not only when the browser tells
+}
+
+function start() {
+  token();
+  document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });
+  const drop = $("drop");
+  $("file").addEventListener("change", (event) => { upload(event.target.files[0]); event.target.value = ""; });
+  for (const kind of ["dragover", "dragleave", "drop"]) {
+    document.addEventListener(kind, (event) => {
+      event.preventDefault();
+      drop.classList.toggle("over", kind === "dragover");
+      if (kind === "drop" && event.dataTransfer.files.length) { go("search"); upload(event.dataTransfer.files[0]); }
+    });
+  }
+  let typing = 0;
+  $("words").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(showTables, 150); });
+  $("find").addEventListener("submit", (event) => { event.preventDefault(); showTables(); });
+  $("refresh").addEventListener("click", refresh);
+  addEventListener("hashchange", route);
+  route();
+  showLake();
+}
+
+start();

@@ -1,0 +1,198 @@
+"""`Lake.search_many`: the same answers as one by one, on threads and on Spark; errors in their place; resumed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import mate
+from mate.api import batch
+from mate.errors import MateError, QueryError
+from tests.lakes import write_csv
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KEY = ["city", "day"]
+PIECES = ("containment", "uniqueness", "usefulness", "fan_out", "most_fan_out", "chance", "is_chance", "names")
+
+
+@pytest.fixture(scope="module")
+def random_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of four segments with many tables that tie, some of them superseded, and twenty queries."""
+    folder = tmp_path_factory.mktemp("many")
+    draw = random.Random(7)
+    for part in range(4):
+        (folder / f"part{part}").mkdir()
+        for table in range(8):
+            rows = [
+                (f"a{draw.randrange(12)}", f"b{draw.randrange(6)}", str(n)) for n in range(draw.choice([5, 20, 60]))
+            ]
+            write_csv(folder / f"part{part}/t{part}{table}.csv", ["left", draw.choice(["right", "b"]), "n"], rows)
+    with mate.index(folder / "part0", folder / "lake.mate") as lake:
+        for part in range(1, 4):
+            lake.add(folder / f"part{part}")
+        lake.update("t00", [(0, "left", "a3")])
+        assert lake.stats().segments == 5
+    (folder / "queries").mkdir()
+    for number in range(20):
+        rows = [(f"a{draw.randrange(14)}", f"b{draw.randrange(7)}") for _ in range(draw.choice([3, 10, 40]))]
+        write_csv(folder / f"queries/q{number:02d}.csv", ["a", "b"], rows)
+    return folder
+
+
+@pytest.fixture
+def many(random_lake: Path) -> Iterator[mate.Lake]:
+    with mate.open(random_lake / "lake.mate") as lake:
+        yield lake
+
+
+def one_by_one(lake: mate.Lake, folder: Path, **options: Any) -> list[dict[str, Any]]:
+    """Return what single searches answer, as rows of a batch."""
+    rows = []
+    for path in sorted(folder.iterdir()):
+        for rank, answer in enumerate(lake.search(path, ["a", "b"], **options), start=1):
+            evidence = {name: getattr(answer.evidence, name) for name in PIECES}
+            own = {"query": path.name, "rank": rank, "table_id": answer.table_id, "table": answer.table.name}
+            rest = {"source": answer.table.source, "mapping": answer.mapping, "joinability": answer.joinability}
+            rows.append({**own, **rest, "key_tuples": answer.evidence.key_tuples, **evidence, "error": None})
+    return rows
+
+
+def rows_of(found: mate.BatchAnswers) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = found.to_arrow().to_pylist(maps_as_pydicts="strict")
+    return rows
+
+
+@pytest.mark.parametrize("options", [{}, {"k": 3, "names": False}, {"rank": "joinability", "k": 40}])
+def test_threads_answer_as_one_by_one(many: mate.Lake, random_lake: Path, options: Any) -> None:
+    queries = random_lake / "queries"
+    found = many.search_many(queries, ["a", "b"], **options)
+    expected = one_by_one(many, queries, **options)
+    assert len(expected) >= 60
+    assert rows_of(found) == expected
+
+
+@pytest.mark.parametrize("options", [{"k": 3}, {"rank": "joinability", "k": 40, "strategy": "mate"}])
+def test_spark_answers_as_one_by_one(many: mate.Lake, random_lake: Path, options: Any, spark: SparkSession) -> None:
+    queries = random_lake / "queries"
+    found = many.search_many(queries, **options, master="local[2]")
+    assert rows_of(found) == one_by_one(many, queries, **options)
+
+
+# Queries
+
+
+def test_a_list_of_queries_and_what_is_wrong_with_some(lake: mate.Lake, folder: Path) -> None:
+    (folder / "sub").mkdir()
+    (folder / "sensors.csv").rename(folder / "sub/sensors.csv")
+    (folder / "sub/empty.csv").write_text("")
+    listed = [
+        ("whole", "sub/sensors.csv", "city;day"),
+        ("typo", "sub/sensors.csv", "citty; day"),
+        ("", "sub/nowhere.csv", "city"),
+        ("nothing in it", "sub/empty.csv", "city"),
+        ("all", "sub/sensors.csv", ""),
+    ]
+    found = lake.search_many(write_csv(folder / "queries.csv", ["name", "query", "key"], listed))
+    assert [row["table"] for row in found["whole"]] == ["weather", "traffic"]
+    assert found["whole"][0]["mapping"] == {"city": "place", "day": "date"}
+    assert found.errors["typo"] == 'sensors has no column "citty"; did you mean "city"?'
+    assert "nowhere.csv" in found.errors["sub/nowhere.csv"]
+    assert "empty.csv" in found.errors["nothing in it"]
+    assert found["typo"] == found["all"] == []
+    assert (len(found), found.answers, len(found.errors)) == (5, 2, 3)
+    assert repr(found) == "<BatchAnswers: 5 queries, 2 answers, 3 errors>"
+
+
+def test_tables_in_memory_and_names_of_their_own(lake: mate.Lake) -> None:
+    table = pa.table({"town": ["Bonn", "Ulm"], "on": ["2019-01-01", "2019-01-02"]})
+    pairs = lake.search_many([(table, ["town", "on"]), (table, "town")])
+    assert pairs.queries == ["query 0", "query 1"]
+    named = lake.search_many({"both": (table, ["town", "on"]), "town": (table, "town")})
+    assert [row["table"] for row in named["both"]] == [row["table"] for row in pairs["query 0"]]
+    assert named.to_pandas().columns[0] == "query"
+    with pytest.raises(QueryError, match='no query of the batch is called "x"'):
+        named["x"]
+
+
+def test_a_query_leaves_its_own_table_out(lake: mate.Lake, folder: Path) -> None:
+    found = lake.search_many("lake", ["town"], exclude="self")
+    assert [row["table"] for row in found["events.csv"]][:1] == ["inhabitants"]
+    assert "has no column" in found.errors["weather.csv"]
+
+
+@pytest.mark.parametrize(
+    ("queries", "options", "message"),
+    [
+        (["sensors.csv"], {}, "a pair of a table and its key"),
+        ([("sensors.csv", KEY), ("sensors.csv", ["city"])], {}, 'two queries of the batch are called "sensors.csv"'),
+        ([("sensors.csv", KEY)], {"key": ["city"]}, "a key of its own"),
+        ("sensors.csv", {}, "needs the columns query and key, and has city, day, PM10"),
+        ("lake", {"k": 0}, "k must be a whole number"),
+        ("lake", {"rank": "usefullness"}, 'did you mean "usefulness"'),
+        ("lake", {"ranks": 1}, 'search_many has no option "ranks"'),
+        ("lake", {"into": "lake"}, "lake is a folder"),
+        ("nowhere", {}, "nowhere"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_once(lake: mate.Lake, queries: Any, options: Any, message: str) -> None:
+    with pytest.raises(MateError, match=message):
+        lake.search_many(queries, **options)
+
+
+# Files
+
+
+class StoppedError(Exception):
+    pass
+
+
+class StopAfter:
+    """Progress that stops a batch after so many queries."""
+
+    def __init__(self, queries: int) -> None:
+        self._queries = queries
+
+    def start(self, phase: str, total: int) -> None:
+        self.phase, self.total = phase, total
+
+    def update(self, done: int, **counts: int) -> None:
+        if done > self._queries:
+            raise StoppedError
+
+
+def test_a_stopped_batch_goes_on(
+    many: mate.Lake, random_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "ROUND", 4)
+    queries, target = random_lake / "queries", tmp_path / "answers.parquet"
+    with pytest.raises(StoppedError):
+        many.search_many(queries, into=target, progress=StopAfter(10))
+    assert not target.exists()
+    found = many.search_many(queries, into=target)
+    assert found.resumed == 8
+    whole = many.search_many(queries)
+    assert rows_of(found) == rows_of(whole)
+    assert pq.read_table(target).equals(found.to_arrow())
+    assert [path.name for path in tmp_path.iterdir()] == ["answers.parquet"]
+    assert many.search_many(queries, into=target).resumed == 0  # a batch that has ended begins again
+
+
+def test_parts_of_another_batch_are_not_used(
+    many: mate.Lake, random_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "ROUND", 4)
+    queries, target = random_lake / "queries", tmp_path / "answers.parquet"
+    with pytest.raises(StoppedError):
+        many.search_many(queries, into=target, progress=StopAfter(10))
+    (tmp_path / ".answers.parquet.parts/000009.parquet").write_bytes(b"torn")
+    found = many.search_many(queries, into=target, k=1)
+    assert found.resumed == 0
+    assert rows_of(found) == rows_of(many.search_many(queries, k=1))

@@ -1,0 +1,40 @@
+"""What `import mate` offers, and what it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mate
+
+HEAVY = ("numpy", "pyarrow", "numba", "pandas", "pyspark", "rich", "duckdb", "vertica_python")
+
+
+def loaded(script: str, folder: Path) -> set[str]:
+    """Return the heavy packages that a script loads in a process of its own."""
+    ask = f"; import sys; print(*[name for name in {HEAVY} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script + ask], capture_output=True, text=True, check=True, cwd=folder)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_importing_costs_nothing(tmp_path: Path) -> None:
+    assert loaded("import mate; dir(mate); mate.__version__", tmp_path) == set()
+
+
+def test_a_search_loads_neither_compiler_nor_spark_nor_database_clients(folder: Path) -> None:
+    script = "import mate; mate.open('lake.mate').search('sensors.csv', ['city', 'day'])"
+    assert loaded(script, folder) <= {"numpy", "pyarrow", "pandas"}  # Arrow itself loads pandas where it is installed
+
+
+def test_every_public_name_is_there() -> None:
+    for name in mate.__all__:
+        assert getattr(mate, name).__doc__, name
+    assert set(mate.__all__) <= set(dir(mate))
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="module 'mate' has no attribute 'serach'"):
+        mate.serach  # type: ignore[attr-defined]  # noqa: B018

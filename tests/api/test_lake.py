@@ -1,0 +1,441 @@
+"""`mate.Lake`: search, suggest, join, tables, and states of a lake."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import mate
+from mate.errors import QueryError, StoreError
+from tests.lakes import write_csv
+
+KEY = ["city", "day"]
+
+
+def names(answers: mate.Answers) -> list[str]:
+    return [answer.table.name for answer in answers]
+
+
+# Search
+
+
+@pytest.mark.parametrize("kind", ["path", "text", "pandas", "arrow", "batch", "polars", "read", "stream"])
+def test_a_query_may_be_any_kind_of_table(lake: mate.Lake, kind: str) -> None:
+    frame = pd.read_csv("sensors.csv")
+    given = {
+        "path": Path("sensors.csv"),
+        "text": "sensors.csv",
+        "pandas": frame,
+        "arrow": pa.Table.from_pandas(frame),
+        "batch": pa.RecordBatch.from_pandas(frame),
+        "polars": pl.from_pandas(frame),
+        "read": mate.read("sensors.csv"),
+        "stream": pa.RecordBatchReader.from_batches(*_batches(frame)),
+    }[kind]
+    found = lake.search(given, KEY)
+    assert [(a.table.name, a.joinability) for a in found] == [("weather", 5), ("traffic", 3)]
+    assert found[0].mapping == {"city": "place", "day": "date"}
+
+
+def _batches(frame: pd.DataFrame) -> tuple[pa.Schema, list[pa.RecordBatch]]:
+    table = pa.Table.from_pandas(frame)
+    return table.schema, table.to_batches()
+
+
+def test_answers_carry_evidence(lake: mate.Lake) -> None:
+    weather, traffic = lake.search("sensors.csv", KEY)
+    assert (weather.evidence.containment, weather.evidence.uniqueness) == (5 / 6, 1)
+    assert (traffic.evidence.fan_out, traffic.evidence.most_fan_out) == (4 / 3, 2)
+    assert weather.evidence.names is not None
+    assert lake.search("sensors.csv", KEY, names=False)[0].evidence.names is None
+
+
+def test_answers_are_a_sequence(lake: mate.Lake) -> None:
+    found = lake.search("sensors.csv", KEY)
+    assert len(found) == 2
+    assert found[-1] is found[1]
+    assert found[:1] == [found[0]]
+    assert found[0] in found
+    assert (found.key, found.key_tuples, found.rows_left_out) == (("city", "day"), 6, 0)
+    assert "weather (5), traffic (3)" in repr(found)
+    assert bool(lake.search(pa.table({"a": ["nowhere"]}), ["a"])) is False
+
+
+def test_ranks(lake: mate.Lake, tmp_path: Path) -> None:
+    """A table that holds every pair twenty times joins more, and is less useful."""
+    rows = [[c, d, str(n)] for c in ("Bonn", "Ulm", "Kiel") for d in (1, 2, 3) for n in range(20)]
+    many = write_csv(tmp_path / "many.csv", ["a", "b", "n"], [[c, f"2019-01-0{d}", n] for c, d, n in rows])
+    lake.add(many)
+    assert names(lake.search("sensors.csv", KEY)) == ["weather", "traffic", "many"]
+    assert names(lake.search("sensors.csv", KEY, rank="joinability")) == ["many", "weather", "traffic"]
+    with pytest.raises(QueryError, match="usefulnes"):
+        lake.search("sensors.csv", KEY, rank="usefulnes")
+
+
+def test_excluded_tables(lake: mate.Lake) -> None:
+    lake.add("sensors.csv")
+    assert names(lake.search("sensors.csv", KEY)) == ["sensors", "weather", "traffic"]
+    assert names(lake.search("sensors.csv", KEY, exclude="self")) == ["weather", "traffic"]
+    assert names(lake.search("sensors.csv", KEY, exclude=["weather", 4])) == ["traffic"]
+    with pytest.raises(QueryError, match=r'exclude takes a list of tables, such as \["weather"\]'):
+        lake.search("sensors.csv", KEY, exclude="weather")  # type: ignore[arg-type]
+    with pytest.raises(QueryError, match="read from a file"):
+        lake.search(pd.read_csv("sensors.csv"), KEY, exclude="self")
+
+
+@pytest.mark.parametrize("system", ["column-first", "mate", "scr", "mcr"])
+def test_every_system_gives_the_same_answers(lake: mate.Lake, system: str) -> None:
+    found = lake.search("sensors.csv", KEY, strategy=system)
+    assert found.to_dicts() == lake.search("sensors.csv", KEY, strategy=mate.Strategy(system)).to_dicts()
+    assert [(a.table.name, a.joinability) for a in found] == [("weather", 5), ("traffic", 3)]
+    assert found.explain().system == system
+
+
+def test_the_explanation_is_typed(lake: mate.Lake) -> None:
+    explanation = lake.search("sensors.csv", KEY).explain()
+    steps = {step.name: step for step in explanation.steps}
+    assert steps["answers"].count == 2
+    assert steps["whose values all occur in the index"].depth == 1
+    assert explanation.total_seconds == sum(explanation.seconds.values()) > 0
+    assert "distinct key tuples of the query" in str(explanation)
+    paper = lake.search("sensors.csv", KEY, strategy=mate.Strategy("mate", "xash:128", "day")).explain()
+    assert "postings of the initial column, day" in [step.name for step in paper.steps]
+
+
+def test_answers_as_tables(lake: mate.Lake) -> None:
+    found = lake.search("sensors.csv", KEY)
+    frame = found.to_pandas()
+    assert list(frame["table"]) == ["weather", "traffic"]
+    assert list(frame["containment"]) == [5 / 6, 0.5]
+    assert set(frame.columns) >= {"joinability", "mapping", "uniqueness", "fan_out", "chance", "names", "is_chance"}
+    assert found.to_arrow().num_rows == 2
+    assert lake.search(pa.table({"a": ["nowhere"]}), ["a"]).to_pandas().empty
+    assert found.to_dicts()[0]["mapping"] == {"city": "place", "day": "date"}
+
+
+# Suggest
+
+
+def test_a_key_of_two_columns_is_found(stations: Path) -> None:
+    query = pd.read_csv(stations / "query.csv")
+    with mate.open(stations / "lake.mate") as lake:
+        found = lake.suggest(query)
+        assert (found[0].key, found[0].table.name, found[0].unique_part) == (("city", "day"), "stations", None)
+        joined = found[0].join()
+        assert list(joined.columns) == ["city", "day", "value", "level"]
+        assert list(joined["level"]) == [f"level {n}" for n in range(0, 96, 2)]
+        assert found.to_pandas()["key"][0] == "city, day"
+        assert all(one.key == ("city",) for one in lake.suggest(query, columns=["city"]))
+        assert len(lake.suggest(query, k=1)) == 1
+        with pytest.raises(QueryError, match='query has no column "cty"'):
+            lake.suggest(query, columns=["cty"])
+
+
+# Join
+
+
+def test_a_join_keeps_types_index_and_order(lake: mate.Lake) -> None:
+    frame = pd.read_csv("sensors.csv").set_index(pd.Index(list("abcdef")))[::-1]
+    joined = lake.search(frame, KEY)[0].join()
+    assert list(joined.index) == list("fedcba")
+    assert joined["PM10"].dtype == frame["PM10"].dtype
+    assert list(joined["wind"]) == ["8", "9", None, "1", "5", "3"]
+
+
+def test_what_several_matches_become(lake: mate.Lake) -> None:
+    query = pa.table({"c": ["Bonn", "Ulm", "Oslo"], "d": ["2019-01-01", "2019-01-02", "2019-01-01"]})
+    first = lake.join(query, ["c", "d"], "traffic")
+    assert first.column("Autos").to_pylist() == ["4100", "2500", None]
+    every = lake.join(query, ["c", "d"], "traffic", matches="all")
+    assert every.column("Autos").to_pylist() == ["4100", "3900", "2500", None]
+    assert every.column("c").to_pylist() == ["Bonn", "Bonn", "Ulm", "Oslo"]
+    frame = query.to_pandas().set_index(pd.Index(["x", "x", "y"]))
+    repeated = lake.join(frame, ["c", "d"], "traffic", matches="all")
+    assert list(repeated.index) == ["x", "x", "x", "y"]
+    assert list(repeated["Autos"]) == ["4100", "3900", "2500", None]
+    one = lake.join(query, ["c", "d"], "traffic", matches="aggregate")
+    assert one.column("Autos").to_pylist() == [4000.0, 2500.0, None]
+    assert one.column("matching rows").to_pylist() == [2, 1, None]
+    with pytest.raises(QueryError, match='matches can be first, all, aggregate, not "last"'):
+        lake.join(query, ["c", "d"], "traffic", matches="last")
+
+
+def test_a_join_comes_back_as_the_query_was(lake: mate.Lake) -> None:
+    frame = pd.read_csv("sensors.csv")
+    assert isinstance(lake.join("sensors.csv", KEY, "weather"), pd.DataFrame)
+    assert isinstance(lake.join(frame, KEY, "weather"), pd.DataFrame)
+    assert isinstance(lake.join(pa.Table.from_pandas(frame), KEY, "weather"), pa.Table)
+    polars = lake.join(pl.from_pandas(frame), KEY, "weather", "all")
+    assert isinstance(polars, pl.DataFrame)
+    assert polars.schema["PM10"] == pl.Int64
+    joined = lake.enrich(frame, KEY, "weather")
+    assert joined.to_arrow().num_rows == joined.to_polars().height == len(joined.to_pandas()) == 6
+
+
+def test_a_join_is_written(lake: mate.Lake, tmp_path: Path) -> None:
+    joined = lake.enrich("sensors.csv", KEY, "weather")
+    joined.write(tmp_path / "out.csv")
+    assert pd.read_csv(tmp_path / "out.csv").shape == (6, 5)
+    joined.write(tmp_path / "out.parquet")
+    assert pd.read_parquet(tmp_path / "out.parquet").shape == (6, 5)
+    for path, message in (
+        (tmp_path / "out.xlsx", r'has the ending "\.xlsx"; results are written as \.csv, \.parquet, \.pq'),
+        (tmp_path / "out", "has no ending"),
+        ("sensors.csv", "is the query itself"),
+        ("lake.mate/out.csv", "is inside the lake lake.mate"),
+        (tmp_path / "none" / "out.csv", "cannot write .*: No such file or directory"),
+    ):
+        with pytest.raises(QueryError, match=message):
+            joined.write(path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "out.parquet", "own"]
+
+
+def test_cells_that_a_spreadsheet_would_run(lake: mate.Lake, tmp_path: Path) -> None:
+    write_csv(tmp_path / "new.csv", ["place", "=1+1"], [["Bonn", "=cmd|' /C calc'!A0"], ["Ulm", "-5"], ["Kiel", "@x"]])
+    lake.add(tmp_path / "new.csv")
+    joined = lake.enrich(pa.table({"city": ["Bonn", "Ulm", "Kiel"]}), "city", "new")
+    joined.write(tmp_path / "raw.csv")
+    assert (tmp_path / "raw.csv").read_text() == "city,=1+1\nBonn,=cmd|' /C calc'!A0\nUlm,-5\nKiel,@x\n"
+    joined.write(tmp_path / "safe.csv", safe=True)
+    assert (tmp_path / "safe.csv").read_text() == "city,'=1+1\nBonn,'=cmd|' /C calc'!A0\nUlm,-5\nKiel,'@x\n"
+
+
+# Tables
+
+
+def test_tables_by_number_name_and_file(lake: mate.Lake) -> None:
+    assert [table.name for table in lake.tables()] == ["events", "inhabitants", "traffic", "weather"]
+    for which in (1, "1", "inhabitants", "lake/inhabitants.csv", lake.tables()[1]):
+        assert lake.find(which).name == "inhabitants"
+    assert lake.table("inhabitants").to_dict("list") == {
+        "town": ["Bonn", "Ulm", "Kiel"],
+        "inhabitants": ["330579", "126790", "246243"],
+    }
+    assert lake.table(1, into="polars").height == lake.table(1, into="arrow").num_rows == 3
+
+
+@pytest.mark.parametrize("which", [-1, 4, 2**63, 2**80, "²", "9" * 30, "nothing", 1.5, True, None])
+def test_a_table_that_is_not_there(lake: mate.Lake, which: object) -> None:
+    with pytest.raises(mate.MateError, match=r"has no table|a table is named by"):
+        lake.find(which)  # type: ignore[arg-type]
+
+
+# Changes
+
+
+def test_a_lake_sees_its_own_changes(lake: mate.Lake, tmp_path: Path) -> None:
+    assert lake.add(write_csv(tmp_path / "new.csv", ["a", "b"], [["x", "y"]])).added[0].name == "new"
+    lake.add_rows("new", pa.table({"b": ["z"]}))
+    lake.add_column("new", pd.DataFrame({"c": [1, 2]}))
+    lake.update("new", [(1, "a", "w"), (0, 2, "3")])
+    assert lake.table("new", into="arrow").to_pydict() == {"a": ["x", "w"], "b": ["y", "z"], "c": ["3", "2"]}
+    lake.remove_rows("new", [0])
+    lake.remove_column("new", "b")
+    assert lake.table("new", into="arrow").to_pydict() == {"a": ["w"], "c": ["2"]}
+    assert lake.stats().changes == 6
+    lake.remove(["new", 0])
+    assert [table.name for table in lake.tables()] == ["inhabitants", "traffic", "weather"]
+    lake.compact()
+    assert lake.check().sound
+    assert lake.sync("lake").added[0].name == "events"
+
+
+def test_others_see_changes_after_a_refresh(lake: mate.Lake) -> None:
+    with mate.open("lake.mate") as other:
+        found = other.search("sensors.csv", KEY)
+        lake.remove("weather")
+        assert names(other.search("sensors.csv", KEY)) == ["weather", "traffic"]
+        other.refresh()
+        assert names(other.search("sensors.csv", KEY)) == ["traffic"]
+        assert list(found[0].join()["wind"]) == ["3", "5", "1", None, "9", "8"]  # the state that it came from
+
+
+def test_an_endless_range_of_rows_is_refused(lake: mate.Lake) -> None:
+    with pytest.raises(mate.MateError, match="weather has no row 7; it has 6 rows"):
+        lake.remove_rows("weather", range(10**15))
+
+
+def test_changes_that_make_no_sense(lake: mate.Lake) -> None:
+    refused: list[tuple[Callable[[], object], str]] = [
+        (lambda: lake.update("weather", [("a", 0, "x")]), "a row is a whole number from 0 on, not 'a'"),  # type: ignore[list-item]
+        (lambda: lake.update("weather", [(10**30, 0, "x")]), "weather has no row"),
+        (lambda: lake.update("weather", [(0, 9, "x")]), "weather has no column 10; it has 4"),
+        (lambda: lake.update("weather", [(0, "wnd", "x")]), 'weather has no column "wnd"; it has: date'),
+        (lambda: lake.remove_rows("weather", [1.5]), "a row is a whole number from 0 on, not 1.5"),  # type: ignore[list-item]
+        (lambda: lake.add(7), "paths are given as one path, or as a list of them"),  # type: ignore[arg-type]
+        (lambda: lake.add("none.csv"), "none.csv: no such file or folder"),
+        (lambda: lake.remove("weather", wait=-1), "wait takes a number of seconds from 0 on, not -1"),
+    ]
+    before = lake.stats().manifest
+    for change, message in refused:
+        with pytest.raises(mate.MateError) as error:
+            change()
+        assert str(error.value).startswith(message)
+    assert mate.open("lake.mate").stats().manifest == before
+
+
+def test_options_that_there_are_not(lake: mate.Lake) -> None:
+    with pytest.raises(mate.MateError, match=r'a change has no option "mster"; did you mean "master"\?'):
+        lake.remove("weather", mster="none")  # type: ignore[call-arg]
+    with pytest.raises(mate.MateError, match=r'mate.index has no option "hashs"; did you mean "hashes"\?'):
+        mate.index("lake", "again.mate", hashs=["xash"])  # type: ignore[call-arg]
+    with pytest.raises(mate.MateError, match='there is no format "xls"'):
+        mate.index("lake", "again.mate", format="xls")
+
+
+# Closing, threads
+
+
+def test_a_closed_lake_says_so(lake: mate.Lake) -> None:
+    found = lake.search("sensors.csv", KEY)
+    lake.close()
+    lake.close()
+    calls = (
+        lambda: lake.search("sensors.csv", KEY),
+        lambda: lake.suggest("sensors.csv"),
+        lambda: lake.join("sensors.csv", KEY, 1),
+        lambda: lake.table(1),
+        lake.tables,
+        lake.stats,
+        lake.refresh,
+        lake.compact,
+        lake.check,
+        lambda: lake.remove(1),
+        found[0].join,
+    )
+    for call in calls:
+        with pytest.raises(StoreError, match=r"^lake.mate is closed; open it again with mate.open\(...\)$"):
+            call()
+
+
+def test_threads_search_while_the_lake_changes(lake: mate.Lake, tmp_path: Path) -> None:
+    """Every answer is that of one state: before or after the table came."""
+    states = {("weather", "traffic"), ("copy", "weather", "traffic"), ("weather", "copy", "traffic")}
+    copy = tmp_path / "copy.csv"
+    copy.write_text(Path("lake/weather.csv").read_text())
+    done = threading.Event()
+
+    def search() -> set[tuple[str, ...]]:
+        seen = set()
+        while not done.is_set():
+            found = lake.search("sensors.csv", KEY)
+            assert len(found[0].join()) == 6
+            seen.add(tuple(names(found)))
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        running = [pool.submit(search) for _ in range(3)]
+        try:
+            for _ in range(3):
+                lake.add(copy)
+                lake.remove("copy")
+        finally:
+            done.set()
+    assert set.union(*(job.result() for job in running)) <= states
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "message"),
+    [
+        ("sensors.csv", ["city", "dya"], 'sensors has no column "dya"; did you mean "day"?'),
+        ("sensors.csv", 5, "columns are given as a list of names, not as int"),
+        ("sensors.csv", [], "a query needs at least one key column"),
+        ("sensors.csv", "", 'sensors has no column ""; known: '),
+        ("sensors.csv", ["city", "city"], 'the key names the column "city" twice'),
+        ("none.csv", ["a"], "none.csv: no such file or folder"),
+        ("lake", ["a"], "lake is a folder; a query table is one file"),
+        (pa.table({"a": [None, None]}), ["a"], "no row of query has a value in every key column (a)"),
+        (pa.table({"a": ["", "n/a"]}), ["a"], "no row of query has a value in every key column (a)"),
+        (pa.table({"a": pa.array([], pa.string())}), ["a"], "the query has no rows"),
+        (pd.DataFrame(), ["a"], "the query has no columns"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), ["a"], 'the query has several columns "a"; give each'),
+        (pd.DataFrame([[1, 2]], columns=[1, "1"]), ["1"], 'the query has several columns "1"; give each'),
+        (
+            pd.Series([1]),
+            ["a"],
+            "the query must be a path, a pandas or polars DataFrame, or an Arrow table, not Series",
+        ),
+        (pl.LazyFrame({"a": [1]}), ["a"], "the query is a LazyFrame of polars: collect it first"),
+        (pl.Series([1]), ["a"], "the query"),
+        ({"a": [1]}, ["a"], "the query must be a path, a pandas or polars DataFrame, or an Arrow table, not dict"),
+        (17, ["a"], "the query must be a path, a pandas or polars DataFrame, or an Arrow table, not int"),
+        (None, ["a"], "the query must be a path, a pandas or polars DataFrame, or an Arrow table, not NoneType"),
+    ],
+    ids=lambda given: str(given)[:20] if isinstance(given, str | list) else type(given).__name__,
+)
+def test_bad_input_gets_one_clear_error(lake: mate.Lake, query: object, key: object, message: str) -> None:
+    with pytest.raises(mate.MateError) as error:
+        lake.search(query, key)  # type: ignore[arg-type]
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+def test_a_million_rows(lake: mate.Lake) -> None:
+    size = 1_000_000
+    frame = pd.DataFrame({"city": ["Bonn", "Ulm", "Kiel", "Oslo"] * (size // 4), "day": ["2019-01-01"] * size})
+    frame["day"] = frame["day"].where(frame.index % 8 < 4, [f"day {n}" for n in range(size)])
+    best = lake.search(frame, KEY)[0]
+    assert (best.table.name, best.joinability) == ("weather", 3)
+    joined = best.join()
+    assert len(joined) == size
+    assert joined["wind"].notna().sum() == size // 8 * 3
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True, "ten"])
+def test_k_is_a_whole_number(lake: mate.Lake, k: object) -> None:
+    with pytest.raises(QueryError, match="k must be a whole number of at least 1"):
+        lake.search("sensors.csv", KEY, k=k)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("k", [10**8, 2**63, 10**30])
+def test_a_huge_k_gives_what_there_is(lake: mate.Lake, k: int) -> None:
+    assert len(lake.search("sensors.csv", KEY, k=k)) == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("none.mate", "there is no index at none.mate"),
+        ("", "a lake is named by a path or the address of a database"),
+        (17, "a lake is named by a path or the address of a database, not int"),
+        ("mysql://root:geheim@host/db", "mysql:// is no address of an index"),
+        ("Vertica://dbadmin:geheim@host/db", "a Vertica address must not hold a password"),
+    ],
+)
+def test_addresses_that_are_none(folder: Path, address: object, message: str) -> None:
+    with pytest.raises(StoreError, match=message) as error:
+        mate.open(address)  # type: ignore[arg-type]
+    assert "geheim" not in str(error.value)
+
+
+def test_one_table_is_matched_as_a_search_would(lake: mate.Lake) -> None:
+    for found in lake.search("sensors.csv", ["city", "day"]):
+        alone = lake.match("sensors.csv", ["city", "day"], found.table)
+        assert (alone.joinability, alone.mapping) == (found.joinability, found.mapping)
+        assert alone.added == alone.enrich().added
+        partners = dict(alone.pairs())
+        joined = alone.enrich().to_arrow().column(alone.added[0]).to_pylist()
+        theirs = lake.table(found.table, "arrow").column(alone.added[0]).to_pylist()
+        assert joined == [theirs[partners[row]] if row in partners else None for row in range(len(joined))]
+    with pytest.raises(mate.MateError, match="does not join"):
+        lake.match("sensors.csv", "PM10", "events")
+
+
+def test_rows_of_a_table(lake: mate.Lake) -> None:
+    whole = lake.table("weather", "arrow")
+    assert lake.table("weather", "arrow", range(2)).equals(whole.slice(0, 2))
+    assert lake.table("weather", "arrow", [4, 0, 4]).equals(whole.take([4, 0, 4]))
+    assert lake.table("weather", "arrow", []).num_rows == 0
+    for wrong, message in (([6], "has 6 rows, and no row 6"), ([-1], "no row -1"), (["a"], "whole numbers")):
+        with pytest.raises(mate.MateError, match=message):
+            lake.table("weather", "arrow", wrong)  # type: ignore[arg-type]

@@ -1,0 +1,91 @@
+"""Options at and beyond their limits: one clear line, no traceback, no memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mate.cli.program import main
+from tests.api.conftest import write_files
+
+HUGE = "9" * 30
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return write_files(tmp_path)
+
+
+SEARCH = ["search", "sensors.csv", "--key", "city,day"]
+REFUSED = [
+    ([*SEARCH, "-k", HUGE], "-k takes a whole number from 1 on"),
+    ([*SEARCH, "-k", "-5"], "-k takes a whole number from 1 on"),
+    ([*SEARCH, "-k", "١"], "-k takes a whole number from 1 on"),
+    (["remove", "--table", "weather", "--row", "1-999999999999"], "weather has no row 7; it has 6 rows"),
+    (["remove", "--table", "weather", "--row", f"1-{HUGE}"], "--row takes a number from 1 on, or two such as 8-20"),
+    (["remove", "--table", "weather", "--row", "²"], "--row takes a number from 1 on, or two such as 8-20"),
+    (["remove", "--table", "weather", "--row", "5-2"], "--row takes a number from 1 on, or two such as 8-20"),
+    (["remove", "--table", "²"], 'the index has no table "²"'),
+    (["remove", "--table", HUGE], f'the index has no table "{HUGE}"'),
+    (["remove", "--table", "weather", "--column", "²"], 'weather has no column "²"'),
+    (["remove", "--table", "weather", "--column", HUGE], f'weather has no column "{HUGE}"'),
+    (["update", "--table", "0", "--row", HUGE, "--column", "1", "--value", "x"], "--row takes a whole number"),
+    (["update", "--table", "0", "--row", "²", "--column", "1", "--value", "x"], "--row takes a whole number"),
+    (["stats", "--tables", "--limit", HUGE], "--limit takes a whole number from 0 on"),
+    (["check", "--limit", HUGE], "--limit takes a whole number from 0 on"),
+    (["index", "lake", "--bits", HUGE], "--bits takes a whole number from 1 on"),
+    (["index", "lake", "--memory", f"{HUGE}GB"], "--memory takes a size such as 2GB"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=lambda given: str(given)[-25:])
+def test_numbers_that_make_no_sense(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    capsys.readouterr()
+    store = "new.mate" if arguments[0] == "index" else "lake.mate"
+    assert main([*arguments, "--store", store]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"mate: {message}")
+    assert err.count("\n") == 1
+    assert len(err) < 200
+
+
+@pytest.mark.parametrize("option", [["--set", "hashes=²"], ["--set", f"hashes={HUGE}"], ["--alpha", HUGE]])
+def test_parameters_of_hashes(capsys: pytest.CaptureFixture[str], option: list[str]) -> None:
+    assert main(["hash", "lee", *option]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "takes" in err
+
+
+def test_a_large_k_allocates_nothing(folder: Path) -> None:
+    """With 3 GB of address space at most, as many tables come as there are."""
+    script = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({3 << 30}, {3 << 30}));"
+        "import sys; from mate.cli.program import main; sys.exit(main(sys.argv[1:]))"
+    )
+    arguments = [*SEARCH, "-k", "100000000", "--store", "lake.mate", "--json"]
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count('"joinability"') == 2
+
+
+@pytest.mark.parametrize("address", ["Vertica://dbadmin:geheim@host/db", "VERTICA://dbadmin:geheim@host:x/db"])
+@pytest.mark.parametrize(
+    "command", [["search", "sensors.csv", "--key", "city"], ["index", "lake"], ["stats"], ["check"], ["sync", "lake"]]
+)
+def test_an_address_in_capitals_is_an_address(
+    folder: Path, capsys: pytest.CaptureFixture[str], address: str, command: list[str]
+) -> None:
+    capsys.readouterr()
+    assert main([*command, "--store", address]) == 2
+    out, err = capsys.readouterr()
+    assert "geheim" not in out + err
+    assert err.count("\n") == 1
+    assert not list(folder.glob("[Vv]*"))

@@ -1,0 +1,145 @@
+"""The encoding of every table is found, in many languages and at any size; what remains uncertain is said."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mate.build.build import BuildSettings, build
+from mate.build.lake_target import LakeTarget
+from mate.build.updates import Updates
+from mate.corpus import Chunk, Limits, Reject, check_encoding, delimited
+from mate.corpus.encoding import lines_end_in_bytes, survey
+from mate.corpus.parts import CUTTERS
+from mate.errors import CorpusError
+from mate.lake.folder import open_folder
+from mate.search.query import read_query
+from tests.corpus.languages import ENCODED, GERMAN, JAPANESE, RUSSIAN, UNICODE, Language, table
+from tests.lakes import cells_of
+
+CASES = [(encoding, language) for encoding, languages in ENCODED.items() for language in languages]
+UTF_16 = [(encoding, language) for encoding in ("utf-16-le", "utf-16-be") for language in UNICODE]
+
+
+def read(data: bytes, limits: Limits | None = None) -> tuple[list[Chunk], list[Reject]]:
+    found = list(delimited.read("t.csv", io.BytesIO(data), limits))
+    return [i for i in found if isinstance(i, Chunk)], [i for i in found if isinstance(i, Reject)]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 30, 1_000])
+@pytest.mark.parametrize(("encoding", "language"), CASES + UTF_16)
+def test_tables_in_all_encodings(encoding: str, language: Language, rows: int) -> None:
+    for delimiter in ";\t":
+        data = table(language, rows, delimiter, seed=rows).encode(encoding, "replace")
+        chunks, rejects = read(data)
+        assert rejects == []
+        assert chunks[0].table.header == language.header
+        cells = [cell for chunk in chunks for cell in chunk.cells.to_pylist()]
+        lines = data.decode(encoding).split("\r\n")[1:-1]
+        assert cells == [cell for line in lines for cell in line.split(delimiter)]
+
+
+def test_utf_8_costs_no_detector() -> None:
+    program = (
+        "import io, sys; from mate.corpus import delimited\n"
+        "assert list(delimited.read('t.csv', io.BytesIO('Stra\\u00dfe;a\\n\\u041c\\u043e;1\\n'.encode()), None))\n"
+        "assert 'chardet' not in sys.modules\n"
+        "assert list(delimited.read('t.csv', io.BytesIO('Stra\\u00dfe;a\\n\\u00fcber;1\\n'.encode('cp1252')), None))\n"
+        "assert 'chardet' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_mark_of_the_byte_order_is_believed_whatever_is_given() -> None:
+    for encoding in ("utf-8-sig", "utf-16", "utf-32"):
+        chunks, rejects = read(table(RUSSIAN, 5).encode(encoding), Limits(encoding="cp1252"))
+        assert (chunks[0].table.header, rejects) == (RUSSIAN.header, [])
+
+
+def test_an_encoding_that_is_given_is_taken() -> None:
+    data = table(JAPANESE, 20).encode("iso2022_jp", "replace")  # all its bytes are ASCII, which looks like UTF-8
+    chunks, rejects = read(data, Limits(encoding="iso2022_jp"))
+    assert (chunks[0].table.header, rejects) == (JAPANESE.header, [])
+    german = "Straße;Ort\nBäckerweg;Köln\n".encode("cp1252")
+    chunks, rejects = read(german, Limits(encoding="cp1251"))
+    assert chunks[0].cells.to_pylist() == german.decode("cp1251").split("\n")[1].split(";")
+    assert rejects == []
+
+
+def test_what_is_uncertain_is_said() -> None:
+    """A single letter may be that of many code pages."""
+    data = "a;b\nß;1\nx;2\n".encode("cp1252")
+    chunks, rejects = read(data)
+    assert chunks[0].cells.to_pylist() == ["ß", "1", "x", "2"]
+    [reject] = rejects
+    assert (reject.kind, reject.source) == ("cell", "t.csv")
+    assert reject.reason.startswith("the encoding is uncertain: read as ")
+    assert "--encoding" in reject.reason
+    assert read(data, Limits(encoding="cp1252"))[1] == []
+
+
+def test_bytes_that_no_character_has_are_counted() -> None:
+    data = table(GERMAN, 40).encode("cp1252").replace(b"Bonn", b"B\x81nn")
+    found = data.count(b"\x81")
+    chunks, rejects = read(data)
+    assert "B\ufffdnn" in [cell for chunk in chunks for cell in chunk.cells.to_pylist()]
+    assert [(r.kind, r.count) for r in rejects] == [("cell", found)]
+    assert rejects[0].reason.startswith("bytes that are not cp1252, each read as")
+
+
+def test_a_file_in_parts_says_the_same_as_the_whole() -> None:
+    data = table(GERMAN, 3_000).encode("cp1252").replace(b"Bonn", b"B\x81nn")
+    cutting = CUTTERS["delimited"]("t.csv", io.BytesIO(data), Limits(), 20_000)
+    assert cutting is not None
+    parts = cutting.settle([cutting.look(io.BytesIO(data), span) for span in cutting.spans])
+    found = [item for part in parts.parts for item in part.read(io.BytesIO(data), Limits())]  # type: ignore[union-attr]
+    assert len(parts.parts) > 3  # type: ignore[union-attr]
+    assert [item for item in found if isinstance(item, Reject)] == read(data)[1] != []
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-32", "iso2022_jp", "hz", "utf-7", "cp500"])
+def test_texts_that_cannot_be_cut_at_bytes(encoding: str) -> None:
+    assert not lines_end_in_bytes(encoding)
+    data = table(GERMAN, 900).encode(encoding, "replace")
+    assert CUTTERS["delimited"]("t", io.BytesIO(data), Limits(encoding=encoding), 9) is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1251", "gb18030", "big5hkscs", "cp932", "cp949"])
+def test_texts_that_can(encoding: str) -> None:
+    assert lines_end_in_bytes(encoding)
+
+
+def test_names_of_encodings() -> None:
+    assert check_encoding("Windows-1251") == "cp1251"
+    for wrong in ("cp12555", "rot13", "hex", "undefined", "x\0y", "", "idna"):
+        with pytest.raises(CorpusError, match="no text encoding is called"):
+            check_encoding(wrong)
+    with pytest.raises(CorpusError, match='did you mean "cp1251"'):
+        BuildSettings(limits=Limits(encoding="cp-1251x")).check()
+
+
+def test_binary_files_are_no_utf_16() -> None:
+    for data in (bytes(range(256)) * 40, b"\0\1\2\3" * 900, b"MZ\x90\0\3\0\0\0\4\0\0\0\xff\xff\0\0" * 300):
+        with pytest.raises(CorpusError, match="binary content"):
+            survey(lambda data=data: io.BytesIO(data))
+
+
+def test_the_encoding_is_kept_for_later_changes(tmp_path: Path) -> None:
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    (folder / "a.csv").write_bytes("имя;город\nИван;Уфа\n".encode("koi8-r"))
+    with LakeTarget(tmp_path / "a.mate") as target:
+        build([str(folder)], target, BuildSettings(master="none", limits=Limits(encoding="koi8-r")))
+    (folder / "b.csv").write_bytes("имя;город\nЯна;Омск\n".encode("koi8-r"))
+    Updates(str(tmp_path / "a.mate")).sync([str(folder)])
+    with open_folder(tmp_path / "a.mate") as lake:
+        assert [cells_of(lake, number) for number in (0, 1)] == [[["Иван", "Уфа"]], [["Яна", "Омск"]]]
+
+
+def test_a_query_in_an_encoding_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_bytes("a;b\nЁ;1\n".encode("cp866"))
+    assert read_query(tmp_path / "q.csv", "cp866").columns.column("a").to_pylist() == ["Ё"]

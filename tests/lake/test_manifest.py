@@ -1,0 +1,64 @@
+"""The manifest as text: what was written is read, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from mate.errors import StoreError
+from mate.lake.manifest import FORMAT_VERSION, Counts, HashSpec, Manifest, SegmentRecord
+
+MANIFEST = Manifest(
+    hashes=(HashSpec("xash", 128, {"alpha": 4}), HashSpec("bf", 512, {"hashes": 6})),
+    nulls=("", "–", "n/a"),
+    counts=Counts(2, 5, 7, 30, 1),
+    distinct_tokens=12,
+    limits={"cell_characters": 1_000},
+    segments=(
+        SegmentRecord("0000-a", Counts(1, 2, 3, 4), {"arrays": (10, 2**32 - 1)}, (3, 1), ("Straße.csv", 'a "b"')),
+        SegmentRecord("0001-b", Counts(), {}),
+    ),
+)
+
+
+def test_what_was_written_is_read() -> None:
+    assert Manifest.from_json(MANIFEST.to_json(), "here") == MANIFEST
+
+
+def test_every_character_counts() -> None:
+    """A changed manifest is refused, unless it still says the very same."""
+    text = MANIFEST.to_json()
+    for place in range(len(text)):
+        other = text[:place] + chr(ord(text[place]) ^ 1) + text[place + 1 :]
+        with pytest.raises(StoreError, match="here "):
+            Manifest.from_json(other, "here")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": 1}, f"here has format 1, .* reads format {FORMAT_VERSION}: build the index again with mate index"),
+        ({"format": 99}, "here has format 99, .*: upgrade MATE"),
+        ({"normalisation": 0}, "here was built with normalisation 0, .*: build the index again"),
+        ({"distinct_tokens": 13}, "here is damaged: the manifest does not have its checksum"),
+    ],
+)
+def test_versions_are_told_apart_from_damage(changes: dict[str, int], message: str) -> None:
+    record = {**json.loads(MANIFEST.to_json()), **changes}
+    with pytest.raises(StoreError, match=message):
+        Manifest.from_json(json.dumps(record), "here")
+
+
+def test_counts_add_up_by_name() -> None:
+    assert Counts(1, 2, 3, 4, 5) + Counts(tables=1, rejects=2) == Counts(2, 2, 3, 4, 7)
+    assert Counts(1, 2, 3, 4, 5) - Counts(rows=3) == Counts(1, 2, 0, 4, 5)
+
+
+def test_a_hash_function_is_found_by_name_and_bits() -> None:
+    assert [MANIFEST.hash_number(*asked) for asked in ((), ("bf",), (None, 512), ("xash", 128))] == [0, 1, 1, 0]
+    with pytest.raises(StoreError, match=r"no bf with 64 bits; it was built with: xash:128:alpha=4, bf:512:hashes=6"):
+        MANIFEST.hash_number("bf", 64)
+    with pytest.raises(StoreError, match="it was built with: none"):
+        replace(MANIFEST, hashes=()).hash_number()

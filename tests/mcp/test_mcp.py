@@ -1,0 +1,112 @@
+"""`mate mcp` asked by a real client, over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import ClientSession, StdioServerParameters, stdio_client
+
+import mate
+from mate.cli.program import main
+from mate.mcp.tools import Tools
+
+COMMAND = "import sys; from mate.cli.program import command; sys.exit(command())"
+KEY = ["city", "day"]
+Ask = Callable[..., Awaitable[tuple[bool, Any]]]
+
+
+def asked(folder: Path, talk: Callable[[Ask, ClientSession], Awaitable[None]]) -> None:
+    """Start the server and let a client talk with it."""
+
+    async def run() -> None:
+        arguments = ["-c", COMMAND, "mcp", "--store", "lake.mate"]
+        parameters = StdioServerParameters(command=sys.executable, args=arguments, cwd=str(folder))
+        async with stdio_client(parameters) as streams, ClientSession(*streams) as session:
+            await session.initialize()
+
+            async def ask(tool: str, **given: Any) -> tuple[bool, Any]:
+                answer = await session.call_tool(tool, given)
+                text = "".join(part.text for part in answer.content)  # type: ignore[union-attr]
+                return answer.is_error or False, text if answer.is_error else json.loads(text)
+
+            await talk(ask, session)
+
+    asyncio.run(run())
+
+
+def test_an_assistant_finds_and_joins(folder: Path, lake: mate.Lake) -> None:
+    async def talk(ask: Ask, session: ClientSession) -> None:
+        listed = await session.list_tools()
+        assert {tool.name for tool in listed.tools} == {"tables", "suggest", "search", "preview", "join"}
+        assert all(tool.description for tool in listed.tools)
+
+        _, found = await ask("search", query="sensors.csv", key=KEY)
+        expected = lake.search("sensors.csv", KEY)
+        assert [(a["table"], a["joinability"]) for a in found["answers"]] == [
+            (a.table_id, a.joinability) for a in expected
+        ]
+        assert found["answers"][0]["adds"] == ["temperature", "wind"]
+        _, keys = await ask("suggest", query="sensors.csv", k=3)
+        assert [s["key"] for s in keys["suggestions"]] == [list(s.key) for s in lake.suggest("sensors.csv", 3)]
+        best = expected[0].table_id
+        _, shown = await ask("preview", query="sensors.csv", key=KEY, table=best)
+        assert shown["matched_rows"] == 5
+        assert shown["examples"][0]["matching"]["wind"] == "3"
+        _, joined = await ask("join", query="sensors.csv", key=KEY, table=best, output="enriched.csv")
+        assert joined == {"file": "enriched.csv", "rows": 6, "matched_rows": 5, "added": ["temperature", "wind"]}
+        assert mate.read(folder / "enriched.csv").columns.num_rows == 6
+
+        failed, text = await ask("join", query="sensors.csv", key=KEY, table=best, output="enriched.csv")
+        assert failed
+        assert "enriched.csv is there already" in text
+        failed, text = await ask("search", query="sensors.csv", key=["town"])
+        assert failed
+        assert 'sensors has no column "town"' in text
+
+    asked(folder, talk)
+
+
+def test_nothing_found_says_what_was_tried(lake: mate.Lake, folder: Path) -> None:
+    tools = Tools(lake, folder)
+    found = tools.search("sensors.csv", ["PM10"])
+    assert (found["found"], found["tried"]) == (0, ["PM10"])
+    assert tools.suggest("sensors.csv", columns=["PM10"])["tried"] == ["PM10"]
+    assert "the lake has 4" in tools.tables("zebra")["message"]
+
+
+def test_a_table_of_the_lake_is_no_answer_to_itself(lake: mate.Lake, folder: Path) -> None:
+    own = lake.find("weather").table_id
+    found = Tools(lake, folder).search(str(own), ["place", "date"])
+    assert [answer["name"] for answer in found["answers"]] == ["traffic"]
+
+
+@pytest.mark.parametrize("path", ["../secret.csv", "/etc/passwd", "lake/../../secret.csv", "link.csv"])
+def test_files_outside_the_folder_are_refused(lake: mate.Lake, folder: Path, path: str) -> None:
+    (folder.parent / "secret.csv").write_text("city,day\nBonn,2019-01-01\n", encoding="utf-8")
+    (folder / "link.csv").symlink_to(folder.parent / "secret.csv")
+    tools = Tools(lake, folder)
+    with pytest.raises(mate.MateError, match="is outside"):
+        tools.search(path, KEY)
+    with pytest.raises(mate.MateError, match="is outside"):
+        tools.join("sensors.csv", KEY, 0, path)
+
+
+def test_answers_stay_small(folder: Path, tmp_path: Path) -> None:
+    wide = ",".join(["city", *(f"column {n} {'x' * 200}" for n in range(300))])
+    (folder / "lake" / "wide.csv").write_text(f"{wide}\n" + "Bonn" + ",y" * 299 + f",{'z' * 100_000}\n")
+    with mate.index(folder / "lake", tmp_path / "wide.mate") as lake:
+        tools = Tools(lake, folder)
+        answers = [tools.tables("wide"), tools.search("sensors.csv", ["city"], k=1_000)]
+        answers.append(tools.preview("sensors.csv", ["city"], lake.find("wide").table_id))
+        assert all(len(json.dumps(answer)) < 20_000 for answer in answers)
+
+
+def test_errors_are_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mcp", "--store", "lake.mate", "--folder", "nowhere"]) == 2
+    assert capsys.readouterr().err == "mate: nowhere: no such folder\n"

@@ -1,0 +1,247 @@
+"""What only a real server shows: roles and grants, locks, lost connections, readers beside writers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from mate.build.updates import Updates
+from mate.cli.program import main
+from mate.errors import StoreError
+from mate.lake.folder import open_folder
+from mate.search.query import QueryTable
+from mate.search.systems import BUILT_IN
+from mate.sql.address import Address
+from mate.stores import open_index, open_target
+from tests.postgresql.proxy import Proxy
+from tests.postgresql.server import PASSWORD, PostgresServer, shared_server
+from tests.sql.compare import same
+from tests.sql.conftest import write_csv
+from tests.sql.places import index, open_database, postgresql_place
+from tests.sql.small import built_lake
+from tests.vertica.standin.wire import ClosedError
+
+QUERY = QueryTable(
+    "query", pa.table({"a": [f"name {n}" for n in range(30)], "b": [f"city {n % 5}" for n in range(30)]})
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> PostgresServer:
+    return shared_server()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    write_csv(folder / "people.csv", ["name", "city"], [[f"name {n}", f"city {n % 5}"] for n in range(50)])
+    write_csv(folder / "cities.csv", ["city", "state"], [[f"city {n}", f"state {n % 3}"] for n in range(20)])
+    return folder
+
+
+@pytest.fixture
+def address(files: Path) -> Iterator[str]:
+    with postgresql_place() as place:
+        index(files, place)
+        yield place
+
+
+def schema(address: str) -> str:
+    return Address.parse(address).schema
+
+
+# Roles and grants
+
+
+@pytest.fixture
+def reader(server: PostgresServer, address: str) -> Iterator[str]:
+    """The address for a role that nobody has granted anything."""
+    server.run(f"CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'")
+    yield address.replace("//postgres@", "//reader@")
+    server.run("DROP OWNED BY reader", "DROP ROLE reader")
+
+
+def test_a_reader_needs_grants_only_and_keeps_them_through_a_rebuild(
+    server: PostgresServer, address: str, reader: str, files: Path
+) -> None:
+    with pytest.raises(StoreError, match=r"permission denied for schema .*ask the owner of the schema"):
+        open_index(reader)
+    name = schema(address)
+    server.run(f"GRANT USAGE ON SCHEMA {name} TO reader", f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO reader")
+    for _ in range(3):
+        with open_index(reader) as found:
+            assert [r.joinability for r in BUILT_IN["column-first"](found, QUERY, ["a", "b"])] == [30]
+            assert found.sizes()["postings"] > 0
+        index(files, address)
+    with pytest.raises(StoreError, match="permission denied"):
+        Updates(reader).remove_tables([0])
+    with pytest.raises(StoreError, match="permission denied"):
+        index(files, reader)
+    with open_index(reader) as found:
+        assert len(found.tables()) == 2
+
+
+# Locks
+
+
+def test_a_lock_that_another_session_holds_is_not_waited_for(server: PostgresServer, address: str) -> None:
+    """The server itself would wait 30 seconds."""
+    with server.connect() as holder, holder.transaction():
+        holder.execute(f"LOCK TABLE {schema(address)}.builds IN EXCLUSIVE MODE")
+        with pytest.raises(StoreError, match="another build or change"):
+            Updates(address, wait=0).remove_tables([0])
+        with pytest.raises(StoreError, match="another build or change"), open_target(address):
+            pass
+    Updates(address, wait=0).remove_tables([0])
+
+
+def test_a_lock_that_was_lost_publishes_nothing(server: PostgresServer, address: str, files: Path) -> None:
+    class Unlucky:
+        def __call__(self, event: str, line: Any, detail: str) -> None:
+            if event == "statement" and "INSERT INTO" in detail and ".tokens_" in detail:
+                server.run(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE query LIKE 'LOCK TABLE%' AND state = 'idle in transaction'"
+                )
+
+    before = built_lake(files, files.parent / "before.mate", hashes=())
+    with Proxy(server.port) as proxy, proxy.faulty(Unlucky()):
+        through = address.replace(f":{server.port}/", f":{proxy.port}/")
+        with pytest.raises(StoreError, match="the connection was lost"):
+            index(files, through, hashes=())
+    with open_database(address) as found:
+        assert found.reader.generation.number == 1
+        assert len(found.tables()) == len(before.tables())
+
+
+# Connections
+
+
+def test_sessions_that_the_server_ends_are_replaced(server: PostgresServer, address: str) -> None:
+    with open_index(address) as found:
+        before = found.cells(0, np.arange(5))
+        server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mate'")
+        assert found.cells(0, np.arange(5)) == before
+
+
+@pytest.mark.parametrize("moment", ["copy data", "statement", "COMMIT", "answer"])
+def test_a_change_that_breaks_off_is_there_as_a_whole_or_not_at_all(
+    server: PostgresServer, address: str, files: Path, moment: str
+) -> None:
+    lake = built_lake(files, files.parent / "same.mate", hashes=())
+    index(files, address, hashes=())
+    if moment == "answer":
+        Updates(lake.address, master="none").update_cells(0, [(0, 0, "new value")])
+
+    def fault(event: str, line: Any, detail: str) -> None:
+        line.loads = line.loads or (event == "copy data" and ".cells_" in detail)
+        hit = {
+            "copy data": event == "copy data" and ".cells_" in detail,
+            "statement": event == "statement" and detail.startswith("UPDATE") and ".manifest" in detail,
+            "COMMIT": event == "statement" and detail == "COMMIT" and line.loads,
+            "answer": event == "done" and detail == "COMMIT" and line.loads,
+        }[moment]
+        if hit:
+            raise ClosedError
+
+    with Proxy(server.port) as proxy, proxy.faulty(fault):
+        through = address.replace(f":{server.port}/", f":{proxy.port}/")
+        with pytest.raises(StoreError, match="the connection was lost") as error:
+            Updates(through, master="none").update_cells(0, [(0, 0, "new value")])
+    assert PASSWORD not in str(error.value)
+    assert ("mate stats tells whether it was" in str(error.value)) == (moment in ("COMMIT", "answer"))
+    with open_database(address) as found:
+        same(found, open_folder(lake.address))
+
+
+def test_a_server_that_is_gone(address: str, tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with PostgresServer() as own:
+        index(files, own.address())
+        with open_index(own.address()) as found:
+            own.vanish()
+            with pytest.raises(StoreError, match=r"no server answers at 127.0.0.1:\d+; is it running") as error:
+                found.tables()
+            assert "\n" not in str(error.value)
+            own.start()
+            assert len(found.tables()) == 2
+
+
+def test_what_cannot_work(server: PostgresServer, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StoreError, match='the server refuses: database "other" does not exist'):
+        open_index(address.replace("/postgres?", "/other?"))
+    with pytest.raises(StoreError, match=r"no encrypted connection \(tlsmode=require\)"):
+        open_index(f"{address}&tlsmode=require")
+    monkeypatch.setenv("PGPASSWORD", "not the pass word")
+    with pytest.raises(StoreError, match="wrong user name or password; set PGPASSWORD") as error:
+        open_index(address)
+    assert "not the pass word" not in str(error.value)
+
+
+def test_a_password_in_the_address_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for given in ("PostgreSQL://me:hunter2@host/db", "postgres://me@host/db?password=hunter2"):
+        assert main(["stats", "--store", given]) == 2
+        told = capsys.readouterr().err
+        assert "must not hold a password" in told
+        assert "hunter2" not in told
+
+
+# Readers beside writers
+
+
+def test_searches_beside_changes_see_one_state_each(address: str) -> None:
+    """A table is rewritten over and over, all its rows at a time: no answer mixes two states."""
+    columns = {n: [f"name {r} v{n}" for r in range(50)] for n in range(2)}
+    stop = threading.Event()
+    failed: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            number = 0
+            while not stop.is_set():
+                number = 1 - number
+                cells = [(row, 0, text) for row, text in enumerate(columns[number])]
+                Updates(address, wait=60, master="none").update_cells(1, cells)
+        except BaseException as error:
+            failed.append(error)
+
+    queries = [
+        pa.table({"a": columns[n] + columns[1 - n], "b": [f"city {r % 5}" for r in range(50)] * 2}) for n in range(2)
+    ]
+    Updates(address, master="none").update_cells(1, [(row, 0, text) for row, text in enumerate(columns[0])])
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        with open_index(address) as found:
+            for n in range(12):
+                result = BUILT_IN["column-first"](found, QueryTable("query", queries[n % 2]), ["a", "b"])
+                assert [r.joinability for r in result] == [50]
+    finally:
+        stop.set()
+        writer.join()
+    assert not failed
+
+
+def test_a_search_that_met_a_change_is_repeated(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mate.sql.index import DatabaseIndex
+
+    searched = 0
+    ask = DatabaseIndex.search_segments
+
+    def changing(self: DatabaseIndex, search: Any) -> Any:
+        nonlocal searched
+        searched += 1
+        yield from ask(self, search)
+        if searched == 1:
+            Updates(address, master="none").update_cells(1, [(n, 0, "another name") for n in range(10)])
+
+    monkeypatch.setattr(DatabaseIndex, "search_segments", changing)
+    with open_index(address) as found:
+        assert [r.joinability for r in BUILT_IN["column-first"](found, QUERY, ["a", "b"])] == [20]
+    assert searched == 2

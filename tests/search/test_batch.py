@@ -1,0 +1,70 @@
+"""Shares of a lake's segments are answered apart and merged: the same answers as from the whole lake."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mate.search.batch import Answered, BatchQuery, BatchSearch, in_slices
+from mate.search.engine import SearchSettings
+from mate.search.query import from_arrow
+from tests.search.memory_lake import MemoryLake
+from tests.search.test_ranking import Lake, lakes
+
+SYSTEMS = ("column-first", "mate")
+
+
+def query_of(lake: Lake) -> BatchQuery:
+    columns = {f"q{c}": [row[c] for row in lake.query] for c in range(len(lake.query[0]))}
+    return BatchQuery("mine", from_arrow(pa.table(columns)), tuple(f"q{c}" for c in lake.key))
+
+
+def part_of(lake: Lake, parts: set[int], of: int) -> MemoryLake:
+    """Return some of the segments of a lake that has so many."""
+    dealt = [{n: rows for n, rows in enumerate(lake.tables) if n % of == part} for part in sorted(parts)]
+    return MemoryLake(*filter(None, dealt), headers=dict(enumerate(lake.headers)))
+
+
+def whole_and_merged(lake: Lake, search: BatchSearch, of: int, cut: int) -> tuple[Answered, Answered]:
+    query = query_of(lake)
+    shares = [set(range(cut)), set(range(cut, of))]
+    found = [search.answer(part_of(lake, share, of), query) for share in shares if share]
+    return search.answer(part_of(lake, set(range(of)), of), query), search.merge(found)
+
+
+@settings(max_examples=150)
+@given(lakes(), st.integers(1, 4), st.integers(1, 5), st.booleans(), st.sampled_from(SYSTEMS), st.data())
+def test_the_most_useful_of_the_shares_are_those_of_the_lake(
+    lake: Lake, of: int, k: int, names: bool, system: str, data: st.DataObject
+) -> None:
+    search = BatchSearch(system, SearchSettings(k=k, rank="usefulness", names=names))
+    whole, merged = whole_and_merged(lake, search, of, data.draw(st.integers(0, of)))
+    assert merged == whole
+    assert whole.error is None
+
+
+@settings(max_examples=150)
+@given(lakes(), st.integers(1, 4), st.integers(1, 5), st.sampled_from(SYSTEMS), st.data())
+def test_by_joinability_only_ties_of_the_last_place_may_be_others(
+    lake: Lake, of: int, k: int, system: str, data: st.DataObject
+) -> None:
+    search = BatchSearch(system, SearchSettings(k=k, rank="joinability"))
+    whole, merged = whole_and_merged(lake, search, of, data.draw(st.integers(0, of)))
+    scores = [answer.joinability for answer in whole.answers]
+    assert [answer.joinability for answer in merged.answers] == scores
+    sure = [answer for answer in whole.answers if len(scores) < k or answer.joinability > scores[-1]]
+    assert list(merged.answers[: len(sure)]) == sure
+
+
+def test_an_error_of_a_share_is_that_of_the_query() -> None:
+    search = BatchSearch("column-first", SearchSettings())
+    assert search.merge([Answered("q"), Answered("q", error="no such column")]).error == "no such column"
+
+
+@given(st.integers(0, 50), st.integers(1, 60))
+def test_slices_are_even_and_leave_nothing_out(count: int, slices: int) -> None:
+    found = list(in_slices(count, slices))
+    assert [number for part in found for number in part] == list(range(count))
+    assert len(found) == min(count, slices)
+    assert max(map(len, found), default=0) - min(map(len, found), default=0) <= 1

@@ -1,0 +1,124 @@
+"""The lake against itself: joins with true evidence, without coincidences; copies, and tables with the same columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mate.lake.folder import LakeFolder
+from mate.search.evidence_reference import measure_rows
+from mate.search.graph import Edge, JoinGraph
+from mate.search.graph_directory import lake_directory
+from mate.search.graph_rows import copies, same_columns
+from tests import lakes
+from tests.search import oracle
+from tests.search.memory_lake import MemoryLake
+
+NAMES = [
+    "ada", "bob", "cleo", "dan", "eve", "finn", "gus", "hal", "ida", "jo", "kim", "lou", "max", "nan", "otto", "pia",
+]  # fmt: skip
+
+
+def graph(lake: LakeFolder) -> JoinGraph:
+    directory = lake_directory(lake)
+    infos = {info.table_id: info for info in lake.tables()}
+    return JoinGraph(directory, [infos[int(t.segment.arrays.table_id[t.place])] for t in directory.tables])
+
+
+def edges_of(lake: LakeFolder) -> list[Edge]:
+    search = graph(lake)
+    return [edge for number in range(len(search.infos)) for edge in search.joins(number)]
+
+
+def pairs(edges: list[Edge]) -> set[tuple[int, int, tuple[str, ...], tuple[str, ...]]]:
+    return {(edge.child, edge.parent, edge.key, edge.columns) for edge in edges}
+
+
+PEOPLE = [[name, f"street {number}"] for number, name in enumerate(NAMES)]
+ORDERS = [[str(1000 + 7 * n), NAMES[n % len(NAMES)], f"thing {n}"] for n in range(40)]
+PAIRS = [[f"city {n // 8}", f"day {4 * (n // 8) + n % 8}", f"level {n}"] for n in range(96)]
+READINGS = [[*pair[:2], f"{n}.5"] for n, pair in enumerate(PAIRS)][::2]
+COUNTED = [[[str(n), f"{word} {n}"] for n in range(1, 12)] for word in ("red", "blue", "green")]
+HEADERS = [["name", "street"], ["order", "customer", "thing"], ["town", "date", "level"], ["city", "day", "pm"]]
+
+
+@pytest.fixture(params=[1, 3])
+def lake(tmp_path: Path, request: pytest.FixtureRequest) -> LakeFolder:
+    tables = [PEOPLE, ORDERS, PAIRS, READINGS, *COUNTED]
+    headers = [*HEADERS, *(["no", "colour"] for _ in COUNTED)]
+    return lakes.lake(tmp_path / "lake.mate", tables, headers=headers, segments=request.param)
+
+
+def test_keys_are_found_and_counting_is_no_join(lake: LakeFolder) -> None:
+    found = edges_of(lake)
+    assert (1, 0, ("customer",), ("name",)) in pairs(found)
+    assert (3, 2, ("city", "day"), ("town", "date")) in pairs(found)
+    assert not {edge for edge in pairs(found) if edge[0] > 3 or edge[1] > 3}
+
+
+def test_numbers_join_where_names_say_what_they_are(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    lakes.write_csv(tmp_path / "files/city.csv", ["id", "mayor"], [(str(n), NAMES[n]) for n in range(16)])
+    rows = [(str(n % 16), f"shop {n}") for n in range(40)]
+    lakes.write_csv(tmp_path / "files/shops.csv", ["city_id", "shop"], rows)
+    from mate.build.build import BuildSettings, build
+    from mate.build.lake_target import LakeTarget
+    from mate.lake.folder import open_folder
+
+    with LakeTarget(tmp_path / "lake.mate") as target:
+        build([str(tmp_path / "files")], target, BuildSettings(master="none"))
+    assert pairs(edges_of(open_folder(tmp_path / "lake.mate"))) == {(1, 0, ("city_id",), ("id",))}
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_evidence_is_that_of_all_rows(data: st.DataObject) -> None:
+    """Whatever edges there are: each says of its key and columns what the rows say."""
+    cell = st.one_of(st.sampled_from(NAMES), st.none())
+    tables = [
+        data.draw(st.lists(st.lists(cell, min_size=2, max_size=2), min_size=4, max_size=24), label=f"table {n}")
+        for n in range(data.draw(st.integers(2, 4)))
+    ]
+    lake = MemoryLake(dict(enumerate(tables)))
+    names = [info.column_names() for info in lake.tables()]
+    for edge in edges_of(lake):
+        own = oracle.key_tuples(tables[edge.child], [names[edge.child].index(name) for name in edge.key])
+        places = [names[edge.parent].index(name) for name in edge.columns]
+        held = [[oracle.token_of(row[place]) for place in places] for row in tables[edge.parent]]
+        expected = measure_rows(held, sorted(own))
+        evidence = edge.evidence
+        assert (evidence.joinability, evidence.key_tuples) == (expected.joinability, len(own))
+        assert (evidence.uniqueness, evidence.fan_out) == (expected.uniqueness, expected.fan_out)
+        assert evidence.chance == pytest.approx(expected.chance)
+        assert edge.child != edge.parent
+        assert not evidence.is_chance
+
+
+# Copies
+
+
+def test_copies_and_tables_with_the_same_columns() -> None:
+    swapped = [[street, name] for name, street in reversed(PEOPLE)]
+    near = [*PEOPLE[:-1], ["zoe", "street 99"]]
+    others = [[f"x{n}", f"y{n}"] for n in range(5)]
+    tables = [PEOPLE, swapped, near, others, ORDERS]
+    headers = [["name", "street"], ["Street", "NAME "], ["name", "street"], ["name", "street"], HEADERS[1]]
+    lake = MemoryLake(dict(enumerate(tables)), headers=dict(enumerate(headers)))
+    directory, infos = lake_directory(lake), lake.tables()
+    shared = len(PEOPLE) - 1
+    found = {(copy.one, copy.other): (copy.shared, copy.shared_rows) for copy in copies(directory, infos)}
+    assert found == {(0, 1): (1.0, 16), (0, 2): (shared / 17, shared), (1, 2): (shared / 17, shared)}
+    assert same_columns(infos) == [[0, 1, 2, 3]]
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), min_size=2, max_size=2), min_size=1, max_size=6), st.data())
+def test_rows_are_compared_as_sets(rows: list[list[str]], data: st.DataObject) -> None:
+    other = data.draw(st.lists(st.lists(st.sampled_from("abc"), min_size=2, max_size=2), min_size=1, max_size=6))
+    lake = MemoryLake({0: rows, 1: other}, headers={0: ["p", "q"], 1: ["p", "q"]})  # type: ignore[dict-item]
+    one, two = set(map(tuple, rows)), set(map(tuple, other))
+    share = len(one & two) / len(one | two)
+    expected = [(0, 1, share, len(one & two))] if share >= 0.8 else []
+    assert [tuple(copy) for copy in copies(lake_directory(lake), lake.tables())] == expected

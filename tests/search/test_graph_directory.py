@@ -1,0 +1,58 @@
+"""The directories of all segments as one: overlaps of columns as sets would give them."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mate.search.graph_directory import lake_directory, plain_overlaps
+from mate.search.graph_kernel import add_overlaps
+from tests.search.memory_lake import MemoryLake
+
+CELL = st.sampled_from(["a", "b", "c", "d", None])
+TABLE = st.integers(1, 3).flatmap(
+    lambda width: st.lists(st.lists(CELL, min_size=width, max_size=width), min_size=1, max_size=5)
+)
+
+
+@settings(max_examples=150)
+@given(st.lists(TABLE, min_size=1, max_size=6), st.integers(1, 3), st.data())
+def test_overlaps_are_those_of_the_cells(tables: list[list[list[str | None]]], parts: int, data: st.DataObject) -> None:
+    removed = data.draw(st.sets(st.sampled_from(range(len(tables))), max_size=2))
+    dealt = [{n: rows for n, rows in enumerate(tables) if n % parts == part} for part in range(parts)]
+    directory = lake_directory(MemoryLake(*filter(None, dealt), removed=sorted(removed)))  # type: ignore[arg-type]
+    columns = {}
+    for number, table in enumerate(directory.tables):
+        rows = tables[int(table.segment.arrays.table_id[table.place])]
+        assert table.rows == len(rows)
+        for place in range(table.width):
+            columns[table.first + place] = [row[place] for row in rows]
+            assert directory.column_table[table.first + place] == number
+    assert sorted(columns) == list(range(len(directory.column_table)))
+    assert len(directory.tables) == len(tables) - len(removed)
+    for column, cells in columns.items():
+        found, rows_held = directory.overlaps(column)
+        expected = {other: sum(cell is not None and cell in held for cell in cells) for other, held in columns.items()}
+        assert dict(zip(found.tolist(), rows_held.tolist(), strict=True)) == {o: n for o, n in expected.items() if n}
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=6, unique=True), min_size=1, max_size=6))
+def test_the_kernel_is_the_plain_way(holders: list[list[int]]) -> None:
+    first = np.cumsum([0, *map(len, holders)])
+    columns = np.array([column for held in holders for column in sorted(held)], np.int64)
+    rows = np.arange(1, len(holders) + 1)
+    counts = np.zeros(10, np.int64)
+    expected = plain_overlaps(columns, first[:-1], first[1:], rows)
+    for found, wanted in zip(add_overlaps(columns, first[:-1], first[1:], rows, counts), expected, strict=True):
+        assert found.tolist() == wanted.tolist()
+    assert not counts.any()
+
+
+def test_values_that_are_too_common_are_not_counted() -> None:
+    tables = {number: [["everywhere"], [f"own {number // 2}"]] for number in range(6)}
+    lake = MemoryLake(tables)
+    assert lake_directory(lake).most_columns == 0
+    directory = lake_directory(lake, most_work=20)
+    assert directory.most_columns == 2
+    assert [found.tolist() for found in directory.overlaps(0)] == [[0, 1], [1, 1]]

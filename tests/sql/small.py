@@ -1,0 +1,32 @@
+"""A small lake to load into databases, and the same as a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.lake_target import LakeTarget
+from mate.lake.folder import LakeFolder, open_folder
+from tests.sql.conftest import HOSTILE, write_csv
+
+HASHES = (HashRequest("xash", 128), HashRequest("bf", 512))
+
+
+def write_small_lake(folder: Path) -> Path:
+    """Write eight files that share values; with hostile cells, empty ones and one that takes several records."""
+    folder.mkdir()
+    for number in range(8):
+        rows = [[f"name {n}", f"city {n % 7}", f"{n * number}"] for n in range(60)]
+        rows += [[cell, "", f"cell {n}"] for n, cell in enumerate(HOSTILE)]
+        rows.append(["ü€😀" * 3_000, "long", "end"])
+        write_csv(folder / f"table {number}.csv", ["name", "city", ""], rows)
+    (folder / "broken.parquet").write_bytes(b"PAR1 and no more")
+    return folder
+
+
+def built_lake(files: Path, path: Path, **changes: object) -> LakeFolder:
+    """Build a lake in this process, without Spark."""
+    settings = BuildSettings(**{"master": "none", "hashes": HASHES, **changes})  # type: ignore[arg-type]
+    with LakeTarget(path) as target:
+        build([str(files)], target, settings)
+    return open_folder(path)

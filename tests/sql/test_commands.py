@@ -1,0 +1,97 @@
+"""`mate index`, `search`, `stats` and `join` with a database's address, as with the folder of a lake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mate.build import sources
+from mate.build.build import HashRequest
+from mate.cli.program import main
+from mate.corpus import Limits
+from mate.errors import StoreError
+from mate.lake.folder import LakeFolder
+from tests.sql.compare import same
+from tests.sql.conftest import write_csv
+from tests.sql.places import EVERYWHERE, PLACES, database_index, index, open_database
+from tests.sql.small import HASHES, built_lake
+
+
+@pytest.fixture
+def query(tmp_path: Path) -> Path:
+    rows = [[f"NAME {n}", f"city {n % 7}", str(n)] for n in range(0, 60, 3)]
+    return write_csv(tmp_path / "query.csv", ["who", "where", "own"], rows)
+
+
+def answers(capsys: pytest.CaptureFixture[str], query: Path, store: str) -> object:
+    assert main(["search", str(query), "--key", "who,where", "--store", store, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)["results"]
+
+
+@pytest.fixture(params=PLACES)
+def address(request: pytest.FixtureRequest) -> Iterator[str]:
+    with PLACES[request.param]() as place:
+        yield place
+
+
+def test_index_search_stats_and_join(
+    address: str,
+    small_lake: Path,
+    small_folder: LakeFolder,
+    query: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = ["--master", "none", "--hash", "xash", "--hash", "bf:512"]
+    assert main(["index", str(small_lake), "--store", address, *given]) == 0
+    assert "cells indexed" in capsys.readouterr().out
+    found = answers(capsys, query, address.replace("schema=mate", "schema=Mate"))  # names know no case
+    assert found
+    assert found == answers(capsys, query, small_folder.address)
+    assert main(["stats", "--store", address]) == 0
+    joined = str(tmp_path / "joined.csv")
+    assert main(["join", str(query), "--key", "who,where", "--table", "0", "--store", address, "-o", joined]) == 0
+    told = capsys.readouterr()
+    assert "20 of them matched" in told.out
+    assert "s3cret" not in told.out + told.err
+
+
+@pytest.mark.parametrize(("kind", "layout"), EVERYWHERE)
+def test_an_index_holds_what_a_lake_holds(small_lake: Path, small_folder: LakeFolder, kind: str, layout: str) -> None:
+    with database_index(kind, layout, small_lake, hashes=HASHES) as found:
+        assert found.manifest.layout == layout
+        same(found, small_folder)
+
+
+@pytest.mark.parametrize(("kind", "layout"), EVERYWHERE)
+def test_several_segments_and_no_hash_function(
+    small_lake: Path, tmp_path: Path, kind: str, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables are numbered through the segments; dictionaries are merged."""
+    monkeypatch.setattr(sources, "_LEAST_UNIT", 1)
+    for hashes in (HASHES, ()):
+        lake = built_lake(small_lake, tmp_path / f"{len(hashes)}.mate", hashes=hashes)
+        with database_index(kind, layout, small_lake, hashes=hashes, segments=4) as found:
+            same(found, lake)
+            loaded = f"SELECT COUNT(*) FROM {found.reader.table('load_log')}"
+            assert found.reader.sessions.ask(lambda session, q=loaded: session.execute(q))[0][0] == 4  # type: ignore[misc]
+
+
+def test_cells_that_are_longer_than_vertica_compares(tmp_path: Path) -> None:
+    write_csv(tmp_path / "a.csv", ["a"], [["b"], ["c"]])
+    with PLACES["vertica"]() as address:
+        with pytest.raises(StoreError, match="lower --max-cell"):
+            index(tmp_path / "a.csv", address, limits=Limits(cell_characters=16_251))
+        index(tmp_path / "a.csv", address, limits=Limits(cell_characters=16_250))
+        with open_database(address) as found:
+            assert found.manifest.counts.cells == 2
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_keys_that_follow_the_width_of_a_table_are_refused(tmp_path: Path, kind: str) -> None:
+    write_csv(tmp_path / "a.csv", ["a"], [["b"], ["c"]])
+    with PLACES[kind]() as address, pytest.raises(StoreError, match="keys of wide follow the width of a table"):
+        index(tmp_path / "a.csv", address, hashes=(HashRequest("wide", 20),))

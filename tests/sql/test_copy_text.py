@@ -1,0 +1,78 @@
+"""What is written for COPY is read back as it was, whatever it holds."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate.hashing.superkey import from_ints
+from mate.sql import copy_text
+from mate.sql.copy_text import CSV, VERTICA, Stream, key_array, lines
+from mate.sql.dialects.postgresql import decoded, encoded
+from mate.sql.dialects.vertica import copy_statement
+from mate.sql.load import cut
+from mate.sql.schema import Column, Kind
+from tests.vertica.standin.copying import parse_copy, records
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("|'\"\\\n\r\t\0\x10, "))
+ROWS = st.lists(st.tuples(st.integers(-(2**62), 2**62), st.none() | TEXT))
+COLUMNS = [Column("number"), Column("text", Kind.TEXT), Column("key0", Kind.KEY, 16)]
+COPY = parse_copy(copy_statement("mate.t", COLUMNS))
+
+
+def columns(rows: list[tuple[int, str | None]]) -> list[pa.Array]:
+    numbers = pa.array([number for number, _ in rows], pa.int64())
+    texts = pa.array([text for _, text in rows], pa.string())
+    keys = key_array(from_ints([abs(number) for number, _ in rows], 128)) if rows else pa.array([], pa.binary(16))
+    return [numbers, texts, keys]
+
+
+@given(ROWS)
+def test_texts_survive_and_empty_ones_become_null(rows: list[tuple[int, str | None]]) -> None:
+    written = b"".join(lines(columns(rows), VERTICA))
+    assert list(records(written, COPY)) == [[str(n), text or None, f"{abs(n):032x}"] for n, text in rows]
+
+
+@given(ROWS)
+def test_texts_survive_as_csv(rows: list[tuple[int, str | None]]) -> None:
+    written = b"".join(lines([encoded(column) for column in columns(rows)], CSV)).decode()
+    assert "\0" not in written
+    found = list(csv.reader(io.StringIO(written, newline=""))) if rows else []
+    assert [[n, decoded(text), key] for n, text, key in found] == [
+        [str(n), text or "", f"x{abs(n):032x}"] for n, text in rows
+    ]
+
+
+def test_slices_of_arrays() -> None:
+    texts = pa.array(["left out", "a|b", None, "c'd"])
+    assert b"".join(lines([texts.slice(1)], VERTICA)) == b"'a\\|b'\n\n'c\\'d'\n"
+    assert b"".join(lines([key_array(from_ints([1, 2, 3], 64)).slice(2)], CSV)) == b"x0000000000000003\n"
+
+
+@given(TEXT, st.integers(4, 9))
+def test_pieces_of_a_cell_join_to_the_cell(text: str, octets: int) -> None:
+    pieces = list(cut(text, octets))
+    assert "".join(pieces) == text
+    assert all(0 < len(piece.encode()) <= octets for piece in pieces)
+
+
+def test_what_is_sent_comes_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copy_text, "FRAME", 100)
+    rows = [(n, "x" * 300) for n in range(9)]
+    pieces = list(lines(columns(rows), VERTICA))
+    assert max(map(len, pieces)) == 100
+    assert len(list(records(b"".join(pieces), COPY))) == 9
+
+
+def test_a_stream_does_not_end_at_an_empty_piece() -> None:
+    stream = Stream([b"", b"a", b"", b"", b"b", b""])
+    assert [stream.read(9) for _ in range(4)] == [b"a", b"b", b"", b""]
+
+
+def test_super_keys_are_written_in_hexadecimal() -> None:
+    assert "(number, text, key0 FORMAT 'hex')" in copy_statement("mate.t", COLUMNS)

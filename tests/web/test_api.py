@@ -1,0 +1,276 @@
+"""The JSON API gives what `import mate` gives, and one clear error for everything else."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from starlette.testclient import TestClient
+
+import mate
+from mate.web.app import application
+from mate.web.limits import ServerLimits
+from mate.web.operations import OPERATIONS
+from tests.web.conftest import LONG, SCRIPT, TERMINAL
+
+KEY = ["city", "day"]
+
+
+def upload(client: TestClient, path: Path, name: str = "") -> dict[str, Any]:
+    reply = send(client, path.read_bytes(), name or path.name)
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def send(client: TestClient, content: bytes, name: str) -> Any:
+    headers = {"Content-Type": "application/octet-stream"}
+    return client.post("/api/queries", params={"name": name}, content=content, headers=headers)
+
+
+@pytest.fixture
+def query(client: TestClient, web_folder: Path) -> str:
+    return str(upload(client, web_folder / "sensors.csv")["query"])
+
+
+def test_lake_and_tables(client: TestClient, web_lake: mate.Lake) -> None:
+    about = client.get("/api/lake").json()
+    assert (about["tables"], about["rows"]) == (5, 19)
+    listed = client.get("/api/tables", params={"search": "STADT tag"}).json()
+    assert [table["name"] for table in listed["tables"]] == ["traffic"]
+    seen = [client.get("/api/tables", params={"offset": n, "limit": 2}).json() for n in (0, 2, 4)]
+    assert [t["table_id"] for page in seen for t in page["tables"]] == [t.table_id for t in web_lake.tables()]
+    assert all(page["total"] == 5 for page in seen)
+    rejects = client.get("/api/rejects").json()["rejects"]
+    assert rejects == web_lake.rejects()
+    assert "lake/picture.parquet" in [reject["source"] for reject in rejects]
+
+
+def test_a_table_is_described(client: TestClient, web_lake: mate.Lake) -> None:
+    table = client.get(f"/api/tables/{web_lake.find('weather').table_id}").json()
+    assert [(c["name"], c["type"], c["distinct"], c["empty_share"]) for c in table["columns"]] == [
+        ("date", "date", 4, 0), ("place", "text", 3, 0), ("temperature", "whole number", 5, 0),
+        ("wind", "whole number", 6, 0),
+    ]  # fmt: skip
+    assert table["preview"][0] == ["2019-01-01", "Bonn", "4", "3"]
+
+
+def test_columns_of_an_upload(client: TestClient) -> None:
+    found = send(client, b"a;b;c\n1,5;ja;\n-2;nein;n/a\n3;ja;x\n;ja; \n", "../../etc/my table.csv").json()
+    assert found["name"] == "my table"
+    assert [(c["name"], c["type"], c["distinct"], c["empty_share"]) for c in found["columns"]] == [
+        ("a", "number", 3, 0.25), ("b", "yes or no", 2, 0), ("c", "text", 1, 0.75),
+    ]  # fmt: skip
+
+
+def test_search_is_that_of_the_library(client: TestClient, query: str, web_lake: mate.Lake, web_folder: Path) -> None:
+    found = client.post("/api/search", json={"query": query, "key": KEY}).json()
+    expected = web_lake.search(web_folder / "sensors.csv", KEY)
+    fields = ("table_id", "joinability", "mapping", "evidence")
+    assert [{f: answer[f] for f in fields} for answer in found["answers"]] == [
+        {f: answer[f] for f in fields} for answer in expected.to_dicts()
+    ]
+    assert found["key_tuples"] == 6
+    assert found["explanation"]["steps"][0]["text"] == "6"
+    assert found["answers"][0]["added"] == ["temperature", "wind"]
+
+
+def test_suggest_is_that_of_the_library(client: TestClient, query: str, web_lake: mate.Lake, web_folder: Path) -> None:
+    found = client.post("/api/suggest", json={"query": query, "k": 5}).json()
+    expected = web_lake.suggest(web_folder / "sensors.csv", 5)
+    assert [(s["key"], s["table_id"]) for s in found["suggestions"]] == [(list(s.key), s.table_id) for s in expected]
+    none = client.post("/api/suggest", json={"query": query, "columns": ["PM10"]}).json()
+    assert (none["suggestions"], none["tried"]) == ([], ["PM10"])
+
+
+def test_a_table_of_the_lake_is_searched_with(client: TestClient, web_lake: mate.Lake) -> None:
+    own = web_lake.find("weather").table_id
+    found = client.post("/api/search", json={"table": own, "key": ["place", "date"]}).json()
+    assert [answer["table"] for answer in found["answers"]] == ["traffic"]
+
+
+def test_preview_shows_rows_that_match(client: TestClient, query: str, web_lake: mate.Lake) -> None:
+    number = web_lake.find("weather").table_id
+    shown = client.post("/api/preview", json={"query": query, "key": KEY, "with": number}).json()
+    assert (shown["rows"], shown["matched_rows"]) == (6, 5)
+    assert len(shown["query_rows"]) == 5
+    for mine, theirs in zip(shown["query_rows"], shown["table_rows"], strict=True):
+        assert mine[:2] == [theirs[1], theirs[0]]
+
+
+@pytest.mark.parametrize("matches", ["first", "all", "aggregate"])
+def test_downloads_are_the_librarys_joins(
+    client: TestClient, query: str, web_lake: mate.Lake, web_folder: Path, matches: str
+) -> None:
+    number = web_lake.find("traffic").table_id
+    asked = {"query": query, "key": KEY, "with": number, "matches": matches}
+    expected = web_lake.enrich(web_folder / "sensors.csv", KEY, number, matches).to_arrow()
+    parquet = client.post("/api/join", json={**asked, "format": "parquet"})
+    assert parquet.headers["content-disposition"] == 'attachment; filename="enriched.parquet"'
+    assert pq.read_table(io.BytesIO(parquet.content)).equals(expected)
+    text = client.post("/api/join", json={**asked, "format": "csv"})
+    everything = pa.csv.ConvertOptions(column_types=dict.fromkeys(expected.column_names, pa.string()))
+    read = pa.csv.read_csv(io.BytesIO(text.content), convert_options=everything)
+    assert read.column_names == expected.column_names
+    assert read.num_rows == expected.num_rows
+
+
+@pytest.mark.parametrize("operation", ["search", "suggest", "preview"])
+def test_the_python_lines_run(
+    client: TestClient, web_folder: Path, web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    own, other = web_lake.find("weather").table_id, web_lake.find("traffic").table_id
+    given = {"search": {"key": ["place", "date"]}, "suggest": {}, "preview": {"key": ["place", "date"], "with": other}}
+    lines = client.post(f"/api/{operation}", json={"table": own, **given[operation]}).json()["python"]
+    monkeypatch.chdir(web_folder)
+    names: dict[str, Any] = {}
+    exec(compile(lines, operation, "exec"), names)
+    if operation == "preview":
+        assert (web_folder / "enriched.csv").exists()
+    else:
+        assert other in [answer.table_id for answer in names["found"]]
+
+
+# What others may send
+
+
+def test_hostile_contents_stay_data(client: TestClient, web_folder: Path) -> None:
+    found = upload(client, web_folder / "hostile.csv")
+    assert found["columns"][1]["name"] == SCRIPT
+    assert found["preview"][0][2] == TERMINAL
+    assert found["preview"][1][2] == LONG[:200] + "…"
+    reply = client.post("/api/search", json={"query": found["query"], "key": ["town", SCRIPT]})
+    assert reply.headers["content-type"] == "application/json"
+    assert reply.content.isascii()
+    assert b"\x1b" not in reply.content
+    [answer] = [a for a in reply.json()["answers"] if a["table"] == "<img src=x onerror=alert(1)>"]
+    asked = {"query": found["query"], "key": ["town", SCRIPT], "with": answer["table_id"]}
+    plain, safe = (client.post("/api/join", json={**asked, "safe": on}).text for on in (False, True))
+    assert "\nUlm,=1+1," in plain
+    assert "\nUlm,'=1+1," in safe
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        (b"a,b\n1,2\n", "table.exe", "table.exe cannot be read: upload .csv"),
+        (b"\x1f\x8b\x08\x00", "table.csv", "table.csv is compressed; unpack it first"),
+        (b"", "table.csv", "table.csv cannot be used as a query table"),
+        (b"PAR1 no", "table.parquet", "table.parquet cannot be used as a query table"),
+        (b"{", "table.json", "table.json cannot be used as a query table"),
+    ],
+)
+def test_bad_uploads(client: TestClient, content: bytes, name: str, message: str) -> None:
+    reply = send(client, content, name)
+    assert reply.status_code == 400
+    assert message in reply.json()["error"]
+
+
+def test_a_small_file_that_stands_for_a_large_table(client: TestClient) -> None:
+    content = io.BytesIO()
+    pq.write_table(pa.table({"a": pa.nulls(30_000_000, pa.int8())}), content)
+    reply = send(client, content.getvalue(), "nulls.parquet")
+    assert (reply.status_code, reply.json()["error"][:34]) == (413, "the table has 30,000,000 cells; th")
+
+
+def test_sizes_are_limited_before_all_was_read(web_lake: mate.Lake) -> None:
+    limits = ServerLimits(upload_bytes=1_000, request_bytes=500)
+    with TestClient(application(web_lake, limits), base_url="http://localhost") as client:
+        sent = 0
+
+        def endless() -> Any:
+            nonlocal sent
+            while sent < 100_000:
+                sent += 100
+                yield b"a,b\n" * 25
+
+        headers = {"Content-Type": "application/octet-stream"}
+        reply = client.post("/api/queries?name=a.csv", content=endless(), headers=headers)
+        assert (reply.status_code, reply.json()) == (413, {"error": "at most 1,000 bytes can be sent"})
+        assert client.post("/api/search", json={"key": ["x" * 600]}).status_code == 413
+
+
+def test_uploads_are_forgotten_when_there_are_too_many(web_lake: mate.Lake, web_folder: Path) -> None:
+    with TestClient(application(web_lake, ServerLimits(kept_queries=2)), base_url="http://localhost") as client:
+        first, second, third = (upload(client, web_folder / "sensors.csv")["query"] for _ in range(3))
+        assert len({first, second, third}) == 3
+        reply = client.post("/api/suggest", json={"query": first})
+        assert (reply.status_code, reply.json()["error"]) == (
+            404,
+            "the uploaded table is not kept any more; upload it again",
+        )
+        assert client.post("/api/suggest", json={"query": second}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ({"key": ["city"]}, 400, "give either query"),
+        ({"query": "Q", "table": 1, "key": ["city"]}, 400, "give either query"),
+        ({"query": "Q"}, 400, "the field key is missing"),
+        ({"query": "Q", "key": []}, 400, "key takes a list of 1 to 100 names"),
+        ({"query": "Q", "key": [7]}, 400, "key takes a text"),
+        ({"query": "Q", "key": ["town"]}, 400, 'sensors has no column "town"'),
+        ({"query": "Q", "key": ["city"], "k": True}, 400, "k takes a whole number from 1 to 1,000"),
+        ({"query": "Q", "key": ["city"], "rank": "best"}, 400, "rank can be usefulness, joinability"),
+        ({"query": "Q", "key": ["city"], "names": 1}, 400, "names takes true or false"),
+        ({"query": "Q", "key": ["city"], "limit": 1}, 400, "unknown field 'limit'"),
+        ({"query": "other", "key": ["city"]}, 404, "the uploaded table is not kept any more"),
+        ({"table": 99, "key": ["city"]}, 404, "lake.mate has no table 99"),
+        ([], 400, "the request must be a JSON object"),
+    ],
+)
+def test_bad_requests(client: TestClient, query: str, body: Any, status: int, message: str) -> None:
+    if isinstance(body, dict) and body.get("query") == "Q":
+        body["query"] = query
+    reply = client.post("/api/search", json=body)
+    assert reply.status_code == status, reply.text
+    assert message in reply.json()["error"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "\ud800".encode("utf-8", "surrogatepass"), "NaN"])
+def test_no_json(client: TestClient, text: str | bytes) -> None:
+    reply = client.post("/api/search", content=text, headers={"Content-Type": "application/json"})
+    assert reply.status_code == 400
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/tables/x", "/api/tables/-1", "/api/tables/9007199254740993", "/api/tables?limit=0"]
+)
+def test_bad_addresses(client: TestClient, path: str) -> None:
+    assert client.get(path).status_code == 400
+
+
+def test_addresses_that_are_not_there(client: TestClient) -> None:
+    assert client.get("/api/tables/77").status_code == 404
+    assert client.get("/../setup.cfg").status_code == 404
+    assert client.get("/static/../app.py").status_code == 404
+    assert client.get("/nothing").json() == {"error": "Not Found"}
+    assert client.put("/api/lake").status_code == 405
+
+
+# The document
+
+
+def test_the_document_names_every_operation(client: TestClient) -> None:
+    document = client.get("/api/openapi.json").json()
+    named = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    assert named == {(operation.method, operation.path) for operation in OPERATIONS}
+    page = Path(mate.__file__).parent / "web" / "static" / "mate.js"
+    used = set(re.findall(r"[\"`](/api/[a-z]+)", page.read_text(encoding="utf-8")))
+    assert used <= {path.partition("/{")[0] for path in document["paths"]}
+    for operation in OPERATIONS:
+        assert len(set(operation.returns)) == len(operation.returns)
+
+
+def test_nothing_of_the_page_comes_from_elsewhere(client: TestClient) -> None:
+    for path in ("/", "/mate.css", "/mate.js"):
+        text = client.get(path).text
+        assert not re.search(r"(https?:)?//[a-z]+\.[a-z]", text.replace("http://www.w3.org", "")), path
+        assert "innerHTML" not in text

@@ -1,0 +1,166 @@
+"""The page in a real browser: drop a file, suggest, search, preview, download."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mate
+from tests.web.conftest import SCRIPT
+from tests.web.serving import served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+DROP = """([name, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name, { type: "text/csv" }));
+  document.getElementById("drop").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
+}"""
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian, Ubuntu: apt-get install chromium)")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser with a profile of its own, which is thrown away."""
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def address(web_folder: Path) -> Iterator[str]:
+    with served(web_folder) as where:
+        yield where
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    """The page; an error of its script, a blocked resource or a request to elsewhere fails the test."""
+    complaints: list[str] = []
+    context = browser.new_context(accept_downloads=True, viewport={"width": 390, "height": 844})
+    opened = context.new_page()
+    opened.set_default_timeout(15_000)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("console", lambda said: complaints.append(said.text) if "Content Security" in said.text else None)
+    opened.on("request", lambda r: None if r.url.startswith((address, "blob:")) else complaints.append(r.url))
+    opened.goto(address)
+    yield opened
+    context.close()
+    assert complaints == []
+
+
+def drop(page: Page, path: Path) -> None:
+    page.evaluate(DROP, [path.name, path.read_text(encoding="utf-8")])
+    page.wait_for_selector("#query input[type=checkbox]")
+
+
+def test_from_a_dropped_file_to_the_download(page: Page, web_folder: Path, tmp_path: Path) -> None:
+    query = web_folder / "sensors.csv"
+    with mate.open(web_folder / "lake.mate") as lake:
+        expected = lake.search(query, ["city", "day"])
+        suggested = lake.suggest(query)
+        chance = [answer.table_id for answer in expected if answer.evidence.is_chance]
+        pairs = len(expected[0].pairs())
+        expected[0].enrich().write(tmp_path / "expected.csv")
+    drop(page, query)
+    assert page.is_disabled("#search")
+    page.click("#suggest")
+    page.wait_for_selector("text=Suggested keys")
+    assert _tables(page) == [one.table_id for one in suggested]
+
+    page.check('#query input[value="city"]')
+    page.check('#query input[value="day"]')
+    page.click("#search")
+    page.wait_for_selector("text=tables found")
+    assert _tables(page) == [answer.table_id for answer in expected]
+    assert chance
+    marked = page.locator("li:has(.badge:text('no better than chance'))")
+    assert [int(marked.nth(n).get_attribute("data-table") or -1) for n in range(marked.count())] == chance
+    assert "temperature" in page.inner_text("ol.answers > li:first-child .adds")
+
+    page.click("ol.answers > li:first-child .preview")
+    page.wait_for_selector(".pairs")
+    assert page.locator(".pairs tbody tr").count() == pairs
+    assert page.inner_text(".pairs tbody tr:first-child").split() == [
+        "Bonn", "2019-01-01", "30", "2019-01-01", "Bonn", "4", "3",
+    ]  # fmt: skip
+    with page.expect_download() as download:
+        page.click(".csv")
+    assert download.value.suggested_filename == "sensors-enriched.csv"
+    assert download.value.path().read_bytes() == (tmp_path / "expected.csv").read_bytes()
+    page.click("#why summary")
+    assert "distinct key tuples of the query" in page.inner_text("#why")
+    assert _too_wide(page) == 0
+
+
+def _tables(page: Page) -> list[int]:
+    items = page.locator("ol.answers > li")
+    return [int(items.nth(n).get_attribute("data-table") or -1) for n in range(items.count())]
+
+
+def _too_wide(page: Page) -> int:
+    """Return by how many pixels the page is wider than a phone."""
+    width: int = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    return width
+
+
+def test_hostile_contents_are_shown_as_text(page: Page, web_folder: Path) -> None:
+    drop(page, web_folder / "hostile.csv")
+    page.locator("#query input").nth(0).check()
+    page.locator("#query input").nth(1).check()
+    page.click("#search")
+    page.wait_for_selector("ol.answers .preview")
+    page.click("ol.answers > li:first-child .preview")
+    page.wait_for_selector(".pairs")
+    text = page.inner_text("main")
+    assert SCRIPT[:40] in text
+    assert "␛[31mred␛[0m \\u202eevil" in page.inner_text(".pairs")
+    assert "<img src=x onerror=alert(1)>" in text
+    page.goto(page.url.partition("#")[0] + "#tables")
+    page.wait_for_selector("#table-list tbody tr")
+    page.click("#table-list a >> text=<img src=x")
+    page.wait_for_selector("#view-table .cell")
+    assert page.title() == "MATE"
+    assert page.locator("main img, main script").count() == 0
+    assert _too_wide(page) == 0
+
+
+def test_with_the_keyboard_from_a_table_of_the_lake(page: Page) -> None:
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.click("nav >> text=Tables")
+    page.focus("#words")
+    page.keyboard.type("wind")
+    page.wait_for_selector("#table-list tbody tr:only-child")
+    for _ in range(3):  # a button, the list, which can be scrolled, and its first link
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#neighbours")
+    page.focus("#neighbours")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("ol.answers > li")
+    assert "weather" not in page.inner_text("ol.answers")
+    page.click("nav >> text=Rejects")
+    page.wait_for_selector("text=picture.parquet")
+
+
+def test_errors_are_shown(page: Page) -> None:
+    page.evaluate(DROP, ["table.exe", "a,b\n1,2\n"])
+    page.wait_for_selector("#query .error")
+    assert page.inner_text("#query .error").startswith("table.exe cannot be read: upload .csv")
+    page.goto(page.url.partition("#")[0] + "#table/99")
+    page.wait_for_selector("#view-table .error")
+    assert "has no table 99" in page.inner_text("#view-table")

@@ -1,0 +1,108 @@
+"""Other hosts, other sites and those without the token are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+import mate
+from mate.web.app import application
+from mate.web.guard import is_loopback
+from mate.web.server import place_of
+
+ORIGIN = "http://127.0.0.1:8765"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:8765", "LOCALHOST", "[::1]:8765"])
+def test_names_of_this_machine(client: TestClient, host: str) -> None:
+    assert client.get("/api/lake", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example:8765", "127.0.0.1.evil.example", "", "10.0.0.1"]
+)
+@pytest.mark.parametrize("path", ["/", "/api/lake", "/api/openapi.json"])
+def test_other_host_names_are_refused(client: TestClient, host: str, path: str) -> None:
+    reply = client.get(path, headers={"Host": host})
+    assert (reply.status_code, list(reply.json())) == (403, ["error"])
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:9999"},
+        {"Origin": "http://127.0.0.1:8765", "Sec-Fetch-Site": "cross-site"},
+    ],
+)
+def test_other_sites_are_refused(client: TestClient, headers: dict[str, str]) -> None:
+    assert client.get("/api/lake", headers=headers).status_code == 403
+    assert client.post("/api/refresh", json={}, headers=headers).status_code == 403
+
+
+def test_the_page_itself_is_let_through(client: TestClient) -> None:
+    headers = {"Origin": ORIGIN, "Sec-Fetch-Site": "same-origin"}
+    assert client.post("/api/refresh", json={}, headers=headers).status_code == 200
+
+
+def test_what_a_form_can_send_is_refused(client: TestClient) -> None:
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+        assert client.post("/api/refresh", content="{}", headers={"Content-Type": kind}).status_code == 415
+        assert client.post("/api/queries?name=a.csv", content="a", headers={"Content-Type": kind}).status_code == 415
+
+
+@pytest.mark.parametrize("path", ["/", "/mate.js", "/api/lake", "/nothing", "/api/tables/x"])
+def test_every_answer_has_the_headers(client: TestClient, path: str) -> None:
+    headers = client.get(path).headers
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
+    assert "access-control-allow-origin" not in headers
+
+
+@pytest.fixture
+def locked(web_lake: mate.Lake) -> Iterator[TestClient]:
+    place = place_of("0.0.0.0", 8765, "secret")
+    with TestClient(application(web_lake, access=place.access()), base_url="http://192.168.1.7:8765") as asking:
+        yield asking
+
+
+def test_a_server_for_others_wants_its_token(locked: TestClient) -> None:
+    assert locked.get("/").status_code == 200  # the page brings nothing of the lake along
+    for headers in (
+        {},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": "Basic secret"},
+        {"Authorization": "secret"},
+    ):
+        assert locked.get("/api/lake", headers=headers).status_code == 403
+        assert locked.post("/api/refresh", json={}, headers=headers).status_code == 403
+    assert locked.get("/api/lake?token=secret").status_code == 403
+    assert locked.get("/api/lake", headers={"Authorization": "Bearer secret"}).status_code == 200
+    assert (
+        locked.get("/api/lake", headers={"Authorization": "Bearer secret", "Host": "evil.example"}).status_code == 403
+    )
+
+
+def test_tokens_are_made_up_where_none_is_given() -> None:
+    first, second = place_of("0.0.0.0", 80, None), place_of("0.0.0.0", 80, None)
+    assert first.token
+    assert first.token != second.token
+    assert first.address() == f"http://127.0.0.1:80/#token={first.token}"
+    assert first.token not in repr(first.access())
+    assert place_of("127.0.0.1", 80, None).token is None
+    assert place_of("::1", 80, "given").address() == "http://[::1]:80/#token=given"
+
+
+LOCAL = {"localhost": True, "127.0.0.9": True, "::1": True, "0.0.0.0": False, "lake.example": False, "::": False}
+
+
+@pytest.mark.parametrize(("host", "is_local"), LOCAL.items())
+def test_loopback(host: str, is_local: bool) -> None:
+    assert is_loopback(host) == is_local

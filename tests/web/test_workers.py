@@ -1,0 +1,88 @@
+"""Work in threads: limits, time, and clients that go."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from mate.web.errors import BusyError
+from mate.web.workers import GoneError, Workers
+
+
+async def never() -> None:
+    await asyncio.Event().wait()
+
+
+async def at_once() -> None:
+    return
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.001)
+
+
+def test_work_is_done_and_errors_come_through() -> None:
+    async def both() -> None:
+        workers = Workers(1, 1, 60)
+        assert await workers.run(lambda: 7, never) == 7
+        with pytest.raises(ZeroDivisionError):
+            await workers.run(lambda: 1 // 0, never)
+        workers.close()
+
+    asyncio.run(both())
+
+
+def test_a_full_queue_refuses_and_recovers() -> None:
+    async def crowd() -> None:
+        workers, free = Workers(1, 1, 60), threading.Event()
+        waiting = [asyncio.create_task(workers.run(free.wait, never)) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(BusyError, match="too many"):
+            await workers.run(lambda: 7, never)
+        free.set()
+        assert await asyncio.gather(*waiting) == [True, True]
+        assert await workers.run(lambda: 7, never) == 7
+        workers.close()
+
+    asyncio.run(crowd())
+
+
+def test_work_of_a_client_that_went_is_not_begun() -> None:
+    async def leave() -> None:
+        workers, free, begun = Workers(1, 5, 60), threading.Event(), []
+        first = asyncio.create_task(workers.run(free.wait, never))
+        await asyncio.sleep(0)
+        with pytest.raises(GoneError):
+            await workers.run(lambda: begun.append("left"), at_once)
+        free.set()
+        await first
+        await workers.run(lambda: begun.append("stayed"), never)
+        assert begun == ["stayed"]
+        workers.close()
+
+    asyncio.run(leave())
+
+
+def test_time_is_limited_and_the_thread_stays_taken() -> None:
+    async def late() -> None:
+        workers, free, begun = Workers(1, 5, 0.05), threading.Event(), threading.Event()
+
+        def search() -> None:
+            begun.set()
+            free.wait()
+
+        with pytest.raises(BusyError, match=r"no answer after 0\.05 s"):
+            await workers.run(search, never)
+        assert begun.is_set()
+        with pytest.raises(BusyError, match="no answer"):  # waits for the only thread
+            await workers.run(lambda: 7, never)
+        free.set()
+        await _until(lambda: workers._pending == 0)
+        assert await workers.run(lambda: 7, never) == 7
+        workers.close()
+
+    asyncio.run(late())
