@@ -3,6 +3,8 @@
 Every value becomes text in one predictable way: whole numbers without a point, floats as Python writes
 them, true and false in lower case, dates and times in ISO form (``2024-05-01 12:30:00``), bytes as
 hexadecimal digits, nested values as JSON. A null, or a key that a record leaves out, is a null cell.
+A column of a Parquet file whose floats are all whole, or whose times are all midnight, is one of whole
+numbers or dates (`mate.corpus.whole_values`): that is how pandas writes those with an empty cell.
 
 JSON records are an array of objects or one object a line. They are read twice, first for the union of
 their keys in order of first appearance, then for the rows; only one record is held at a time.
@@ -13,9 +15,9 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import chain, islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +30,7 @@ from mate.corpus.dwtc import LONGEST_RECORD, encodable, kind_of, numbered_lines,
 from mate.corpus.rows import CHARACTERS
 from mate.corpus.table import Chunk, Limits, Reject, Table
 from mate.corpus.tally import Tally
+from mate.corpus.whole_values import as_whole, first_fraction, may_be_whole
 from mate.errors import CorpusError
 
 BLOCK = 1 << 20
@@ -49,9 +52,11 @@ def read_parquet(source: str, stream: BinaryIO, limits: Limits | None = None) ->
 def _parquet(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
     file, table = open_parquet(source, stream, limits)
     total, given = file.metadata.num_rows, 0
+    groups = range(file.num_row_groups)
     try:
-        for batch in parquet_batches(file, range(file.num_row_groups), limits):
-            yield from parquet_chunks(table, given, batch)
+        whole = whole_columns(file, groups, limits)
+        for batch in parquet_batches(file, groups, limits):
+            yield from parquet_chunks(table, given, batch, whole)
             given += len(batch)
     except CorruptError as error:
         raise CorpusError(f"corrupt Parquet data after {given} rows: {error}") from error
@@ -103,15 +108,52 @@ def parquet_batches(file: pq.ParquetFile, groups: Iterable[int], limits: Limits)
         raise CorruptError(_first_line(error)) from error
 
 
-def parquet_chunks(table: Table, first_row: int, batch: pa.RecordBatch) -> Iterator[Chunk]:
-    """Yield a batch as text, row by row; in several chunks if the text is long."""
+class Look(NamedTuple):
+    """What a first look at row groups found."""
+
+    rows: int
+    """Rows that can be read."""
+    damage: str | None
+    """Why the others cannot."""
+    fractions: Mapping[int, int]
+    """Where columns that may be whole have the first value that is not, or that number of rows."""
+
+
+def look_at(file: pq.ParquetFile, groups: Iterable[int], limits: Limits) -> Look:
+    """Decode row groups once: damage in one ends the table there, and a value decides how its column is written."""
+    rows = 0
+    kinds = {place: kind for place, kind in enumerate(file.schema_arrow.types) if may_be_whole(kind)}
+    fractions: dict[int, int] = {}
+    try:
+        for batch in parquet_batches(file, groups, limits):
+            for place in kinds.keys() - fractions.keys():
+                found = first_fraction(batch.column(place))
+                if found < len(batch):
+                    fractions[place] = rows + found
+            rows += len(batch)
+    except CorruptError as error:
+        return Look(rows, str(error), {**dict.fromkeys(kinds, rows), **fractions})
+    return Look(rows, None, {**dict.fromkeys(kinds, rows), **fractions})
+
+
+def whole_columns(file: pq.ParquetFile, groups: Iterable[int], limits: Limits) -> frozenset[int]:
+    """Return the columns, by place, that are written as whole numbers or dates."""
+    if not any(map(may_be_whole, file.schema_arrow.types)):
+        return frozenset()
+    look = look_at(file, groups, limits)
+    return frozenset(place for place, first in look.fractions.items() if first >= look.rows)
+
+
+def parquet_chunks(table: Table, first_row: int, batch: pa.RecordBatch, whole: Set[int]) -> Iterator[Chunk]:
+    """Yield a batch as text, row by row, some columns as whole values; in several chunks if the text is long."""
     rows = len(batch)
     if rows > 1 and _text_bytes(batch) > CHARACTERS:
         half = rows // 2
-        yield from parquet_chunks(table, first_row, batch.slice(0, half))
-        yield from parquet_chunks(table, first_row + half, batch.slice(half))
+        yield from parquet_chunks(table, first_row, batch.slice(0, half), whole)
+        yield from parquet_chunks(table, first_row + half, batch.slice(half), whole)
     elif rows:
-        yield Chunk(table, first_row, _row_major([as_text(column) for column in batch.columns]))
+        columns = [as_whole(column) if place in whole else column for place, column in enumerate(batch.columns)]
+        yield Chunk(table, first_row, _row_major(list(map(as_text, columns))))
 
 
 def _text_bytes(batch: pa.RecordBatch) -> int:

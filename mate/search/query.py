@@ -83,10 +83,15 @@ def _from_series(series: pd.Series) -> pa.Array | pa.ChunkedArray:
 
 
 def from_arrow(table: pa.Table, name: str = "query") -> QueryTable:
-    """Return an Arrow table as a query table; numbers and dates become text as they would in a CSV file."""
-    from mate.corpus.records import as_text
+    """Return an Arrow table as a query table; numbers and dates become text as they would in a CSV file.
 
-    columns = [as_text(column.combine_chunks()) for column in table.columns]
+    Floats that are all whole are whole numbers, and times that are all midnight are dates: what pandas makes of a file
+    with an empty cell joins as the file does.
+    """
+    from mate.corpus.records import as_text
+    from mate.corpus.whole_values import written_whole
+
+    columns = [as_text(written_whole(column.combine_chunks())) for column in table.columns]
     names = unique_names(tuple(map(str, table.column_names)))
     return QueryTable(name, pa.table(columns, names=names))
 

@@ -49,6 +49,47 @@ def _batches(frame: pd.DataFrame) -> tuple[pa.Schema, list[pa.RecordBatch]]:
     return table.schema, table.to_batches()
 
 
+@pytest.fixture
+def years(folder: Path) -> mate.Lake:
+    """A lake whose table is known by year and day, and a query with an empty year."""
+    rows = [[2000 + n % 6, f"2020-01-{1 + n // 6:02d}", f"v{n}"] for n in range(30)]
+    (folder / "years").mkdir()
+    write_csv(folder / "years/table.csv", ["jahr", "tag", "value"], [[str(c) for c in row] for row in rows])
+    write_csv(folder / "mine.csv", ["year", "day"], [[str(row[0]), str(row[1])] for row in rows] + [["", "2020-01-09"]])
+    pd.DataFrame([*rows, [None, None, "last"]], columns=["jahr", "tag", "value"]).astype(
+        {"jahr": "float64", "tag": "datetime64[ns]"}
+    ).to_parquet(folder / "years/by_pandas.parquet")
+    return mate.index("years", "years.mate")
+
+
+def test_what_pandas_makes_of_a_file_joins_as_the_file_does(years: mate.Lake) -> None:
+    """An empty cell turns whole numbers into floats, and parsed dates are times: the same values all the same."""
+    frame = pd.read_csv("mine.csv", parse_dates=["day"])
+    assert (str(frame["year"].dtype), str(frame["day"].dtype)[:10]) == ("float64", "datetime64")
+    given = {
+        "path": "mine.csv",
+        "read_csv": pd.read_csv("mine.csv"),
+        "parse_dates": frame,
+        "category": frame.astype({"year": "category"}),
+        "arrow": pa.Table.from_pandas(frame),
+        "polars": pl.from_pandas(frame),
+        "polars with NaN": pl.DataFrame({"year": frame["year"].to_numpy(), "day": frame["day"].to_numpy()}),
+    }
+    frame.to_parquet("mine.parquet")
+    given["parquet"] = "mine.parquet"
+    with years:
+        for kind, query in given.items():
+            found = years.search(query, ["year", "day"])
+            assert {(a.table.name, a.joinability) for a in found} == {("table", 30), ("by_pandas", 30)}, kind
+            assert found.rows_left_out == 1, kind
+
+
+def test_one_fraction_leaves_numbers_and_times_as_they_are(years: mate.Lake) -> None:
+    with years:
+        assert not years.search(pd.DataFrame({"year": [2000.0, 2001.5]}), "year")
+        assert not years.search(pd.DataFrame({"day": pd.to_datetime(["2020-01-01 00:00", "2020-01-02 12:30"])}), "day")
+
+
 def test_answers_carry_evidence(lake: mate.Lake) -> None:
     weather, traffic = lake.search("sensors.csv", KEY)
     assert (weather.evidence.containment, weather.evidence.uniqueness) == (5 / 6, 1)

@@ -8,6 +8,7 @@ import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -179,8 +180,21 @@ def test_json_lines_cut_at_every_byte(data: bytes) -> None:
 
 def parquet(rows: int, group: int) -> bytes:
     out = io.BytesIO()
-    columns = {"n": list(range(rows)), "t": [f"text {n} ü" for n in range(rows)], "f": [n / 7 for n in range(rows)]}
+    columns: dict[str, Any] = {"n": list(range(rows)), "t": [f"text {n} ü" for n in range(rows)]}
+    columns["f"] = [n / 7 for n in range(rows)]
+    columns["year"] = [None if n == 4 else 2000.0 + n for n in range(rows)]
+    columns["half at 8"] = [n + 0.5 if n == 8 else float(n) for n in range(rows)]
+    days = [datetime(2024, 1, 1) + timedelta(days=n) for n in range(rows)]
+    columns["day"] = days
+    columns["noon at 6"] = [day + timedelta(hours=12 * (n == 6)) for n, day in enumerate(days)]
     pq.write_table(pa.table(columns), out, row_group_size=group, compression="zstd", use_dictionary=False)
+    return out.getvalue()
+
+
+def texts_as_parquet(rows: int, group: int) -> bytes:
+    """As many rows and columns of texts, where there were numbers and times."""
+    out = io.BytesIO()
+    pq.write_table(pa.table({str(n): ["text"] * rows for n in range(7)}), out, row_group_size=group)
     return out.getvalue()
 
 
@@ -350,6 +364,7 @@ def test_a_file_is_cut_only_where_it_pays(tmp_path: Path) -> None:
         ("json", RECORDS["plain"] * 9, RECORDS["plain"]),
         ("parquet", parquet(60, 20), parquet(25, 20)),
         ("parquet", parquet(60, 20), b"PAR1"),
+        ("parquet", parquet(60, 20), texts_as_parquet(60, 20)),
     ],
 )
 def test_a_file_that_changes_between_look_and_read_is_an_error(

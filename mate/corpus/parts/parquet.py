@@ -10,18 +10,26 @@ from typing import BinaryIO
 import pyarrow.parquet as pq
 
 from mate.corpus.parts.base import WHOLE, Parts, Span, changed
-from mate.corpus.records import CorruptError, beyond_limit, open_parquet, parquet_batches, parquet_chunks
+from mate.corpus.records import (
+    CorruptError,
+    Look,
+    beyond_limit,
+    look_at,
+    open_parquet,
+    parquet_batches,
+    parquet_chunks,
+)
 from mate.corpus.table import Chunk, Limits, Reject
+from mate.corpus.whole_values import may_be_whole
 from mate.errors import CorpusError
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetLook:
-    """How many rows of a span can be read, and why the others cannot."""
+    """A span, and what a first look at it found."""
 
     span: Span
-    rows: int
-    damage: str | None
+    found: Look
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,8 @@ class ParquetPart:
     span: Span
     first_row: int
     rows: int
+    whole: frozenset[int] = frozenset()
+    """Columns, by place, that are written as whole numbers or dates: the same ones in all parts."""
     rejects: tuple[Reject, ...] = ()
     """Those of the whole file, which its last part reports."""
 
@@ -45,9 +55,12 @@ class ParquetPart:
         given = 0
         try:
             file, table = open_parquet(self.source, stream, limits)
+            kinds = file.schema_arrow.types
+            if not all(place < len(kinds) and may_be_whole(kinds[place]) for place in self.whole):
+                raise CorpusError(changed(self.source))
             allowed = replace(limits, rows=self.rows)
             for batch in parquet_batches(file, range(self.span.start, self.span.stop), allowed):
-                yield from parquet_chunks(table, self.first_row + given, batch)
+                yield from parquet_chunks(table, self.first_row + given, batch, self.whole)
                 given += len(batch)
         except (CorpusError, CorruptError) as error:
             raise CorpusError(changed(self.source)) from error
@@ -68,34 +81,34 @@ class ParquetCutting:
 
     def look(self, stream: BinaryIO, span: Span) -> ParquetLook:
         """Decode everything once: damage in one row group ends the table there."""
-        rows = 0
         try:
             file, _ = open_parquet(self.source, stream, self.limits)
-            for batch in parquet_batches(file, range(span.start, span.stop), self.limits):
-                rows += len(batch)
-        except (CorpusError, CorruptError) as error:
-            return ParquetLook(span, rows, str(error))
-        return ParquetLook(span, rows, None)
+        except CorpusError as error:
+            return ParquetLook(span, Look(0, str(error), {}))
+        return ParquetLook(span, look_at(file, range(span.start, span.stop), self.limits))
 
     def settle(self, looks: Sequence[ParquetLook]) -> Parts:
         """Number the rows up to the limit or the first damage."""
         parts: list[ParquetPart] = []
         given = 0
+        whole = frozenset(looks[0].found.fractions)
         rejects: tuple[Reject, ...] = ()
-        for look in looks:
-            taken = min(look.rows, self.limits.rows - given)
+        for span, found in ((look.span, look.found) for look in looks):
+            taken = min(found.rows, self.limits.rows - given)
             if taken:
-                parts.append(ParquetPart(self.source, look.span, given, taken))
+                parts.append(ParquetPart(self.source, span, given, taken))
+                whole &= {place for place, first in found.fractions.items() if first >= taken}
             given += taken
             if given == self.limits.rows:
                 rejects = tuple(beyond_limit(self.source, self.limits, self.rows - given))
                 break
-            if look.damage:
-                reason = f"corrupt Parquet data after {given} rows: {look.damage}"
+            if found.damage:
+                reason = f"corrupt Parquet data after {given} rows: {found.damage}"
                 rejects = (Reject(self.source, None, "file", reason),)
                 break
         if not parts:
             return WHOLE
+        parts = [replace(part, whole=whole) for part in parts]
         parts[-1] = replace(parts[-1], rejects=rejects)
         return Parts(parts, tables=1, rows=given)
 
