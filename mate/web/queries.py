@@ -88,7 +88,7 @@ def _check_parquet(path: Path, limits: ServerLimits) -> None:
 
     try:
         metadata = pq.read_metadata(path)
-    except pa.ArrowInvalid:
+    except (pa.ArrowException, OSError):  # pyarrow has both for damaged files
         return  # its reader says what is wrong with it
     check_size(metadata.num_rows, metadata.num_columns, limits)
     unpacked = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -170,6 +172,29 @@ def test_bad_uploads(client: TestClient, content: bytes, name: str, message: str
     reply = send(client, content, name)
     assert reply.status_code == 400
     assert message in reply.json()["error"]
+
+
+def _files() -> dict[str, bytes]:
+    table, parquet = pa.table({"a": ["x", "y", "z"] * 20, "b": [1, 2, 3] * 20}), io.BytesIO()
+    pq.write_table(table, parquet)
+    return {
+        "t.csv": b'a,b\n' + b'1,"x"\n' * 20,
+        "t.json": json.dumps(table.to_pylist()).encode(),
+        "t.parquet": parquet.getvalue(),
+    }
+
+
+@pytest.mark.parametrize("name", _files())
+def test_damaged_uploads_are_no_errors_of_the_server(client: TestClient, name: str) -> None:
+    content, chosen = _files()[name], random.Random(7)
+    met = set()
+    for _ in range(60):
+        damaged = bytearray(content[: chosen.choice((len(content), chosen.randrange(1, len(content))))])
+        for _ in range(chosen.randint(1, 4)):
+            damaged[chosen.randrange(len(damaged))] = chosen.randrange(256)
+        met.add(send(client, bytes(damaged), name).status_code)
+    assert met <= {200, 400, 413}
+    assert 400 in met or name == "t.csv"
 
 
 def test_a_small_file_that_stands_for_a_large_table(client: TestClient) -> None:
