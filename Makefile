@@ -5,6 +5,7 @@ PYTHON  ?= python3
 BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
 JAVA    := $(VENV)/.java
+BROWSER := $(VENV)/.browser
 
 .PHONY: help reproduce notebooks test quick coverage lint types unit fuzz format clean
 
@@ -41,6 +42,15 @@ $(JAVA): | $(READY)
 	fi
 	@touch $@
 
+# The page is tested in Chromium; where it cannot be installed, that is said, and the other tests run.
+$(BROWSER): | $(READY)
+	@if command -v chromium || command -v chromium-browser || command -v google-chrome; then touch $@; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get && \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; then touch $@; \
+	else \
+	  echo "the page is not tested in a browser: there is no Chromium (Debian: apt-get install chromium)" >&2; \
+	fi >/dev/null
+
 RESULTS ?= results
 CORPORA  = $(if $(WEBTABLES),--webtables '$(WEBTABLES)') $(if $(OPENDATA),--opendata '$(OPENDATA)') \
            $(if $(SCHOOL),--school '$(SCHOOL)') $(if $(LAKE),--lake 'mine=$(LAKE)')
@@ -76,14 +86,14 @@ types: $(READY)
 	$(BIN)/mypy
 
 # Tests run on two cores, those of a file on one.
-unit: $(READY) $(JAVA)
+unit: $(READY) $(JAVA) $(BROWSER)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 quick: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK)
 
 # Compiled loops count as not reached: the tracer does not see them.
-coverage: $(READY) $(JAVA)
+coverage: $(READY) $(JAVA) $(BROWSER)
 	$(BIN)/python -m pytest -n 2 --dist loadfile --cov mate --cov baselines --cov-report term:skip-covered
 
 MINUTES ?= 5
