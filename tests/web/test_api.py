@@ -178,7 +178,7 @@ def _files() -> dict[str, bytes]:
     table, parquet = pa.table({"a": ["x", "y", "z"] * 20, "b": [1, 2, 3] * 20}), io.BytesIO()
     pq.write_table(table, parquet)
     return {
-        "t.csv": b'a,b\n' + b'1,"x"\n' * 20,
+        "t.csv": b"a,b\n" + b'1,"x"\n' * 20,
         "t.json": json.dumps(table.to_pylist()).encode(),
         "t.parquet": parquet.getvalue(),
     }
