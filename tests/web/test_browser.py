@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import mate
@@ -138,6 +140,38 @@ def test_hostile_contents_are_shown_as_text(page: Page, web_folder: Path) -> Non
     assert _too_wide(page) == 0
 
 
+def press_until(page: Page, reached: str) -> None:
+    """Press Tab until an element has the focus, as somebody without a mouse does."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("(selector) => document.activeElement.matches(selector)", reached):
+            return
+    raise AssertionError(f"{reached} is not reached with the keyboard")
+
+
+def test_everything_with_the_keyboard(page: Page, web_folder: Path) -> None:
+    with mate.open(web_folder / "lake.mate") as lake:
+        expected = lake.search(web_folder / "sensors.csv", ["city", "day"])[0].enrich().to_arrow()
+    press_until(page, "#file")
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Space")
+    chooser.value.set_files(web_folder / "sensors.csv")
+    page.wait_for_selector("#query input[type=checkbox]")
+    for name in ("city", "day"):
+        press_until(page, f'#query input[value="{name}"]')
+        page.keyboard.press("Space")
+    press_until(page, "#search")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("ol.answers > li")
+    press_until(page, ".preview")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".pairs")
+    press_until(page, ".parquet")
+    with page.expect_download() as download:
+        page.keyboard.press("Enter")
+    assert pq.read_table(download.value.path()).equals(expected)
+
+
 def test_with_the_keyboard_from_a_table_of_the_lake(page: Page) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -155,6 +189,87 @@ def test_with_the_keyboard_from_a_table_of_the_lake(page: Page) -> None:
     assert "weather" not in page.inner_text("ol.answers")
     page.click("nav >> text=Rejects")
     page.wait_for_selector("text=picture.parquet")
+
+
+def search_sensors(page: Page, web_folder: Path) -> None:
+    drop(page, web_folder / "sensors.csv")
+    page.check('#query input[value="city"]')
+    page.check('#query input[value="day"]')
+    page.click("#search")
+    page.wait_for_selector("ol.answers .preview")
+
+
+@pytest.mark.parametrize("matches", ["first", "all", "aggregate"])
+def test_a_parquet_download_is_the_librarys_join(page: Page, web_folder: Path, matches: str) -> None:
+    with mate.open(web_folder / "lake.mate") as lake:
+        best = lake.search(web_folder / "sensors.csv", ["city", "day"])[0]
+        expected = best.enrich(matches).to_arrow()
+    search_sensors(page, web_folder)
+    page.click("ol.answers > li:first-child .preview")
+    page.select_option("select.matches", matches)
+    with page.expect_download() as download:
+        page.click(".parquet")
+    assert download.value.suggested_filename == "sensors-enriched.parquet"
+    assert pq.read_table(download.value.path()).equals(expected)
+
+
+def test_long_work_is_cancelled(page: Page, web_folder: Path) -> None:
+    page.route("**/api/search", lambda _: None)  # never answers
+    drop(page, web_folder / "sensors.csv")
+    page.check('#query input[value="city"]')
+    page.click("#search")
+    page.click("#status >> text=Cancel")
+    page.wait_for_selector("#results >> text=Cancelled.")
+    assert page.is_hidden("#status")
+    page.unroute("**/api/search")
+    page.click("#search")
+    page.wait_for_selector("ol.answers > li")
+
+
+def test_the_python_lines_are_copied(page: Page, web_folder: Path) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    search_sensors(page, web_folder)
+    page.click("#results > .python summary")
+    page.click("#results > .python button")
+    page.wait_for_selector("#results > .python >> text=Copied")
+    copied: str = page.evaluate("navigator.clipboard.readText()")
+    names: dict[str, Any] = {}
+    with chdir(web_folder):
+        exec(compile(copied, "copied", "exec"), names)
+    assert _tables(page) == [answer.table_id for answer in names["found"]]
+
+
+@pytest.mark.parametrize("view", ["search", "tables", "rejects", "table/1"])
+def test_dark_mode_can_be_read(browser: Browser, address: str, view: str) -> None:
+    lightness = """(selector) => getComputedStyle(document.querySelector(selector))[
+        selector === "body" ? "backgroundColor" : "color"].match(/[\\d.]+/g).slice(0, 3).reduce((a, b) => a + +b, 0) / 3"""
+    found = {}
+    for scheme in ("light", "dark"):
+        context = browser.new_context(color_scheme=scheme)
+        page = context.new_page()
+        page.goto(f"{address}#{view}")
+        page.wait_for_selector("h1:visible")
+        found[scheme] = page.evaluate(lightness, "body"), page.evaluate(lightness, "h1")
+        context.close()
+    (paper, ink), (night, chalk) = found["light"], found["dark"]
+    assert paper > 200 > 80 > ink
+    assert night < 60 < 180 < chalk
+
+
+def test_the_token_of_the_address_is_used_and_hidden(browser: Browser, web_folder: Path) -> None:
+    with served(web_folder, "--host", "0.0.0.0") as printed:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(printed.partition("#")[0])
+        page.wait_for_selector("#lake >> text=the token is missing or wrong")
+        page = context.new_page()
+        page.goto(printed)
+        page.wait_for_selector("#lake >> text=5 tables")
+        assert "token" not in page.url
+        search_sensors(page, web_folder)
+        page.reload()
+        page.wait_for_selector("#lake >> text=5 tables")
+        context.close()
 
 
 def test_errors_are_shown(page: Page) -> None:

@@ -291,7 +291,7 @@ function sideBySide(found) {
 
 function downloads(reference) {
   const option = (value, text) => el("option", { value }, text);
-  const matches = el("select", { "aria-label": "Where several rows match" }, option("first", "first match"),
+  const matches = el("select", { class: "matches", "aria-label": "Where several rows match" }, option("first", "first match"),
     option("aggregate", "matches made one row"), option("all", "all matches"));
   const safe = el("input", { type: "checkbox" });
   const place = el("div");
