@@ -28,6 +28,8 @@ DROP = """([name, text]) => {
   data.items.add(new File([text], name, { type: "text/csv" }));
   document.getElementById("drop").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
 }"""
+LIGHTNESS = """([selector, property]) => getComputedStyle(document.querySelector(selector))[property]
+  .match(/\\d+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) / 3"""
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian, Ubuntu: apt-get install chromium)")
 
@@ -241,15 +243,13 @@ def test_the_python_lines_are_copied(page: Page, web_folder: Path) -> None:
 
 @pytest.mark.parametrize("view", ["search", "tables", "rejects", "table/1"])
 def test_dark_mode_can_be_read(browser: Browser, address: str, view: str) -> None:
-    lightness = """(selector) => getComputedStyle(document.querySelector(selector))[
-        selector === "body" ? "backgroundColor" : "color"].match(/[\\d.]+/g).slice(0, 3).reduce((a, b) => a + +b, 0) / 3"""
     found = {}
     for scheme in ("light", "dark"):
         context = browser.new_context(color_scheme=scheme)
         page = context.new_page()
         page.goto(f"{address}#{view}")
         page.wait_for_selector("h1:visible")
-        found[scheme] = page.evaluate(lightness, "body"), page.evaluate(lightness, "h1")
+        found[scheme] = page.evaluate(LIGHTNESS, ["body", "backgroundColor"]), page.evaluate(LIGHTNESS, ["h1", "color"])
         context.close()
     (paper, ink), (night, chalk) = found["light"], found["dark"]
     assert paper > 200 > 80 > ink
