@@ -12,6 +12,7 @@ ERRORS = {
     "400": "the request makes no sense",
     "403": "refused: another host, another site, or no token",
     "404": "no such table, upload or address",
+    "405": "another method",
     "413": "too large",
     "415": "another content type",
     "503": "too many requests, or too long a search",

@@ -6,18 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mate.web.schemas import LARGEST, Schema, flag, integer, names, one_of, record, text
+from mate.web.queries import ENDINGS
+from mate.web.schemas import LARGEST, Schema, either, file_name, flag, integer, names, one_of, record, text
 from mate.web.service import Service
 
 UPLOAD = "application/octet-stream"
 
 _QUERY = {
     "query": text("name of an uploaded table, as the upload returned it"),
-    "table": integer(0, LARGEST, description="or the number of a table of the lake"),
+    "table": integer(0, LARGEST, description="number of a table of the lake"),
 }
 _KEY = {"key": names("key columns of the query")}
 _WITH = {"with": integer(0, LARGEST, description="number of the table of the lake to join with")}
+_ENDINGS = file_name(ENDINGS, "name of the file: its ending tells the format")
 _PAGE = {"offset": integer(0, LARGEST, 0), "limit": integer(1, 1_000, 50)}
+
+
+def _asked(required: tuple[str, ...] = (), /, **fields: Schema) -> Schema:
+    """Return the schema of a request about a table that is searched with."""
+    return either(record(required, **_QUERY, **fields), *_QUERY)
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,7 @@ OPERATIONS = (
         "POST",
         "/api/queries",
         Service.upload,
-        record(("name",), name=text("name of the file: its ending tells the format", longest=1_000)),
+        record(("name",), name=_ENDINGS),
         upload=True,
         search=True,
         returns=("query", *_DESCRIBED),
@@ -81,11 +88,10 @@ OPERATIONS = (
         "POST",
         "/api/suggest",
         Service.suggest,
-        body=record(
-            **_QUERY,
+        body=_asked(
             columns=names("columns that may be part of a key; all unless given"),
             k=integer(1, 100, 10),
-            most_columns=integer(1, 6, 4),
+            most_columns=integer(1, 4, 4),
         ),
         search=True,
         returns=("suggestions", "tried", "python"),
@@ -94,9 +100,8 @@ OPERATIONS = (
         "POST",
         "/api/search",
         Service.search,
-        body=record(
+        body=_asked(
             ("key",),
-            **_QUERY,
             **_KEY,
             k=integer(1, 1_000, 10),
             rank=one_of(("usefulness", "joinability")),
@@ -109,7 +114,7 @@ OPERATIONS = (
         "POST",
         "/api/preview",
         Service.preview,
-        body=record(("key", "with"), **_QUERY, **_KEY, **_WITH),
+        body=_asked(("key", "with"), **_KEY, **_WITH),
         search=True,
         returns=(*_ANSWER, "rows", "matched_rows", "query_columns", "table_columns", "query_rows", "table_rows"),
     ),
@@ -117,9 +122,8 @@ OPERATIONS = (
         "POST",
         "/api/join",
         Service.join,
-        body=record(
+        body=_asked(
             ("key", "with"),
-            **_QUERY,
             **_KEY,
             **_WITH,
             matches=one_of(("first", "all", "aggregate"), "what becomes of several matching rows"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from mate.web.errors import WebError
@@ -21,6 +21,12 @@ def integer(least: int, most: int, default: int | None = None, description: str 
 def text(description: str = "", default: str | None = None, longest: int = 100_000) -> Schema:
     """Return the schema of a text."""
     return _with({"type": "string", "maxLength": longest}, default, description)
+
+
+def file_name(endings: Iterable[str], description: str) -> Schema:
+    """Return the schema of the name of a file with one of these endings, in small or capital letters."""
+    spelled = ("".join(f"[{c}{c.upper()}]" for c in ending.removeprefix(".")) for ending in endings)
+    return {**text(description, longest=1_000), "pattern": rf"[^/\\]\.({'|'.join(spelled)})$"}
 
 
 def one_of(values: tuple[str, ...], description: str = "") -> Schema:
@@ -43,6 +49,11 @@ def record(required: tuple[str, ...] = (), /, **fields: Schema) -> Schema:
     return {"type": "object", "properties": fields, "required": list(required), "additionalProperties": False}
 
 
+def either(schema: Schema, *names: str) -> Schema:
+    """Return the schema of an object that has exactly one of these fields."""
+    return {**schema, "oneOf": [{"required": [name]} for name in names]}
+
+
 def _with(schema: Schema, default: object, description: str) -> Schema:
     if default is not None:
         schema["default"] = default
@@ -60,10 +71,20 @@ def checked(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
     missing = [name for name in schema["required"] if name not in given]
     if missing:
         raise WebError(f"the field {missing[0]} is missing")
+    choice = [one["required"][0] for one in schema.get("oneOf", ())]
+    if choice and sum(name in given for name in choice) != 1:
+        wanted = " or ".join(f"{name} ({fields[name]['description']})" for name in choice)
+        raise WebError(f"give one of these fields: {wanted}")
+    given = {name: _as_whole(fields[name], value) for name, value in given.items()}
     for name, value in given.items():
         _check(fields[name], value, name)
     defaults = {name: field["default"] for name, field in fields.items() if "default" in field}
     return {**defaults, **given}
+
+
+def _as_whole(field: Schema, value: Any) -> Any:
+    """Return 1.0 as 1, which is the same number in JSON."""
+    return int(value) if field["type"] == "integer" and isinstance(value, float) and value.is_integer() else value
 
 
 def parsed(schema: Schema, given: Mapping[str, str]) -> dict[str, Any]:

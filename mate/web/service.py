@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 import mate
 from mate.errors import MateError
-from mate.web.errors import NotFoundError, TooLargeError, WebError
+from mate.web.errors import NotFoundError, TooLargeError
 from mate.web.limits import ServerLimits
 from mate.web.profiles import cut, preview, profile, rows_of
 from mate.web.python_lines import join_lines, search_lines, suggest_lines
@@ -207,8 +207,6 @@ class Service:
         return {**answer.to_dict(), "added": answer.added}
 
     def _asked(self, given: Given) -> _Asked:
-        if ("query" in given) == ("table" in given):
-            raise WebError("give either query, the name of an uploaded table, or table, the number of one of the lake")
         if "query" in given:
             return _Asked(self._queries.find(given["query"]))
         return _Asked(self._lake_table(given["table"]), given["table"])

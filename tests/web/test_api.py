@@ -236,8 +236,16 @@ def test_uploads_are_forgotten_when_there_are_too_many(web_lake: mate.Lake, web_
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        ({"key": ["city"]}, 400, "give either query"),
-        ({"query": "Q", "table": 1, "key": ["city"]}, 400, "give either query"),
+        (
+            {"key": ["city"]},
+            400,
+            "give one of these fields: query (name of an uploaded table, as the upload returned it) or table",
+        ),
+        (
+            {"query": "Q", "table": 1, "key": ["city"]},
+            400,
+            "give one of these fields: query (name of an uploaded table, as the upload returned it) or table",
+        ),
         ({"query": "Q"}, 400, "the field key is missing"),
         ({"query": "Q", "key": []}, 400, "key takes a list of 1 to 100 names"),
         ({"query": "Q", "key": [7]}, 400, "key takes a text"),
