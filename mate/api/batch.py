@@ -5,27 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from mate.api.batch_queries import PlannedQuery
 from mate.api.given import as_kind
-from mate.api.options import check_options
 from mate.api.strategy import COLUMN_FIRST, Strategy, prepare
 from mate.errors import MateError, QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from mate.api.own_tables import OwnTables
     from mate.api.reader import Tables
     from mate.build.engine import Engine
     from mate.build.progress import Progress
     from mate.lake.base import Index
     from mate.search.batch import Answered, BatchQuery, BatchSearch
+    from mate.search.batch_file import AnswersFile
 
 USEFULNESS = "usefulness"
 
@@ -34,8 +35,6 @@ ROUND = 512
 
 TASKS_PER_CORE = 2
 """Spark tasks per core and round, where there are queries enough."""
-
-FindExcluded: TypeAlias = "Callable[[Index, Any], frozenset[int]]"
 
 
 class BatchOptions(TypedDict, total=False):
@@ -51,6 +50,8 @@ class BatchOptions(TypedDict, total=False):
     """Tables to leave out; "self": those of each query's own file."""
     strategy: Strategy | str
     """How to search, or the name of a system."""
+    encoding: str
+    """Encoding of the queries' files; it is found unless given."""
     master: str
     """Where queries are answered: "none", on threads here, unless given; "local[*]" or an address, on Spark."""
     spark: Mapping[str, str]
@@ -126,15 +127,14 @@ class Batch:
     queries: list[PlannedQuery]
     index: Index
     search: BatchSearch
-    find_excluded: FindExcluded
-    """Returns the tables that one query must not have among its answers."""
+    own_tables: OwnTables | None = None
+    """Tables that a query must not have among its answers: those of its own file; None: it may."""
 
-    def run(self, into: Path | None, engine: Engine | None, progress: Progress) -> BatchAnswers:
-        """Answer all queries, on threads unless there is an engine of Spark's; write the answers to a file if named."""
-        from mate.search.batch_file import AnswersFile, as_table
+    def run(self, file: AnswersFile | None, engine: Engine | None, progress: Progress) -> BatchAnswers:
+        """Answer all queries, on threads unless there is an engine of Spark's; write the answers to a file, if any."""
+        from mate.search.batch_file import as_table
 
         names = [query.name for query in self.queries]
-        file = None if into is None else AnswersFile(into, self._fingerprint())
         done = file.done if file else set()
         kept: list[Answered] = []
         progress.start("search", len(names))
@@ -143,7 +143,8 @@ class Batch:
         for first in range(0, len(left), ROUND):
             part = left[first : first + ROUND]
             answered = []
-            for one in self._on_spark(part, engine) if engine else self._on_threads(part):
+            told = _Round(progress, len(done) + first, len(part), counts)
+            for one in self._on_spark(part, engine, told) if engine else self._on_threads(part):
                 answered.append(one)
                 counts["answers"] += len(one.answers)
                 counts["errors"] += one.error is not None
@@ -164,9 +165,8 @@ class Batch:
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             yield from pool.map(answer, queries)
 
-    def _on_spark(self, queries: Sequence[PlannedQuery], engine: Engine) -> list[Answered]:
+    def _on_spark(self, queries: Sequence[PlannedQuery], engine: Engine, progress: Progress) -> list[Answered]:
         """Answer queries in tasks, each in a share of the segments; files are read here."""
-        from mate.build.progress import Silent
         from mate.search.batch import Answered
         from mate.search.batch_tasks import batch_tasks
 
@@ -175,7 +175,7 @@ class Batch:
         found = {one.query: one for one in loaded if isinstance(one, Answered)}
         sent = [query for query in loaded if not isinstance(query, Answered)]
         tasks = batch_tasks(self.index, sent, self.search, TASKS_PER_CORE * engine.parallelism)
-        shares = engine.run(tasks.items, tasks.answer, Silent(), "search")
+        shares = engine.run(tasks.items, tasks.answer, progress, "search")
         found |= {one.query: one for one in tasks.merge(shares)}
         return [found[query.name] for query in queries]
 
@@ -185,43 +185,73 @@ class Batch:
 
         try:
             table, key = planned.read()
-            return BatchQuery(planned.name, table, key, self.find_excluded(self.index, table))
+            own = self.own_tables.of(table.source) if self.own_tables else frozenset()
+            return BatchQuery(planned.name, table, key, own)
         except MateError as error:
             return Answered(planned.name, error=str(error))
         except OSError as error:
             return Answered(planned.name, error=f"{error.filename}: {error.strerror or error}")
 
-    def _fingerprint(self) -> str:
+    def fingerprint(self) -> str:
         """Return what tells this batch from others: lake, settings and queries."""
         settings = {**asdict(self.search.settings), "exclude": sorted(self.search.settings.exclude)}
         record = [
             self.index.manifest.to_json(),
             self.search.system,
             settings,
+            self.own_tables is not None,
             [query.fingerprint() for query in self.queries],
         ]
         return hashlib.sha256(json.dumps(record, default=str).encode()).hexdigest()
 
 
+class _Round:
+    """Progress of the tasks of a round, as progress of the whole batch."""
+
+    def __init__(self, progress: Progress, before: int, queries: int, counts: dict[str, int]) -> None:
+        self._progress, self._before, self._queries, self._counts = progress, before, queries, counts
+        self._tasks = 1
+
+    def start(self, phase: str, total: int) -> None:
+        """Note how many tasks there are; the batch itself has begun before."""
+        self._tasks = max(1, total)
+
+    def update(self, done: int, **_: int) -> None:
+        """Report the queries that so many tasks stand for."""
+        self._progress.update(self._before + self._queries * done // self._tasks, **self._counts)
+
+
 def search_many(
-    index: Index, queries: list[PlannedQuery], into: Path | None, options: BatchOptions, find_excluded: FindExcluded
+    index: Index,
+    queries: list[PlannedQuery],
+    into: Path | None,
+    options: BatchOptions,
+    exclude: frozenset[int] | OwnTables,
 ) -> BatchAnswers:
     """Answer queries in one state of an index."""
+    from mate.api.own_tables import OwnTables
     from mate.build.progress import Silent
     from mate.search.batch import BatchSearch
+    from mate.search.batch_file import AnswersFile
     from mate.search.engine import check_settings
 
-    check_options("search_many", options, BatchOptions.__annotations__)
+    own = exclude if isinstance(exclude, OwnTables) else None
     strategy = options.get("strategy", COLUMN_FIRST)
     chosen = Strategy(strategy) if isinstance(strategy, str) else strategy
     _, settings = prepare(chosen, index)
     settings = replace(
-        settings, k=options.get("k", 10), rank=options.get("rank", USEFULNESS), names=options.get("names", True)
+        settings,
+        k=options.get("k", 10),
+        rank=options.get("rank", USEFULNESS),
+        names=options.get("names", True),
+        exclude=frozenset() if isinstance(exclude, OwnTables) else exclude,
     )
     check_settings(settings)
-    batch = Batch(queries, index, BatchSearch(chosen.system, settings), find_excluded)
-    with _engine(options) as engine:
-        return batch.run(into, engine, options.get("progress") or Silent())
+    batch = Batch(queries, index, BatchSearch(chosen.system, settings), own)
+    with ExitStack() as stack:
+        file = None if into is None else stack.enter_context(AnswersFile(into, batch.fingerprint()))
+        engine = stack.enter_context(_engine(options))  # Spark takes its time: what is wrong with the file comes first
+        return batch.run(file, engine, options.get("progress") or Silent())
 
 
 @contextmanager

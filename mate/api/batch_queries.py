@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from mate.api.given import AnyTable, given_table
-from mate.errors import QueryError
+from mate.api.given import AnyTable, given_table, read
+from mate.errors import MateError, QueryError
 
 if TYPE_CHECKING:
     from mate.search.query import QueryTable
@@ -19,8 +19,8 @@ Key: TypeAlias = "str | Sequence[str]"
 Queries: TypeAlias = "str | PathLike[str] | Mapping[str, tuple[AnyTable, Key]] | Iterable[tuple[AnyTable, Key]]"
 """A folder, a CSV file with the columns `query` and `key`, or pairs of a table and its key, with names or without."""
 
-SEPARATOR = ";"
-"""Between the key columns of a listed query."""
+LIST_SEPARATOR, FOLDER_SEPARATOR = ";", ","
+"""Between the key columns of a listed query, and of the queries in a folder."""
 
 
 @dataclass(frozen=True)
@@ -31,23 +31,39 @@ class PlannedQuery:
     given: AnyTable
     key: tuple[str, ...] | None
     """None: all columns."""
+    separator: str | None = None
+    """What separates the names in a text of the key that is no name of a column; None: nothing does."""
+    encoding: str | None = None
+    """Of a file; None: it is found."""
 
     def read(self) -> tuple[QueryTable, tuple[str, ...]]:
         """Return its key columns, and their names."""
         from mate.search.query import QueryTable, key_columns
 
-        table = given_table(self.given, self.name).query
-        key = key_columns(table, table.header if self.key is None else _split(self.key, table.header))
+        given = read(self.given, self.encoding) if isinstance(self.given, str | PathLike) else self.given
+        table = given_table(given, self.name).query
+        key = key_columns(table, table.header if self.key is None else self._names(self.key, table.header))
         return QueryTable(table.name, table.columns.select(list(key)), table.source), key
+
+    def _names(self, key: tuple[str, ...], header: Sequence[str]) -> list[str]:
+        """Return key columns; a text that is no name of a column is a list of names."""
+        names: list[str] = []
+        for text in key:
+            whole = self.separator is None or text in header
+            names += [text] if whole else [part.strip() for part in text.split(self.separator)]
+        return names
 
     def fingerprint(self) -> list[object]:
         """Return what tells whether it is the same query as in an earlier run, without reading a file."""
-        return [self.name, self.key, self._state()]
+        return [self.name, self.key, self.encoding, self._state()]
 
     def _state(self) -> object:
         if not isinstance(self.given, str | PathLike):
-            columns = given_table(self.given, self.name).query.columns
-            digest = hashlib.sha256()
+            try:
+                columns = given_table(self.given, self.name).query.columns
+            except MateError as error:
+                return str(error)
+            digest = hashlib.sha256(repr(columns.column_names).encode())
             for batch in columns.to_batches():
                 digest.update(batch.serialize())
             return digest.hexdigest()
@@ -58,8 +74,16 @@ class PlannedQuery:
         return [fspath(Path(self.given).resolve()), state.st_size, state.st_mtime_ns]
 
 
-def planned(queries: Queries, key: Key | None) -> list[PlannedQuery]:
+def planned(queries: Queries, key: Key | None, encoding: str | None = None) -> list[PlannedQuery]:
     """Return the queries with names of their own; `key` is that of all queries of a folder."""
+    if encoding is not None:
+        from mate.corpus import check_encoding
+
+        check_encoding(encoding)
+    return [replace(query, encoding=encoding) for query in _planned(queries, key)]
+
+
+def _planned(queries: Queries, key: Key | None) -> list[PlannedQuery]:
     if isinstance(queries, str | PathLike):
         path = Path(queries)
         return _folder(path, _key(key)) if path.is_dir() else _listed(path, key)
@@ -75,7 +99,7 @@ def _folder(path: Path, key: tuple[str, ...] | None) -> list[PlannedQuery]:
     from mate.corpus import discover
 
     files = [Path(file.path) for file in discover([path])]
-    return [PlannedQuery(file.relative_to(path).as_posix(), file, key) for file in files]
+    return [PlannedQuery(file.relative_to(path).as_posix(), file, key, FOLDER_SEPARATOR) for file in files]
 
 
 def _listed(path: Path, key: Key | None) -> list[PlannedQuery]:
@@ -93,7 +117,7 @@ def _listed(path: Path, key: Key | None) -> list[PlannedQuery]:
     for line, (name, file, columns) in enumerate(zip(names, files, keys, strict=True), start=1):
         if not file:
             raise QueryError(f"{path}: query {line} has no file")
-        found.append(PlannedQuery(name or file, path.parent / file, (columns,) if columns else None))
+        found.append(PlannedQuery(name or file, path.parent / file, (columns,) if columns else None, LIST_SEPARATOR))
     return _checked(found)
 
 
@@ -113,14 +137,6 @@ def _key(key: object) -> tuple[str, ...] | None:
     if not isinstance(key, Iterable):
         raise QueryError(f"columns are given as a list of names, not as {type(key).__name__}")
     return tuple(map(str, key))
-
-
-def _split(key: tuple[str, ...], header: Sequence[str]) -> list[str]:
-    """Return key columns; a text that is no name of a column is a list of names."""
-    [*texts] = key
-    if len(texts) == 1 and texts[0] not in header:
-        return [part.strip() for part in texts[0].split(SEPARATOR)]
-    return texts
 
 
 def _checked(found: list[PlannedQuery]) -> list[PlannedQuery]:

@@ -74,7 +74,7 @@ class Reader:
         snapshot = self._snapshot
         with snapshot.use() as index:
             system, settings = prepare(Strategy(strategy) if isinstance(strategy, str) else strategy, index)
-            left_out = self._excluded(index, given.query.source, exclude)
+            left_out = self._excluded(snapshot, given.query.source, exclude)
             settings = replace(settings, rank=rank, names=names, exclude=left_out)
             found = system(index, given.query, _names(key), k, settings)
             return Answers(given, snapshot, found)
@@ -89,27 +89,26 @@ class Reader:
         """Answer many queries in one go, each as `search` would; one that fails is an error in its place.
 
         `queries` is a folder of tables, each with this `key` or all its columns; a CSV file with the columns `query` (a
-        file, relative to the list's folder) and `key` (columns separated by `;`); pairs of a table and its key; or a
-        mapping of names to such pairs. `into` names a Parquet file for the answers: a batch that was stopped goes on
-        where it was when it is started again.
+        file, relative to the list's folder), `key` (columns separated by `;`) and, if wanted, `name`; pairs of a table
+        and its key; or a mapping of names to such pairs. `into` names a Parquet file for the answers: a batch that was
+        stopped goes on where it was when it is started again.
 
         >>> import mate
         >>> with mate.open("lake.mate") as lake:
         ...     lake.search_many({"mine": ("sensors.csv", ["city", "day"])}, k=1)["mine"][0]["joinability"]
         5
         """
-        from mate.api.batch import search_many
+        from mate.api.batch import BatchOptions, search_many
         from mate.api.batch_queries import planned
+        from mate.api.options import check_options
 
-        exclude = options.get("exclude", ())
-        with self._snapshot.use() as index:
-            return search_many(
-                index,
-                planned(queries, key),
-                None if into is None else Path(into),
-                options,
-                lambda index, query: self._excluded(index, query.source, exclude),
-            )
+        check_options("search_many", options, BatchOptions.__annotations__)
+        snapshot = self._snapshot
+        with snapshot.use() as index:
+            asked = planned(queries, key, options.get("encoding"))
+            exclude = options.get("exclude", ())
+            left_out = snapshot.own_tables() if exclude == "self" else self._excluded(snapshot, None, exclude)
+            return search_many(index, asked, None if into is None else Path(into), options, left_out)
 
     def suggest(
         self,
@@ -137,7 +136,7 @@ class Reader:
         snapshot = self._snapshot
         with snapshot.use() as index:
             chosen = None if columns is None else _names(columns)
-            left_out = self._excluded(index, given.query.source, exclude)
+            left_out = self._excluded(snapshot, given.query.source, exclude)
             found = suggest(index, given.query, k=k, most_columns=most_columns, exclude=left_out, columns=chosen)
             return Suggestions(given, snapshot, found, frozenset(index.manifest.nulls))
 
@@ -278,12 +277,13 @@ class Reader:
         return f"<{type(self).__name__} {self.address}>"
 
     @staticmethod
-    def _excluded(index: Index, source: str | None, exclude: Tables) -> frozenset[int]:
+    def _excluded(snapshot: Snapshot, source: str | None, exclude: Tables) -> frozenset[int]:
         if exclude == "self":
-            return _own_tables(index, source)
+            return snapshot.own_tables().of(source)
         if isinstance(exclude, str):
             raise QueryError(f'exclude takes a list of tables, such as ["{exclude}"], or "self"')
-        return frozenset(found_table(index, table).table_id for table in exclude)
+        with snapshot.use() as index:
+            return frozenset(found_table(index, table).table_id for table in exclude)
 
 
 def _names(columns: str | Sequence[str]) -> list[str]:
@@ -322,16 +322,3 @@ def found_table(index: Index, table: int | str | TableInfo) -> TableInfo:
     if not 0 <= table < 2**63:
         raise StoreError(f"{index.address} has no table {table}; see: mate stats --tables")
     return index.table(table)
-
-
-def _own_tables(index: Index, path: str | None) -> frozenset[int]:
-    """Return the tables that were read from this very file, or from one with the same content."""
-    import hashlib
-
-    if path is None:
-        raise QueryError('exclude="self" is for a query that is read from a file')
-    with Path(path).open("rb") as stream:
-        checksum = hashlib.file_digest(stream, "sha256").hexdigest()
-    own = Path(path).resolve()
-    same = [s["source"] for s in index.sources() if s["sha256"] == checksum or Path(s["source"]).resolve() == own]
-    return frozenset(index.tables_from(same))

@@ -6,8 +6,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from mate.api.own_tables import OwnTables
 from mate.errors import StoreError
 from mate.lake.base import Index
+from mate.stores import is_database
 
 
 class Snapshot:
@@ -18,6 +20,7 @@ class Snapshot:
         self._lock = threading.Lock()
         self._users = 0
         self._closed = False
+        self._own_tables: OwnTables | None = None
 
     @contextmanager
     def use(self) -> Iterator[Index]:
@@ -34,6 +37,16 @@ class Snapshot:
                 last = self._closed and not self._users
             if last:
                 self._index.close()
+
+    def own_tables(self) -> OwnTables:
+        """Return which tables come from which file; found once for a lake, whose state never changes."""
+        found = self._own_tables
+        if found is None:
+            with self.use() as index:
+                found = OwnTables(index)
+                if not is_database(index.address):
+                    self._own_tables = found
+        return found
 
     def close(self) -> None:
         """Let nobody begin anything more; close the index now or with the last call that runs."""

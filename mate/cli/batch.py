@@ -24,7 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="QUERIES",
         help="a folder of tables, each with the columns of --key or else all its columns as key; or a CSV file with "
-        "the columns query (a file) and key (columns separated by ;)",
+        "the columns query (a file), key (columns separated by ;) and, if wanted, name (what its answers are called)",
     )
     batch.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="where the answers go: a Parquet file, one row per answer"
@@ -42,12 +42,11 @@ def run(options: argparse.Namespace) -> int:
     from mate.cli.bar import Bar
 
     _check(options)
-    key = None if options.key is None else [part.strip() for text in options.key for part in text.split(",")]
     chosen = _batch_options(options)
     began = perf_counter()
     with mate.open(options.store) as lake, Bar("read queries") as bar:
         chosen["progress"] = bar
-        found = lake.search_many(options.batch, key, options.output, **chosen)
+        found = lake.search_many(options.batch, options.key, options.output, **chosen)
     _print(found, options, perf_counter() - began)
     return 1 if found.errors else 0
 
@@ -66,7 +65,7 @@ def _batch_options(options: argparse.Namespace) -> BatchOptions:
     import mate
     from mate.cli.options import settings
 
-    return {
+    chosen: BatchOptions = {
         "k": options.k,
         "rank": options.rank,
         "names": not options.no_names,
@@ -76,6 +75,9 @@ def _batch_options(options: argparse.Namespace) -> BatchOptions:
         "spark": settings("--spark", options.spark, "spark.executor.memory=4g"),
         "verbose": options.verbose,
     }
+    if options.encoding is not None:
+        chosen["encoding"] = options.encoding
+    return chosen
 
 
 def _print(found: BatchAnswers, options: argparse.Namespace, seconds: float) -> None:

@@ -185,18 +185,20 @@ def open_folder(address: str | Path) -> LakeFolder:
     path = Path(address)
     for attempt in range(_ATTEMPTS):
         manifest = read_manifest(path)
-        _allow_files(sum(len(segment.files) for segment in manifest.segments))
         try:
-            return LakeFolder(address, manifest, _segments(path, manifest))
+            return LakeFolder(address, manifest, open_segments(path, manifest))
         except StoreError:
             if attempt == _ATTEMPTS - 1 or read_manifest(path) == manifest:
                 raise
     raise AssertionError
 
 
-def _segments(path: Path, manifest: Manifest) -> list[Segment]:
+def open_segments(path: Path, manifest: Manifest, numbers: Sequence[int] | None = None) -> list[Segment]:
+    """Map segments of the lake in a folder, by their numbers in the manifest; all of them unless some are asked for."""
+    records = manifest.segments if numbers is None else [manifest.segments[number] for number in numbers]
+    _allow_files(sum(len(record.files) for record in records))
     hashes = len(manifest.hashes)
-    return [Segment.open(path / SEGMENTS / r.name, hashes, r.superseded_tables) for r in manifest.segments]
+    return [Segment.open(path / SEGMENTS / record.name, hashes, record.superseded_tables) for record in records]
 
 
 def _allow_files(count: int) -> None:

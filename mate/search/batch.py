@@ -12,11 +12,10 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from mate.errors import MateError
+from mate.errors import ChangedError, MateError, StoreError
 from mate.lake.base import Index
-from mate.lake.folder import SEGMENTS, LakeFolder
+from mate.lake.folder import LakeFolder, open_segments, read_manifest
 from mate.lake.manifest import Manifest
-from mate.lake.segment import Segment
 from mate.search.engine import SearchSettings
 from mate.search.evidence import Evidence
 from mate.search.query import QueryTable
@@ -120,10 +119,13 @@ class Share:
 @lru_cache(maxsize=4)
 def _opened(share: Share) -> LakeFolder:
     manifest = Manifest.from_json(share.manifest, share.address)
-    records = [manifest.segments[number] for number in share.segments]
-    root = Path(share.address) / SEGMENTS
-    segments = [Segment.open(root / record.name, len(manifest.hashes), record.superseded_tables) for record in records]
-    return LakeFolder(share.address, manifest, segments)
+    path = Path(share.address)
+    try:
+        return LakeFolder(path, manifest, open_segments(path, manifest, share.segments))
+    except StoreError:
+        if read_manifest(path).to_json() != share.manifest:
+            raise ChangedError(f"{path} was changed during the batch: start it again") from None
+        raise
 
 
 def shares_of(lake: LakeFolder, most: int) -> list[Share]:

@@ -6,10 +6,13 @@ to: parts of another batch are removed.
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -63,7 +66,7 @@ def _row(answer: BatchAnswer) -> dict[str, object]:
 
 
 class AnswersFile:
-    """A Parquet file of answers in the making."""
+    """A Parquet file of answers in the making, by one run at a time."""
 
     def __init__(self, path: Path, fingerprint: str) -> None:
         if path.is_dir():
@@ -73,12 +76,41 @@ class AnswersFile:
         self._parts: list[Path] = []
         self.done: set[str] = set()
         """Queries that an earlier run of the same batch has answered."""
+
+    def __enter__(self) -> Self:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock = self._locked()
+        except BlockingIOError:
+            raise QueryError(f"another run is writing {self.path}: wait for it, or name another file") from None
+        except OSError as error:
+            raise _unwritable(self._folder, error) from None
+        try:
             for part in sorted(self._folder.iterdir()):
                 self._take(part)
         except OSError as error:
+            os.close(self._lock)
             raise _unwritable(self._folder, error) from None
+        self._next = 1 + max((int(part.stem) for part in self._parts), default=-1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._lock)
+
+    def _locked(self) -> int:
+        """Lock the folder of the parts; it ends with the process."""
+        while True:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(lock), self._folder.stat()):
+                    return lock
+            except FileNotFoundError:  # whoever had it has finished, and removed the folder
+                pass
+            except BaseException:
+                os.close(lock)
+                raise
+            os.close(lock)
 
     def _take(self, part: Path) -> None:
         """Use a part of an earlier run, or remove it."""
@@ -86,7 +118,7 @@ class AnswersFile:
             notes = pq.read_schema(part).metadata or {}
         except (OSError, pa.ArrowException):  # it was being written when the run was stopped
             notes = {}
-        if notes.get(BATCH) == self._fingerprint.encode():
+        if notes.get(BATCH) == self._fingerprint.encode() and part.stem.isdecimal():
             self._parts.append(part)
             self.done.update(json.loads(notes[QUERIES]))
         else:
@@ -96,12 +128,13 @@ class AnswersFile:
         """Write the answers of some queries as a part, all or nothing."""
         queries = [one.query for one in answered]
         notes = {BATCH: self._fingerprint, QUERIES: json.dumps(queries)}
-        part = self._folder / f"{len(self._parts):06d}.parquet"
+        part = self._folder / f"{self._next:06d}.parquet"
         try:
             _write(as_table(answered).replace_schema_metadata(notes), part)
         except OSError as error:
             raise _unwritable(part, error) from None
         self._parts.append(part)
+        self._next += 1
 
     def finish(self, order: Sequence[str]) -> pa.Table:
         """Publish the file with the queries in this order, and return its rows."""

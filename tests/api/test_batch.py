@@ -139,6 +139,9 @@ def test_a_query_leaves_its_own_table_out(lake: mate.Lake, folder: Path) -> None
         ("lake", {"rank": "usefullness"}, 'did you mean "usefulness"'),
         ("lake", {"ranks": 1}, 'search_many has no option "ranks"'),
         ("lake", {"into": "lake"}, "lake is a folder"),
+        ("lake", {"into": "lake", "master": "no-such-master"}, "lake is a folder"),  # before Spark is started
+        ("lake", {"exclude": ["wether"]}, "wether"),
+        ("lake", {"encoding": "latn1"}, 'no text encoding is called "latn1"'),
         ("nowhere", {}, "nowhere"),
     ],
 )
@@ -196,3 +199,107 @@ def test_parts_of_another_batch_are_not_used(
     found = many.search_many(queries, into=target, k=1)
     assert found.resumed == 0
     assert rows_of(found) == rows_of(many.search_many(queries, k=1))
+
+
+def stopped(lake: mate.Lake, queries: Any, target: Path, **options: Any) -> None:
+    """Begin a batch, and stop it after two rounds of four queries."""
+    with pytest.raises(StoppedError):
+        lake.search_many(queries, into=target, progress=StopAfter(10), **options)
+
+
+def test_a_batch_that_leaves_other_tables_out_is_another_batch(
+    many: mate.Lake, random_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "ROUND", 4)
+    queries, target = random_lake / "queries", tmp_path / "answers.parquet"
+    for before, then in (((), ["t01"]), (["t01"], ["t02"]), ((), "self")):
+        stopped(many, queries, target, exclude=before)
+        found = many.search_many(queries, into=target, exclude=then)
+        assert found.resumed == 0
+        assert rows_of(found) == rows_of(many.search_many(queries, exclude=then))
+
+
+def test_a_finished_part_is_never_overwritten(
+    many: mate.Lake, random_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "ROUND", 4)
+    queries, target = random_lake / "queries", tmp_path / "answers.parquet"
+    stopped(many, queries, target)
+    (tmp_path / ".answers.parquet.parts/000000.parquet").write_bytes(b"torn")
+    found = many.search_many(queries, into=target)
+    assert found.resumed == 4
+    assert rows_of(found) == rows_of(many.search_many(queries))
+
+
+def test_two_runs_do_not_write_one_file(many: mate.Lake, random_lake: Path, tmp_path: Path) -> None:
+    class SecondRun:
+        def start(self, phase: str, total: int) -> None:
+            with pytest.raises(QueryError, match=r"another run is writing .*answers.parquet"):
+                many.search_many(random_lake / "queries", into=tmp_path / "answers.parquet")
+
+        def update(self, done: int, **counts: int) -> None:
+            pass
+
+    found = many.search_many(random_lake / "queries", into=tmp_path / "answers.parquet", progress=SecondRun())
+    assert rows_of(found) == rows_of(many.search_many(random_lake / "queries"))
+
+
+def test_a_bad_table_in_memory_is_an_error_in_its_place(lake: mate.Lake, tmp_path: Path) -> None:
+    good = pa.table({"town": ["Bonn", "Ulm"]})
+    queries = {"bad": (pa.table({}), "town"), "worse": (object(), "town"), "good": (good, "town")}
+    found = lake.search_many(queries, into=tmp_path / "answers.parquet")
+    assert list(found.errors) == ["bad", "worse"]
+    assert found["good"]
+
+
+def test_tables_in_memory_differ_by_the_names_of_their_columns(
+    lake: mate.Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the names swapped, the same columns ask for something else."""
+    monkeypatch.setattr(batch, "ROUND", 4)
+    cells = [["Bonn", "Ulm"], ["330579", "126790"]]
+    one, other = (pa.table(cells, names=names) for names in (["a", "b"], ["b", "a"]))
+    stopped(lake, {f"q{n}": (one, "a") for n in range(12)}, tmp_path / "answers.parquet")
+    assert lake.search_many({f"q{n}": (other, "a") for n in range(12)}, into=tmp_path / "answers.parquet").resumed == 0
+
+
+def test_files_are_read_in_the_encoding_that_is_given(lake: mate.Lake, folder: Path) -> None:
+    (folder / "asked").mkdir()
+    (folder / "asked/one.csv").write_bytes("Straße,n\nBonn,1\nUlm,2\n".encode("cp500"))
+    assert "one.csv" in lake.search_many("asked", "Straße").errors
+    assert [row["table"] for row in lake.search_many("asked", "Straße", encoding="cp500")["one.csv"]]
+
+
+def test_a_query_with_the_content_of_a_table_leaves_it_out(lake: mate.Lake, folder: Path) -> None:
+    (folder / "copy.csv").write_bytes((folder / "lake/events.csv").read_bytes())
+    for path in ("copy.csv", "lake/../lake/events.csv"):
+        assert "events" in {answer.table.name for answer in lake.search(path, "town")}
+        assert "events" not in {answer.table.name for answer in lake.search(path, "town", exclude="self")}
+
+
+def test_own_tables_are_looked_up_without_listing_all_sources(
+    lake: mate.Lake, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mate.lake.folder import LakeFolder
+
+    listed = []
+    sources = LakeFolder.sources
+    monkeypatch.setattr(LakeFolder, "sources", lambda index: listed.append(index) or sources(index))
+    for _ in range(3):
+        lake.search_many("lake", exclude="self")
+    lake.search("lake/events.csv", "town", exclude="self")
+    assert len(listed) == 1
+
+
+def test_spark_reports_progress_by_task(many: mate.Lake, random_lake: Path, spark: SparkSession) -> None:
+    reported = []
+
+    class Noted(StopAfter):
+        def update(self, done: int, **counts: int) -> None:
+            reported.append(done)
+
+    many.search_many(random_lake / "queries", master="local[2]", progress=Noted(0))
+    tasks, queries = reported[:-20], reported[-20:]
+    assert queries == list(range(1, 21))
+    assert tasks  # before the answers of the round are there
+    assert tasks == sorted(tasks)

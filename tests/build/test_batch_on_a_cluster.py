@@ -54,7 +54,7 @@ settings = {"spark.executor.memory": "512m", "spark.driver.memory": "512m"}
 index = open_folder(store)
 with spark_session("local-cluster[2,1,1024]", settings) as spark:
     search = BatchSearch("column-first", SearchSettings(k=5, rank="usefulness"))
-    batch = Batch(planned(queries, None), index, search, lambda *_: frozenset())
+    batch = Batch(planned(queries, None), index, search)
     found = batch.run(None, Deadly(spark), Silent())
 print(json.dumps(found.to_arrow().to_pylist()))
 """

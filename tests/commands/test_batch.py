@@ -44,6 +44,15 @@ def test_a_folder_with_one_key(folder: Path, capsys: pytest.CaptureFixture[str])
     assert (code, "1 query, 2 answers" in out) == (0, True)
 
 
+def test_a_key_with_a_comma_in_its_name_and_an_encoding(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "asked").mkdir()
+    text = (folder / "sensors.csv").read_text().replace("city", '"Stadt, Straße"')
+    (folder / "asked/one.csv").write_bytes(text.encode("utf-16-le"))
+    key = ("--key", "Stadt, Straße", "--key", "day", "--encoding", "utf-16-le")
+    code, out, _ = search(capsys, "--batch", "asked", *key, "-o", "answers.parquet")
+    assert (code, "1 query, 2 answers" in out) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

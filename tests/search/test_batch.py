@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import resource
+from pathlib import Path
+
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate.search.batch import Answered, BatchQuery, BatchSearch, in_slices
+import mate
+from mate.errors import ChangedError
+from mate.lake.folder import open_folder
+from mate.search.batch import Answered, BatchQuery, BatchSearch, in_slices, shares_of
 from mate.search.engine import SearchSettings
 from mate.search.query import from_arrow
+from tests import lakes as lakes_on_disk
 from tests.search.memory_lake import MemoryLake
 from tests.search.test_ranking import Lake, lakes
 
@@ -68,3 +76,24 @@ def test_slices_are_even_and_leave_nothing_out(count: int, slices: int) -> None:
     assert [number for part in found for number in part] == list(range(count))
     assert len(found) == min(count, slices)
     assert max(map(len, found), default=0) - min(map(len, found), default=0) <= 1
+
+
+def test_a_share_of_a_lake_that_was_changed_says_so(tmp_path: Path) -> None:
+    lakes_on_disk.lake(tmp_path / "lake.mate", [[["a"]], [["b"]]], segments=2)
+    with mate.open(tmp_path / "lake.mate") as lake:
+        [share] = shares_of(open_folder(tmp_path / "lake.mate"), 1)
+        lake.remove("table 0")
+        lake.compact()
+    with pytest.raises(ChangedError, match="was changed during the batch: start it again"):
+        share.open()
+
+
+def test_who_opens_a_share_may_open_all_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lakes_on_disk.lake(tmp_path / "lake.mate", [[["a"]], [["b"]]], segments=2)
+    [share] = shares_of(open_folder(tmp_path / "lake.mate"), 1)
+    asked: list[int] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (16, 4096))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits[0]))
+    share.open()
+    [limit] = asked
+    assert limit > 16
