@@ -29,7 +29,7 @@ class Graph:
     An edge of the kind "join" goes from a table (`child`) that looks for partners with its `key` to one that holds
     them in its `columns` (`parent`), with evidence from all rows. "duplicate" and "near-duplicate" are tables with the
     same columns and the same rows, or nearly: `containment` is the share of their rows that both have. Tables with the
-    same columns and other rows, which could be united, have the same number `same_columns`.
+    same columns, which could be united, have the same number `same_columns`, and an edge between two of them is marked.
 
     >>> import mate
     >>> with mate.open("lake.mate") as lake:
@@ -43,7 +43,7 @@ class Graph:
         self.nodes = nodes
         """One row per table: table_id, name, source, rows, columns, edges, same_columns."""
         self.edges = edges
-        """One row per edge: kind, child, parent, key, columns, evidence."""
+        """One row per edge: kind, child, parent, key, columns, same_columns, evidence."""
         self.uncounted = uncounted
         """Values in more columns than this were too common to be counted; 0: all were counted."""
 
@@ -90,23 +90,26 @@ def graph_of(index: Index, most_columns: int, progress: Progress) -> Graph:
         raise QueryError(f"tables are compared by the directory of a lake in a folder, which {index.address} is not")
     if isinstance(most_columns, bool) or not isinstance(most_columns, int) or not SHORTEST <= most_columns <= LONGEST:
         raise QueryError(f"a key has {SHORTEST} to {LONGEST} columns, not {most_columns!r}")
+    index.verify()
     directory = lake_directory(index)
     known = {info.table_id: info for info in index.tables()}
     infos = [known[int(table.segment.arrays.table_id[table.place])] for table in directory.tables]
-    pairs = copies(directory, infos)
+    copied = copies(directory, infos)
+    groups = same_columns(directory, infos)
     search = JoinGraph(directory, infos, most_columns)
     joins: list[Edge] = []
     progress.start("compare tables", len(infos))
+    numbers = {info.table_id: number for number, info in enumerate(infos)}
     for number in range(len(infos)):
-        joins += search.joins(number)
+        found = search.joins(number)
+        joins += (edge for edge in found if not copied.are_copies(number, numbers[edge.parent]))
         progress.update(number + 1, edges=len(joins))
-    copied = {(infos[one].table_id, infos[other].table_id) for one, other, *_ in pairs}
-    joins = [edge for edge in joins if (min(edge[:2]), max(edge[:2])) not in copied]
-    edges = _edges(infos, joins, pairs)
-    return Graph(index.address, _nodes(infos, edges, same_columns(infos)), edges, directory.most_columns)
+    group = {infos[number].table_id: place for place, own in enumerate(groups, start=1) for number in own}
+    edges = _edges(infos, joins, copied.pairs, group)
+    return Graph(index.address, _nodes(infos, edges, group), edges, directory.most_columns)
 
 
-def _edges(infos: list[TableInfo], joins: list[Edge], pairs: list[Copy]) -> pa.Table:
+def _edges(infos: list[TableInfo], joins: list[Edge], pairs: list[Copy], group: dict[int, int]) -> pa.Table:
     """Return all edges, the most useful first."""
     import pyarrow as pa
 
@@ -115,6 +118,9 @@ def _edges(infos: list[TableInfo], joins: list[Edge], pairs: list[Copy]) -> pa.T
     names = {info.table_id: info.name for info in infos}
     rows = [_join_row(edge, names) for edge in joins]
     rows += [_copy_row(pair, infos) for pair in pairs]
+    for row in rows:
+        own = group.get(row["child"])
+        row["same_columns"] = own is not None and own == group.get(row["parent"])
     rows.sort(key=lambda row: (-row["usefulness"], row["child"], row["parent"], row["key"]))
     return pa.Table.from_pylist(rows, EDGES)
 
@@ -150,13 +156,12 @@ def _copy_row(pair: Copy, infos: list[TableInfo]) -> dict[str, Any]:
     }
 
 
-def _nodes(infos: list[TableInfo], edges: pa.Table, groups: list[list[int]]) -> pa.Table:
+def _nodes(infos: list[TableInfo], edges: pa.Table, group: dict[int, int]) -> pa.Table:
     import pyarrow as pa
 
     from mate.api.graph_files import NODES
 
     degree = Counter([*edges["child"].to_pylist(), *edges["parent"].to_pylist()])
-    group = {number: place for place, numbers in enumerate(groups, start=1) for number in numbers}
     rows: list[dict[str, Any]] = [
         {
             "table_id": info.table_id,
@@ -165,8 +170,8 @@ def _nodes(infos: list[TableInfo], edges: pa.Table, groups: list[list[int]]) -> 
             "rows": info.rows,
             "columns": info.column_names(),
             "edges": degree[info.table_id],
-            "same_columns": group.get(number),
+            "same_columns": group.get(info.table_id),
         }
-        for number, info in enumerate(infos)
+        for info in infos
     ]
     return pa.Table.from_pylist(sorted(rows, key=lambda row: row["table_id"]), NODES)

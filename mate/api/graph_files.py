@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from html import escape
 from typing import Any
@@ -32,6 +33,7 @@ EDGES = pa.schema(
         ("parent_name", pa.string()),
         ("key", pa.list_(pa.string())),
         ("columns", pa.list_(pa.string())),
+        ("same_columns", pa.bool_()),
         ("joinability", pa.int64()),
         ("key_tuples", pa.int64()),
         ("containment", pa.float64()),
@@ -45,7 +47,7 @@ EDGES = pa.schema(
 )
 _NODE_FIELDS = ("name", "source", "rows", "columns", "same_columns")
 _EDGE_FIELDS = tuple(name for name in EDGES.names if name not in ("child", "parent", "child_name", "parent_name"))
-_TYPES = {pa.int64(): "long", pa.float64(): "double"}
+_TYPES = {pa.int64(): "long", pa.float64(): "double", pa.bool_(): "boolean"}
 
 
 def graphml(nodes: pa.Table, edges: pa.Table) -> str:
@@ -72,8 +74,13 @@ def _data(domain: str, record: dict[str, Any], fields: tuple[str, ...]) -> Itera
     for name in fields:
         value = record[name]
         if value is not None:
-            text = ", ".join(value) if isinstance(value, list) else str(value)
-            yield f'<data key="{domain}-{name}">{escape(_xml(text))}</data>'
+            yield f'<data key="{domain}-{name}">{escape(_xml(_text(value)))}</data>'
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _xml(text: str) -> str:
@@ -95,7 +102,8 @@ def page(address: str, nodes: pa.Table, edges: pa.Table) -> str:
     text = json.dumps(data, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return TEMPLATE.replace("{{title}}", escape(visible(address))).replace("{{data}}", text)
+    filled = {"{{title}}": escape(visible(address)), "{{data}}": text}
+    return re.sub("|".join(filled), lambda match: filled[match[0]], TEMPLATE)
 
 
 def _shown(value: Any) -> Any:

@@ -211,7 +211,10 @@ function showChosen() {
   const heads = ["", "table", "on", "matches", "of key", "unique", "rows per match", "vs chance", "names"];
   const table = made("table", {}, made("thead", {}, made("tr", {}, ...heads.map(text => made("th", {}, text)))),
     made("tbody", {}, ...shown.slice(0, MOST_ROWS).map(row)));
-  at("edges").replaceChildren(table);
+  const left = shown.length - MOST_ROWS;
+  const more = left > 0 ? [made("p", {class: "soft"}, "and " + many(left, "more edge")
+    + ": raise the filters, or see edges.parquet")] : [];
+  at("edges").replaceChildren(table, ...more);
 }
 function choose(node) {
   chosen = node;

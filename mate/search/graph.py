@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from mate.lake.base import Ids
 from mate.lake.columns import column_codes, column_dictionary
@@ -122,15 +123,16 @@ class TableColumns:
 
     @cached_property
     def are_numbers(self) -> list[bool]:
-        """Which columns are of numbers, dates and the like: their values have no letter."""
-        return [_share_of_numbers(column) >= NUMBERS for column in self.whole.columns]
+        """Which columns are of numbers, dates and the like."""
+        return [_are_numbers(column.values) for column in self.whole.columns]
 
 
-def _share_of_numbers(column: QueryColumn) -> float:
+def _are_numbers(values: pa.Array) -> bool:
+    """Tell whether nearly all values have no letter."""
     import pyarrow.compute as pc
 
-    plain = pc.match_substring_regex(column.values, r"^[^\p{L}]*$")
-    return float(pc.mean(plain).as_py() or 0.0)
+    plain = pc.match_substring_regex(values, r"^[^\p{L}]*$")
+    return float(pc.mean(plain).as_py() or 0.0) >= NUMBERS
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ class JoinGraph:
         candidates = [keys[other].single(pair) for other, pair in found]
         for other in self._promising(holders):
             table = keys.get(other) or self._keys(other, own, holders)
-            candidates += [key for key in table.grow(self.most_columns) if _is_telling(own, key)]
+            candidates += [key for key in table.grow(self.most_columns) if self._is_telling(own, key)]
         return [edge for key in _best(candidates) for edge in self._measured(number, own, key)]
 
     def _holders(self, number: int, own: TableColumns, place: int) -> Holders:
@@ -202,12 +204,39 @@ class JoinGraph:
             other = int(held.table[at])
             pair = Pair(place, int(held.column[at]) - self.directory.tables[other].first)
             names = similarity([column.name], self.infos[other], [pair.other])
-            fits = names > FITTING if own.are_numbers[place] else equals[at] <= COMMON or names >= FITTING
-            if fits:
+            if names > FITTING or (
+                (equals[at] <= COMMON or names >= FITTING) and not self._is_of_numbers(own, pair, other)
+            ):
                 named.append((float(useful[at]), other, pair))
         # Names that fit very many tables as well ("rank", "year") tell as little as the values.
         as_good = _as_good(np.array([score for score, _, _ in named]))
         return [(other, pair) for (_, other, pair), count in zip(named, as_good, strict=True) if count <= COMMON]
+
+    def _is_of_numbers(self, own: TableColumns, pair: Pair, other: int) -> bool:
+        """Tell whether one of two columns is of numbers: a remark in a cell of the other makes no words of them."""
+        return own.are_numbers[pair.own] or self._holds_numbers(other, pair.other)
+
+    def _holds_numbers(self, number: int, place: int) -> bool:
+        table = self.directory.tables[number]
+        column = table.first + place
+        known = self._number_columns.get(column)
+        if known is None:
+            arrays = table.segment.arrays
+            tokens = column_dictionary(arrays, int(arrays.table_column_first[table.place]) + place)
+            known = self._number_columns[column] = _are_numbers(table.segment.texts(tokens))
+        return known
+
+    @cached_property
+    def _number_columns(self) -> dict[int, bool]:
+        """Columns of the directory that were asked for, and whether they are of numbers."""
+        return {}
+
+    def _is_telling(self, own: TableColumns, key: Candidate) -> bool:
+        """Tell whether a key of several columns is useful, and not just numbers whose names say nothing."""
+        if key.usefulness < LEAST:
+            return False
+        other = self._numbers[key.table_id]
+        return key.names >= FITTING or not all(self._is_of_numbers(own, pair, other) for pair in key.pairs)
 
     def _are_chance(self, own: TableColumns, place: int, held: Holders) -> npt.NDArray[np.bool_]:
         """Tell which columns of this size may well hold as many of the values, going by how common each is."""
@@ -259,12 +288,6 @@ class JoinGraph:
             names = unique_names(info.columns)
             columns = tuple(names[place] for place in mapping)
             yield Edge(self.infos[number].table_id, info.table_id, own.whole.names(key.key), columns, evidence)
-
-
-def _is_telling(own: TableColumns, key: Candidate) -> bool:
-    """Tell whether a key of several columns is useful, and not just numbers whose names say nothing."""
-    numbers = all(own.are_numbers[column] for column in key.key)
-    return key.usefulness >= LEAST and (not numbers or key.names >= FITTING)
 
 
 def _as_good(useful: Shares) -> Ids:

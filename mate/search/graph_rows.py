@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from itertools import combinations
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +20,25 @@ NEAR = 0.8
 """Share of the distinct rows of two tables together that both have, from which on they are near-duplicates."""
 
 SHARED_BY = 50
-"""Tables with the same columns that may share a row: one that more have is not compared by it."""
+"""Tables with the same columns that may share a row: of more, each is compared with the `NEXT` that follow."""
+
+NEXT = 4
+
+POSITIONS = 0.5
+"""Share of their columns that tables without names must have in common, column by column, to be united."""
+
+HELD = 0.3
+"""Share of a column's rows whose values the column at the same position of the other table holds."""
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Copy(NamedTuple):
-    """Two tables with the same columns and mostly the same rows."""
+    """Two tables with the same columns and mostly the same rows.
+
+    Of tables with exactly the same rows the first one stands for all: the others are copies of it, and it alone is
+    compared with the rest.
+    """
 
     one: int
     other: int
@@ -34,43 +48,133 @@ class Copy(NamedTuple):
     shared_rows: int
 
 
-def same_columns(tables: Sequence[TableInfo]) -> list[list[int]]:
-    """Return groups of two and more tables that have the same named columns, in any order; tables by their places."""
+@dataclass(frozen=True)
+class Copies:
+    """All copies and near-copies of a lake."""
+
+    pairs: list[Copy]
+    first: dict[int, int]
+    """For each table that is exactly like an earlier one, the first of these."""
+
+    def are_copies(self, one: int, other: int) -> bool:
+        """Tell whether two tables are copies or near-copies of each other."""
+        one, other = sorted((self.first.get(one, one), self.first.get(other, other)))
+        return one == other or (one, other) in self._near
+
+    @cached_property
+    def _near(self) -> set[tuple[int, int]]:
+        return {(pair.one, pair.other) for pair in self.pairs}
+
+
+def same_columns(directory: LakeDirectory, tables: Sequence[TableInfo]) -> list[list[int]]:
+    """Return groups of two and more tables that have the same columns; tables by their places.
+
+    Named columns are the same by their names, in any order; those of tables without names by what they hold.
+    """
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    nameless: dict[int, list[int]] = defaultdict(list)
     for number, table in enumerate(tables):
-        if table.columns and all(name.strip() for name in table.columns):
-            groups[tuple(sorted(_folded(table)))].append(number)
-    return [group for group in groups.values() if len(group) > 1]
+        names = _folded(table)
+        if names and all(names):
+            groups[tuple(sorted(names))].append(number)
+        elif names and not any(names):
+            nameless[len(names)].append(number)
+    found = list(groups.values())
+    for numbers in nameless.values():
+        found += _nameless_groups(directory, numbers) if len(numbers) > 1 else []
+    return sorted(group for group in found if len(group) > 1)
 
 
-def copies(directory: LakeDirectory, tables: Sequence[TableInfo]) -> list[Copy]:
-    """Return the pairs of tables that are copies or near-copies of each other."""
+def _nameless_groups(directory: LakeDirectory, numbers: Sequence[int]) -> list[list[int]]:
+    """Return tables of one width that are connected by what their columns hold, position by position."""
+    leader = {number: number for number in numbers}
+
+    def leader_of(number: int) -> int:
+        while leader[number] != number:
+            leader[number] = number = leader[leader[number]]
+        return number
+
+    for number in numbers:
+        for other in _alike(directory, number):
+            if other in leader:
+                one, two = sorted((leader_of(number), leader_of(other)))
+                leader[two] = one
+    groups: dict[int, list[int]] = defaultdict(list)
+    for number in numbers:
+        groups[leader_of(number)].append(number)
+    return list(groups.values())
+
+
+def _alike(directory: LakeDirectory, number: int) -> list[int]:
+    """Return the tables that hold enough of a table's columns at the same positions."""
+    table = directory.tables[number]
+    held: Counter[int] = Counter()
+    for place in range(table.width):
+        columns, rows = directory.overlaps(table.first + place)
+        own = int(directory.column_rows[directory.values(table.first + place)].sum())
+        columns = columns[rows >= HELD * own]
+        for column, other in zip(columns.tolist(), directory.column_table[columns].tolist(), strict=True):
+            held[other] += other != number and column - directory.tables[other].first == place
+    return [other for other, count in held.items() if count and count >= POSITIONS * table.width]
+
+
+def copies(directory: LakeDirectory, tables: Sequence[TableInfo]) -> Copies:
+    """Return the tables that are copies or near-copies of each other."""
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for number, table in enumerate(tables):
         groups[tuple(sorted(_folded(table)))].append(number)
-    return [copy for group in groups.values() if len(group) > 1 for copy in _copies(directory, tables, group)]
+    pairs: list[Copy] = []
+    first: dict[int, int] = {}
+    for group in groups.values():
+        if len(group) > 1:
+            rows = {number: _rows(directory.tables[number], _folded(tables[number])) for number in group}
+            exact = _first_alike(rows)
+            first |= exact
+            pairs += (Copy(one, other, 1.0, len(rows[one])) for other, one in exact.items())
+            pairs += _near_copies({number: own for number, own in rows.items() if number not in exact})
+    return Copies(sorted(pairs), first)
 
 
 def _folded(table: TableInfo) -> list[str]:
     return [name.strip().casefold() for name in table.columns]
 
 
-def _copies(directory: LakeDirectory, tables: Sequence[TableInfo], group: Sequence[int]) -> list[Copy]:
-    rows = {number: _rows(directory.tables[number], _folded(tables[number])) for number in group}
+def _first_alike(rows: dict[int, Ids]) -> dict[int, int]:
+    """Return for each table that has exactly the rows of an earlier one, the first of these."""
+    known: dict[bytes, int] = {}
+    found: dict[int, int] = {}
+    for number, own in rows.items():
+        first = known.setdefault(hashlib.sha256(own.tobytes()).digest(), number)
+        if first != number:
+            found[number] = first
+    return found
+
+
+def _near_copies(rows: dict[int, Ids]) -> list[Copy]:
+    """Return the pairs of tables that share most of their rows."""
     hashes = np.concatenate(list(rows.values()))
-    owner = np.repeat(np.array(group), [len(own) for own in rows.values()])
+    owner = np.repeat(np.array(list(rows)), [len(own) for own in rows.values()])
     order = np.lexsort((owner, hashes))
     bounds = np.flatnonzero(np.diff(hashes[order], prepend=~hashes[order[:1]], append=~hashes[order[-1:]]))
     shared: Counter[tuple[int, int]] = Counter()
     for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        if 2 <= stop - start <= SHARED_BY:
-            shared.update(combinations(owner[order[start:stop]].tolist(), 2))
+        if stop - start > 1:
+            shared.update(_pairs(owner[order[start:stop]].tolist()))
     found = []
-    for (one, other), count in sorted(shared.items()):
-        share = count / (len(rows[one]) + len(rows[other]) - count)
-        if share >= NEAR:
-            found.append(Copy(one, other, share, count))
+    for (one, other), least in shared.items():
+        # A row that very many tables have is counted for some of their pairs only: which are likely is known then.
+        if 2 * least >= NEAR * max(len(rows[one]), len(rows[other])):
+            count = len(np.intersect1d(rows[one], rows[other], assume_unique=True))
+            share = count / (len(rows[one]) + len(rows[other]) - count)
+            found += [Copy(one, other, share, count)] if share >= NEAR else []
     return found
+
+
+def _pairs(owners: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of tables that share a row: all of them if there are few, else neighbours."""
+    reach = len(owners) - 1 if len(owners) <= SHARED_BY else NEXT
+    for distance in range(1, reach + 1):
+        yield from zip(owners, owners[distance:], strict=False)
 
 
 def _rows(table: TablePlace, names: Sequence[str]) -> Ids:

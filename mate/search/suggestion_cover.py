@@ -83,7 +83,7 @@ def promising_tables(lake: LakeFolder, own: QueryColumns, exclude: frozenset[int
     How little a table's share in a column surprises is the part of all tables that have as much of it; columns count
     as if they were independent.
     """
-    covered = [_cover(segment, own) for segment in lake.segments]
+    covered = [_cover(segment, own) for segment in lake.search_segments()]
     tables = [PromisingTable(part, place) for part in covered for place in _wanted(part, exclude)]
     if not tables:
         return []

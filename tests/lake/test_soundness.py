@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -113,6 +114,21 @@ def test_a_large_segment_is_verified_on_request(tmp_path: Path, monkeypatch: pyt
     mate.open(address).close()
     with pytest.raises(StoreError, match="entry_column leads outside"):
         mate.open(address, verify=True)
+
+
+def test_a_damaged_lake_is_refused_by_graph_and_suggestion(tmp_path: Path) -> None:
+    query = pa.table({"x": ["a1", "a2"], "y": ["b1", "b2"]})
+    with mate.open(damaged_lake(tmp_path)) as opened:
+        with pytest.raises(StoreError, match="entry_column leads outside"):
+            opened.graph()
+        with pytest.raises(StoreError, match="entry_column leads outside"):
+            opened.suggest(query)
+
+
+def test_the_graph_verifies_large_segments_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mate.lake.segment.VERIFIED_FIRST", 0)
+    with mate.open(damaged_lake(tmp_path)) as opened, pytest.raises(StoreError, match="entry_column leads outside"):
+        opened.graph()
 
 
 def test_a_lake_whose_arrays_lead_outside_is_refused_when_it_is_searched(tmp_path: Path) -> None:
