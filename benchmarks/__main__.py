@@ -18,14 +18,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         benchmark.add(commands)
     options = root.parse_args(arguments)
     try:
-        options.run(options)
+        return options.run(options) or 0
     except (MateError, OSError) as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("benchmarks: interrupted", file=sys.stderr)
         return 130
-    return 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """`python -m benchmarks serve`: many users of one page at a time, and the memory of the server meanwhile.
 
-Each user has a connection and looks at a table of the lake, lets keys be suggested, searches with the first of them and
-looks at the matched rows of the first answer; then at the next table. An answer other than 200 is an error. Memory is
-that of the server's process, taken ten times: it must not grow once the users have warmed it up. Linux only.
+Each user has a connection and looks at a table of the lake, lets keys be suggested, searches with the first of them (or
+with the table's first column) and looks at the matched rows of the first answer; then at the next table. An answer
+other than 200, a time-out and a dropped connection are errors. Memory is that of the server's process. With
+`--searches` there are so many searches, and memory is taken along with them: its last third must not exceed the first
+by more than 5%. Errors and growing memory end the benchmark with 1. Linux only.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +35,11 @@ from mate.errors import MateError
 if TYPE_CHECKING:
     from mate.cli import Commands
 
-SAMPLES = 10
+SAMPLES = 12
+GROWTH = 1.05
+"""How much more memory the last third of all searches may take than the first."""
+MOST_ERRORS = 100
+"""The benchmark ends after so many: a server that is gone answers with nothing else."""
 PAGE_BYTES = 4096
 COMMAND = "import sys; from mate.cli.program import command; sys.exit(command())"
 
@@ -43,34 +49,54 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser("serve", help="many users of one page, and the server's memory", description=__doc__)
     parser.add_argument("--store", required=True, metavar="LAKE", help="the lake")
     parser.add_argument("--users", type=int, default=50, help="(default: 50)")
-    parser.add_argument("--seconds", type=float, default=60, help="(default: 60)")
+    until = parser.add_mutually_exclusive_group()
+    until.add_argument("--seconds", type=float, default=60, help="(default: 60)")
+    until.add_argument("--searches", type=int, metavar="N", help="go on for so many searches, whatever time they take")
     parser.set_defaults(run=run)
 
 
 @dataclass
 class Log:
-    """What all users met."""
+    """What all users met, and when they end."""
 
+    searches: float
+    """Searches after which users end."""
+    end: float
+    """Time at which they do."""
     milliseconds: dict[str, list[float]] = field(default_factory=dict)
     errors: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    started: float = field(default_factory=time.monotonic)
 
-    def add(self, path: str, seconds: float, status: int) -> None:
-        """Note one answer."""
+    def add(self, path: str, seconds: float, problem: str | None = None) -> None:
+        """Note one answer, or why there is none."""
         with self.lock:
             self.milliseconds.setdefault(path, []).append(seconds * 1e3)
-            if status != 200:
-                self.errors[f"{path}: {status}"] += 1
+            if problem is not None:
+                self.errors[f"{path}: {problem}"] += 1
+
+    @property
+    def searched(self) -> int:
+        """Searches that were answered, one way or the other."""
+        return len(self.milliseconds.get("/api/search", ()))
+
+    @property
+    def done(self) -> float:
+        """Share of the benchmark that is over; 1 or more: all of it."""
+        if self.errors.total() >= MOST_ERRORS:
+            return 1
+        left = max(0.0, self.end - time.monotonic())
+        return self.searched / self.searches if self.end == float("inf") else 1 - left / (self.end - self.started)
 
 
-def run(options: argparse.Namespace) -> None:
-    """Let users in, and print what they met."""
+def run(options: argparse.Namespace) -> int:
+    """Let users in, and print what they met; 1 if that is an error, or memory that grows."""
+    log = Log(options.searches, float("inf")) if options.searches else Log(0, time.monotonic() + options.seconds)
     with _served(options.store) as (port, process):
-        log, end = Log(), time.monotonic() + options.seconds
-        users = [threading.Thread(target=_user, args=(port, n, end, log)) for n in range(options.users)]
+        users = [threading.Thread(target=_user, args=(port, n, log)) for n in range(options.users)]
         for user in users:
             user.start()
-        memory = _memory(process, options.seconds)
+        memory = _memory(process, log)
         for user in users:
             user.join()
     rows = [(path, len(spent), *np.percentile(spent, (50, 95, 100)).round().astype(int)) for path, spent in
@@ -81,6 +107,16 @@ def run(options: argparse.Namespace) -> None:
     for what, times in log.errors.items():
         say(f"  {what}: {times:,}")
     say(f"memory of the server (MB): {' '.join(f'{one / 1e6:.0f}' for one in memory)}")
+    grows = bool(options.searches) and not is_steady(memory)
+    if grows:
+        say(f"memory grows: the last third exceeds the first by more than {GROWTH - 1:.0%}")
+    return int(grows or bool(log.errors))
+
+
+def is_steady(memory: Sequence[int]) -> bool:
+    """Tell whether memory in the last third of all samples is about that of the first."""
+    third = len(memory) // 3
+    return third > 0 and sum(memory[-third:]) <= GROWTH * sum(memory[:third])
 
 
 @contextmanager
@@ -98,35 +134,70 @@ def _served(store: str) -> Iterator[tuple[int, int]]:
             server.send_signal(signal.SIGINT)
 
 
-def _user(port: int, seed: int, end: float, log: Log) -> None:
-    chosen, connection = random.Random(seed), http.client.HTTPConnection("127.0.0.1", port, timeout=180)
-
-    def ask(path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        started = time.perf_counter()
-        headers = {"Content-Type": "application/json"}
-        connection.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body), headers)
-        reply = connection.getresponse()
-        content = reply.read()
-        log.add(re.sub(r"\d+", "N", path.partition("?")[0]), time.perf_counter() - started, reply.status)
-        return json.loads(content) if reply.status == 200 else {}
-
-    total = int(ask("/api/tables?limit=1")["total"])
-    while time.monotonic() < end:
-        listed = ask(f"/api/tables?limit=1&offset={chosen.randrange(total)}")["tables"]
-        own = listed[0]["table_id"]
-        ask(f"/api/tables/{own}")
-        for one in ask("/api/suggest", {"table": own, "k": 3}).get("suggestions", [])[:1]:
-            found = ask("/api/search", {"table": own, "key": one["key"]})
-            for answer in found.get("answers", [])[:1]:
-                ask("/api/preview", {"table": own, "key": one["key"], "with": answer["table_id"]})
-    connection.close()
+class RefusedError(Exception):
+    """An answer other than 200."""
 
 
-def _memory(process: int, seconds: float) -> list[int]:
-    """Return the memory of a process at equal distances."""
-    found = []
-    for _ in range(SAMPLES):
-        time.sleep(seconds / SAMPLES)
+class User:
+    """One user, with a connection that is opened again after an error."""
+
+    def __init__(self, port: int, log: Log) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=180)
+        self._log = log
+
+    def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
+        """Return the answer of the server, noting how long it took and what went wrong."""
+        started, problem = time.perf_counter(), None
+        method, headers = "GET" if body is None else "POST", {"Content-Type": "application/json"}
+        try:
+            self._connection.request(method, path, None if body is None else json.dumps(body), headers)
+            reply = self._connection.getresponse()
+            content = reply.read()
+            if reply.status != 200:
+                problem = str(reply.status)
+                raise RefusedError
+            return json.loads(content)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            problem = type(error).__name__
+            raise
+        finally:
+            self._log.add(re.sub(r"\d+", "N", path.partition("?")[0]), time.perf_counter() - started, problem)
+
+    def look_around(self, chosen: random.Random) -> None:
+        """Look at a table, at keys that join it, and at the rows of the first answer."""
+        total = self.ask("/api/tables?limit=1")["total"]
+        own = self.ask(f"/api/tables?limit=1&offset={chosen.randrange(total)}")["tables"][0]["table_id"]
+        first = self.ask(f"/api/tables/{own}")["columns"][0]["name"]
+        suggested = self.ask("/api/suggest", {"table": own, "k": 3})["suggestions"]
+        key = suggested[0]["key"] if suggested else [first]
+        for answer in self.ask("/api/search", {"table": own, "key": key})["answers"][:1]:
+            self.ask("/api/preview", {"table": own, "key": key, "with": answer["table_id"]})
+
+    def leave(self) -> None:
+        """Close the connection; the next question opens it again."""
+        self._connection.close()
+
+
+def _user(port: int, seed: int, log: Log) -> None:
+    chosen, user = random.Random(seed), User(port, log)
+    while log.done < 1:
+        try:
+            user.look_around(chosen)
+        except RefusedError:
+            pass  # noted
+        except (OSError, http.client.HTTPException, ValueError):
+            user.leave()  # noted, and the connection is of no use any more
+        except LookupError as error:  # an answer without what belongs into it
+            log.add("answer", 0, f"{type(error).__name__} {error}")
+    user.leave()
+
+
+def _memory(process: int, log: Log) -> list[int]:
+    """Return the memory of a process at equal distances of what is done."""
+    found: list[int] = []
+    while len(found) < SAMPLES:
+        while log.done < (len(found) + 1) / SAMPLES:
+            time.sleep(0.01)
         pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
         found.append(int(pages) * PAGE_BYTES)
     return found
