@@ -34,6 +34,10 @@ class QueryError(MateError):
     """A query table or a search request that makes no sense."""
 
 
+class CancelledError(MateError):
+    """Work that was cancelled while it ran."""
+
+
 class MissingPackageError(MateError):
     """A feature whose package is not installed; the message has the line that installs it."""
 

@@ -150,6 +150,7 @@ def _search_batches(part: SegmentSearch, covered: Covered) -> None:
     for first, last in _batches(covered, 0, len(covered.table), COLLECTED, part):
         runs = kernel.collect(covered.arrays, covered.values, covered.table[first:last], covered.room, cursor)
         for start, stop in _batches(covered, first, last, BATCH, part):
+            part.search.work.check()
             _search_runs(part, covered, runs, np.arange(start - first, stop - first), first)
             reached = stop
     part.search.statistics.count({"tables_cut_rule_1": len(covered.table) - reached})

@@ -36,6 +36,7 @@ from mate.search.ranking import JOINABILITY, USEFULNESS, Rank, check_ranking, fl
 from mate.search.results import Matches, Result, SearchResult
 from mate.search.statistics import Statistics
 from mate.values.token_ids import token_ids
+from mate.work import Work, current_work
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -101,6 +102,8 @@ class Search:
     best: Best = field(repr=False)
     kept: dict[int, Located] = field(default_factory=dict, repr=False)
     """Where segments have the query's values, by the identity of the segment."""
+    work: Work = field(default_factory=current_work, repr=False)
+    """How far it is, and whether it is still wanted."""
 
     @property
     def k(self) -> int:
@@ -304,8 +307,10 @@ def _run(
 
 def _find(search: Search, strategy: Strategy) -> None:
     """Find the best tables of all segments."""
+    search.work.expect(len(search.index.manifest.segments))
     for wave in search.waves():
         _visit(wave, strategy, search)
+        search.work.advance(len(wave))
 
 
 def _most_useful(search: Search, strategy: Strategy) -> list[Result]:
@@ -421,6 +426,7 @@ def rank_of(result: Result) -> Rank:
 
 def _evidence(search: Search, table: TableInfo, mapping: tuple[int, ...]) -> Evidence:
     """Measure what speaks for joining with a table under a mapping."""
+    search.work.check()
     with search.statistics.phase("evidence"):
         found = search.index.whole_table(search, table.table_id)
         search.statistics.count({"tables_measured": 1})

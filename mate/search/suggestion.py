@@ -31,6 +31,7 @@ from mate.search.results import Result
 from mate.search.suggestion_columns import QueryColumns
 from mate.search.suggestion_cover import promising_tables
 from mate.search.suggestion_table import Candidate, TableKeys
+from mate.work import current_work
 
 if TYPE_CHECKING:
     from mate.search.engine import AnyQuery
@@ -90,8 +91,10 @@ def _candidates(lake: LakeFolder, own: QueryColumns, exclude: frozenset[int], mo
     infos = {info.table_id: info for info in lake.tables([table.table_id for table in tables])}
     searches = [TableKeys(table, infos[table.table_id], own) for table in tables]
     found = list(_telling([keys.single(pair) for keys in searches for pair in keys.pairs]))
-    work = 0
+    work, progress = 0, current_work()
+    progress.expect(len(searches))
     for keys in searches:
+        progress.advance()
         if work > MOST_WORK:
             break
         found += keys.grow(most_columns)
@@ -138,7 +141,12 @@ def _chosen(found: list[Candidate], most: int) -> list[Candidate]:
 def _answers(lake: LakeFolder, query: QueryTable, own: QueryColumns, chosen: list[Candidate]) -> list[Suggestion]:
     """Answer the candidates exactly, best first."""
     keys = [(own.names(candidate.key), candidate.table_id) for candidate in chosen]
-    results = [(key, result) for key, table_id in keys for result in match_table(lake, query, key, table_id)]
+    progress = current_work()
+    progress.expect(len(keys))
+    results: list[tuple[tuple[str, ...], Result]] = []
+    for key, table_id in keys:
+        progress.advance()
+        results += [(key, result) for result in match_table(lake, query, key, table_id)]
     found = [Suggestion(key, r, _unique_part(lake, key, r)) for key, r in results if not r.evidence.is_chance]
     return sorted(found, key=_order)
 

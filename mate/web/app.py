@@ -23,7 +23,7 @@ from mate.web.errors import TooLargeError, WebError, WrongTypeError
 from mate.web.guard import Access, Guard
 from mate.web.limits import ServerLimits
 from mate.web.openapi import document
-from mate.web.operations import OPERATIONS, UPLOAD, Operation
+from mate.web.operations import LONGEST_NAME, OPERATIONS, UPLOAD, WORK, Operation
 from mate.web.replies import error_reply, file_reply, json_reply
 from mate.web.schemas import checked, parsed
 from mate.web.service import Download, Service
@@ -69,13 +69,22 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
 def _endpoint(operation: Operation, service: Service, workers: Workers) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         given = await _given(operation, request, service.limits)
-        try:
-            found = await workers.run(partial(operation.run, service, given), partial(_gone, request))
-        except GoneError:
-            return Response(status_code=499)  # nobody reads it
+        with service.named_work(_work_name(request)) as work:
+            try:
+                found = await workers.run(partial(operation.run, service, given), partial(_gone, request), work)
+            except GoneError:
+                return Response(status_code=499)  # nobody reads it
         return file_reply(found) if isinstance(found, Download) else json_reply(found)
 
     return endpoint
+
+
+def _work_name(request: Request) -> str | None:
+    """Return the name under which a client asks how far its request is."""
+    name = request.headers.get(WORK)
+    if name is not None and len(name) > LONGEST_NAME:
+        raise WebError(f"{WORK} takes a name of at most {LONGEST_NAME} characters")
+    return name
 
 
 async def _given(operation: Operation, request: Request, limits: ServerLimits) -> dict[str, Any]:

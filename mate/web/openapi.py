@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import mate
-from mate.web.operations import OPERATIONS, UPLOAD, Operation
+from mate.web.operations import LONGEST_NAME, OPERATIONS, UPLOAD, WORK, Operation
+from mate.web.schemas import text
 from mate.web.service import MEDIA
 
 ERRORS = {
@@ -65,7 +66,16 @@ def _operation(operation: Operation) -> dict[str, Any]:
 
 def _parameters(operation: Operation) -> list[dict[str, Any]]:
     needed = operation.parameters["required"]
-    return [
+    named: list[dict[str, Any]] = [
+        {
+            "name": WORK,
+            "in": "header",
+            "required": False,
+            "description": "a name to ask /api/work under how far it is; nobody should be able to guess it",
+            "schema": text(longest=LONGEST_NAME),
+        }
+    ]
+    return (named if operation.search else []) + [
         {
             "name": name,
             "in": "path" if f"{{{name}}}" in operation.path else "query",

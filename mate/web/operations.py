@@ -11,6 +11,9 @@ from mate.web.schemas import LARGEST, Schema, either, file_name, flag, integer, 
 from mate.web.service import Service
 
 UPLOAD = "application/octet-stream"
+WORK = "Mate-Work"
+"""The header that gives long work a name, to ask under how far it is."""
+LONGEST_NAME = 100
 
 _QUERY = {
     "query": text("name of an uploaded table, as the upload returned it"),
@@ -131,6 +134,13 @@ OPERATIONS = (
             safe=flag(False, "whether cells that a spreadsheet may run as formulas get an apostrophe in front"),
         ),
         search=True,
+    ),
+    Operation(
+        "GET",
+        "/api/work/{work}",
+        Service.progress,
+        record(("work",), work=text("the name that the request gave itself", longest=LONGEST_NAME)),
+        returns=("done", "total"),
     ),
     Operation("POST", "/api/refresh", Service.refresh, body=record(), returns=("address", "tables")),
 )

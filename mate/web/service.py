@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from mate.web.limits import ServerLimits
 from mate.web.profiles import cut, preview, profile, rows_of
 from mate.web.python_lines import join_lines, search_lines, suggest_lines
 from mate.web.queries import Queries, check_size
+from mate.work import Work
 
 Given: TypeAlias = Mapping[str, Any]
 Json: TypeAlias = dict[str, Any]
@@ -57,6 +59,7 @@ class Service:
         self.lake = lake
         self.limits = limits
         self._queries = Queries(limits)
+        self._works: dict[str, Work] = {}
         self._refreshing = threading.Lock()
         self._lake_table = lru_cache(maxsize=4)(self._read_table)
 
@@ -160,6 +163,25 @@ class Service:
             answer.enrich(given["matches"]).write(path, safe=given["safe"])
             stream = path.open("rb")
         return Download(stream, os.fstat(stream.fileno()).st_size, name, MEDIA[given["format"]])
+
+    def progress(self, given: Given) -> Json:
+        """How far a request is: segments searched or tables compared, of those that are known of so far."""
+        work = self._works.get(given["work"])
+        if work is None:
+            raise NotFoundError("no request of that name is waiting or running")
+        return {"done": min(work.done, work.total), "total": work.total}
+
+    @contextmanager
+    def named_work(self, name: str | None) -> Iterator[Work]:
+        """Let a request be asked for by its name while it waits and runs."""
+        work = Work()
+        if name is not None:
+            self._works[name] = work
+        try:
+            yield work
+        finally:
+            if name is not None and self._works.get(name) is work:
+                del self._works[name]
 
     def refresh(self, given: Given) -> Json:
         """See the lake as it is now."""

@@ -6,9 +6,11 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from mate.web.errors import BusyError
+from mate.work import Work, doing
 
 T = TypeVar("T")
 
@@ -20,8 +22,8 @@ class GoneError(Exception):
 class Workers:
     """A few threads and a queue with an end.
 
-    Work that waits is dropped when its client has gone or its time is over. A search that runs cannot be stopped: it
-    keeps its thread to its end, so that there are never more of them than threads.
+    Work that waits is dropped when its client has gone or its time is over. What runs is cancelled then: it keeps its
+    thread until its next step, so that there is never more of it than threads.
     """
 
     def __init__(self, threads: int, waiting: int, seconds: float) -> None:
@@ -31,9 +33,10 @@ class Workers:
         self._lock = threading.Lock()
         self._pending = 0
 
-    async def run(self, work: Callable[[], T], gone: Callable[[], Awaitable[None]]) -> T:
-        """Run work in a thread and return what it returns, unless the client goes or time is over."""
-        future = self._submit(work)
+    async def run(self, task: Callable[[], T], gone: Callable[[], Awaitable[None]], work: Work | None = None) -> T:
+        """Run a task in a thread and return what it returns, unless the client goes or time is over."""
+        work = work or Work()
+        future = self._submit(partial(_do, task, work))
         answer: asyncio.Future[T] = asyncio.wrap_future(future)
         leaving: asyncio.Future[None] = asyncio.ensure_future(gone())
         try:
@@ -46,15 +49,17 @@ class Workers:
             raise BusyError(f"no answer after {self._seconds:g} s: search with fewer rows or key columns")
         finally:
             leaving.cancel()
+            if not future.done():
+                work.cancel()
             future.cancel()
             answer.cancel()
 
-    def _submit(self, work: Callable[[], T]) -> Future[T]:
+    def _submit(self, task: Callable[[], T]) -> Future[T]:
         with self._lock:
             if self._pending >= self._most:
                 raise BusyError("too many searches wait already; try again in a moment")
             self._pending += 1
-        future = self._pool.submit(work)
+        future = self._pool.submit(task)
         future.add_done_callback(self._done)
         return future
 
@@ -65,3 +70,8 @@ class Workers:
     def close(self) -> None:
         """Begin nothing more; what runs goes on to its end."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _do(task: Callable[[], T], work: Work) -> T:
+    with doing(work):
+        return task()

@@ -6,6 +6,8 @@ import io
 import json
 import random
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import mate
 from mate.web.app import application
 from mate.web.limits import ServerLimits
 from mate.web.operations import OPERATIONS
+from mate.work import current_work
 from tests.web.conftest import LONG, SCRIPT, TERMINAL
 
 KEY = ["city", "day"]
@@ -307,3 +310,38 @@ def test_nothing_of_the_page_comes_from_elsewhere(client: TestClient) -> None:
         text = client.get(path).text
         assert not re.search(r"(https?:)?//[a-z]+\.[a-z]", text.replace("http://www.w3.org", "")), path
         assert "innerHTML" not in text
+
+
+# Long work
+
+
+def test_a_search_is_watched_and_cancelled(web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client asks how far its search is; when it has gone, the search ends and frees the only thread."""
+    steps, ended = threading.Event(), threading.Event()
+
+    def endless(*_: Any, **__: Any) -> None:
+        work = current_work()
+        work.expect(1_000_000_000)
+        try:
+            while True:
+                work.advance()
+                steps.set()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(web_lake, "search", endless)
+    limits = ServerLimits(threads=1, seconds=0.5)
+    with TestClient(application(web_lake, limits), base_url="http://localhost") as client:
+        assert client.get("/api/work/mine").status_code == 404
+        body = {"table": web_lake.find("weather").table_id, "key": ["place"]}
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(client.post, "/api/search", json=body, headers={"Mate-Work": "mine"})
+            assert steps.wait(30)
+            found = client.get("/api/work/mine").json()
+            assert 0 < found["done"] < found["total"]
+            assert waiting.result().status_code == 503
+        assert ended.wait(30)
+        assert client.get("/api/work/mine").status_code == 404
+        assert client.post("/api/suggest", json={"table": body["table"]}).status_code == 200
+        too_long = client.post("/api/suggest", json={"table": body["table"]}, headers={"Mate-Work": "x" * 101})
+        assert too_long.status_code == 400

@@ -10,6 +10,7 @@ import pytest
 
 from mate.web.errors import BusyError
 from mate.web.workers import GoneError, Workers
+from mate.work import current_work
 
 
 async def never() -> None:
@@ -65,6 +66,35 @@ def test_work_of_a_client_that_went_is_not_begun() -> None:
         workers.close()
 
     asyncio.run(leave())
+
+
+@pytest.mark.parametrize("seconds", [0.05, 60])
+def test_cancelled_work_frees_its_thread(seconds: float) -> None:
+    """Whether time is over or the client goes: a search without an end stops at its next step."""
+
+    async def endless() -> None:
+        workers, begun, ended = Workers(1, 5, seconds), threading.Event(), threading.Event()
+
+        def search() -> None:
+            work = current_work()
+            try:
+                while True:
+                    work.advance()
+                    begun.set()
+            finally:
+                ended.set()
+
+        async def soon() -> None:
+            await (_until(begun.is_set) if seconds == 60 else never())
+
+        with pytest.raises(GoneError if seconds == 60 else BusyError):
+            await workers.run(search, soon)
+        await _until(ended.is_set)
+        await _until(lambda: workers._pending == 0)
+        assert await workers.run(lambda: 7, never) == 7
+        workers.close()
+
+    asyncio.run(endless())
 
 
 def test_time_is_limited_and_the_thread_stays_taken() -> None:

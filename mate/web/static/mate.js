@@ -75,7 +75,7 @@ function token() {
 let running = null; // what can be cancelled
 
 async function ask(method, path, { json, body, signal } = {}) {
-  const headers = {};
+  const headers = signal?.work ? { "Mate-Work": signal.work } : {};
   if (token()) headers.Authorization = `Bearer ${token()}`;
   if (method === "POST") headers["Content-Type"] = body ? "application/octet-stream" : "application/json";
   const response = await fetch(path, { method, headers, body: body ?? (json && JSON.stringify(json)), signal });
@@ -86,15 +86,23 @@ async function ask(method, path, { json, body, signal } = {}) {
 
 const get = async (path) => (await ask("GET", path)).json();
 
-// Do long work: show for how long it runs, and let it be cancelled.
+// Do long work: show how far it is and for how long it runs, and let it be cancelled.
 async function work(what, task) {
   if (running) running.abort();
   const own = (running = new AbortController());
+  own.signal.work = [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join("-");
   const started = performance.now();
   const text = el("span", {}, `${what} …`);
   fill($("status"), text, el("button", { type: "button", onclick: () => own.abort() }, "Cancel"));
   const appear = setTimeout(() => ($("status").hidden = false), 200);
-  const clock = setInterval(() => (text.textContent = `${what} … ${Math.round((performance.now() - started) / 1000)} s`), 1000);
+  const bar = el("progress", { hidden: true, "aria-label": "Progress" });
+  $("status").firstChild.after(bar);
+  const clock = setInterval(async () => {
+    text.textContent = `${what} … ${Math.round((performance.now() - started) / 1000)} s`;
+    const { done, total } = await get(`/api/work/${own.signal.work}`).catch(() => ({ total: 0 }));
+    bar.hidden = !total;
+    if (total) [bar.max, bar.value] = [total, done];
+  }, 1000);
   try {
     return await task(own.signal);
   } finally {

@@ -1,0 +1,47 @@
+"""Searches and suggestions tell how far they are, and end at their next step when they are cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import mate
+from mate.errors import CancelledError
+from mate.work import Work, doing
+from tests.api.conftest import folder, lake, shared_folder
+
+__all__ = ["folder", "lake", "shared_folder"]
+
+WAYS: dict[str, Callable[[mate.Lake], object]] = {
+    "search": lambda lake: lake.search("sensors.csv", ["city", "day"]),
+    "ranking": lambda lake: [answer.evidence for answer in lake.search("sensors.csv", "city", rank="joinability")],
+    "suggest": lambda lake: lake.suggest("sensors.csv"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_work_that_is_not_wanted_ends(lake: mate.Lake, folder: Path, way: str) -> None:
+    with doing(Work()) as work:
+        WAYS[way](lake)
+    assert 0 < work.done <= work.total
+    with doing(Work(cancelled=True)), pytest.raises(CancelledError, match="cancelled"):
+        WAYS[way](lake)
+
+
+class Impatient(Work):
+    """Work that is cancelled after its first step."""
+
+    def advance(self, steps: int = 1) -> None:
+        super().advance(steps)
+        self.cancel()
+
+
+def test_a_lake_of_several_segments_is_left_in_between(lake: mate.Lake, folder: Path) -> None:
+    for number in range(6):
+        (folder / f"more{number}.csv").write_text("town,day\nBonn,2019-01-01\nUlm,2019-01-02\n", encoding="utf-8")
+        lake.add(folder / f"more{number}.csv")
+    with doing(Impatient()) as work, pytest.raises(CancelledError):
+        lake.search("sensors.csv", ["city", "day"])
+    assert 0 < work.done < work.total == 7
