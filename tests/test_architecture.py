@@ -15,7 +15,7 @@ ALLOWED = {
     "benchmarks": {"mate", "baselines", "experiments", "benchmarks"},
 }
 OURS = {*ALLOWED, "tests", "notebooks"}
-ANYWHERE = {"errors", "limits", "display", "extras", "work"}
+ANYWHERE = {"errors", "limits", "display", "extras", "files", "work"}
 ROOMS = {
     "values": {"values"},
     "hashing": {"values", "hashing"},

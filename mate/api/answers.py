@@ -115,7 +115,9 @@ class Answer:
 
         with self.snapshot.use() as index:
             joined = enrich(index, self.given.query.header, self.find_key(), self.result, matches)
-        return Enriched(self.given, joined, self.mapping, index.address)
+        return Enriched(
+            self.given, joined, self.mapping, index.address, lambda: [record["source"] for record in index.sources()]
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
-from mate.api.addresses import is_inside
 from mate.api.given import GivenTable, Kind, beside
+from mate.api.outputs import check_output
 from mate.errors import QueryError
+from mate.files import replacing
 
 if TYPE_CHECKING:
     from mate.search.joins import Enrichment
@@ -40,6 +41,8 @@ class Enriched:
     """Key column of the query to column of the table."""
     lake: str
     """Address of the lake that the table is in."""
+    find_sources: Callable[[], Sequence[str]] = field(repr=False)
+    """Returns the files that the lake was read from: they are not overwritten."""
 
     @property
     def rows(self) -> int:
@@ -85,45 +88,35 @@ class Enriched:
         if target.suffix.lower() not in (*CSV, *PARQUET):
             what = f'the ending "{target.suffix}"' if target.suffix else "no ending"
             raise QueryError(f"{fspath(path)} has {what}; results are written as {', '.join((*CSV, *PARQUET))}")
-        query = self.given.query.source
-        if query is not None and target.exists() and Path(query).exists() and target.samefile(query):
-            raise QueryError(f"{fspath(path)} is the query itself; write the result to another file")
-        if is_inside(target, self.lake):
-            raise QueryError(f"{fspath(path)} is inside the lake {self.lake}; write the result to another place")
+        check_output(target, self.lake, self.find_sources, [self.given.query.source])
         write_table(self.to_arrow(), target, safe=safe)
 
 
 def write_table(table: pa.Table, target: Path, *, safe: bool = False) -> None:
-    """Write a table under its name when it is complete; a failure leaves what was there before.
-
-    The file that it is written to first must be new: no link that somebody put there is followed.
-    """
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    """Write a table under its name when it is complete; a failure leaves what was there before."""
     try:
-        if target.suffix.lower() in PARQUET:
-            import pyarrow.parquet as pq
+        with replacing(target) as stream:
+            if target.suffix.lower() in PARQUET:
+                import pyarrow.parquet as pq
 
-            with part.open("xb") as binary:
-                pq.write_table(table, binary)
-        else:
-            _write_csv(table, part, safe=safe)
-        part.replace(target)
+                pq.write_table(table, stream)
+            else:
+                _write_csv(table, stream, safe=safe)
     except OSError as error:
-        if not isinstance(error, FileExistsError):
-            part.unlink(missing_ok=True)
         raise QueryError(f"cannot write {target}: {error.strerror}") from error
 
 
-def _write_csv(table: pa.Table, path: Path, *, safe: bool) -> None:
+def _write_csv(table: pa.Table, binary: BinaryIO, *, safe: bool) -> None:
     import csv
 
     shown = spreadsheet_safe if safe else list
-    with path.open("x", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(shown(table.column_names))
-        for batch in table.to_batches():
-            columns = [["" if cell is None else str(cell) for cell in column.to_pylist()] for column in batch.columns]
-            writer.writerows(zip(*map(shown, columns), strict=True))
+    stream = TextIOWrapper(binary, encoding="utf-8", newline="")
+    writer = csv.writer(stream)
+    writer.writerow(shown(table.column_names))
+    for batch in table.to_batches():
+        columns = [["" if cell is None else str(cell) for cell in column.to_pylist()] for column in batch.columns]
+        writer.writerows(zip(*map(shown, columns), strict=True))
+    stream.detach()  # flushes; the file is closed by whoever opened it
 
 
 def spreadsheet_safe(cells: Iterable[str]) -> list[str]:

@@ -60,15 +60,22 @@ class Graph:
         import pyarrow.parquet as pq
 
         from mate.api.graph_files import graphml, page
+        from mate.api.outputs import check_output
+        from mate.files import replacing
 
         target = Path(folder)
         files = [target / name for name in ("nodes.parquet", "edges.parquet", "graph.graphml", PAGE)]
+        for file in files:
+            check_output(file, self.address, self.nodes["source"].to_pylist)
         try:
             target.mkdir(parents=True, exist_ok=True)
-            pq.write_table(self.nodes, files[0])
-            pq.write_table(self.edges, files[1])
-            files[2].write_text(graphml(self.nodes, self.edges), encoding="utf-8")
-            files[3].write_text(page(self.address, self.nodes, self.edges), encoding="utf-8")
+            for file, rows in zip(files[:2], (self.nodes, self.edges), strict=True):
+                with replacing(file) as stream:
+                    pq.write_table(rows, stream)
+            texts = graphml(self.nodes, self.edges), page(self.address, self.nodes, self.edges)
+            for file, text in zip(files[2:], texts, strict=True):
+                with replacing(file) as stream:
+                    stream.write(text.encode())
         except OSError as error:
             raise QueryError(f"{error.filename or target} cannot be written: {error.strerror or error}") from None
         return files

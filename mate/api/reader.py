@@ -101,11 +101,15 @@ class Reader:
         from mate.api.batch import BatchOptions, search_many
         from mate.api.batch_queries import planned
         from mate.api.options import check_options
+        from mate.api.outputs import check_output
 
         check_options("search_many", options, BatchOptions.__annotations__)
         snapshot = self._snapshot
         with snapshot.use() as index:
             asked = planned(queries, key, options.get("encoding"))
+            if into is not None:
+                given = [queries, *(query.given for query in asked)]
+                check_output(Path(into), index.address, lambda: [r["source"] for r in index.sources()], given)
             exclude = options.get("exclude", ())
             left_out = snapshot.own_tables() if exclude == "self" else self._excluded(snapshot, None, exclude)
             return search_many(index, asked, None if into is None else Path(into), options, left_out)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mate.errors import CorpusError, did_you_mean
+from mate.files import replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,15 +76,13 @@ def _write(lake: SyntheticLake, folder: Path, format: str, progress: Progress) -
     for number, chunks in enumerate(_tables(lake.read(0, lake.tables)), start=1):
         first = next(chunks)
         path = folder / f"synthetic-{first.table.position:06d}.{format}"
-        part = folder / f".{path.name}.part"
         batch = _record_batch(first)
         written += len(first.cells)
-        with part.open("wb") as stream, _writer(stream, batch.schema, format) as writer:
+        with replacing(path) as stream, _writer(stream, batch.schema, format) as writer:
             writer.write_batch(batch)
             for chunk in chunks:
                 writer.write_batch(_record_batch(chunk))
                 written += len(chunk.cells)
-        part.replace(path)
         progress.update(number, cells=written)
     return written
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import stat
 import time
 import uuid
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ from typing import Self
 
 from mate.build.termination import terminated_like_interrupted
 from mate.errors import StoreError
+from mate.files import require_own
 from mate.lake.folder import LOCK, MANIFEST, SEGMENTS, publish, read_manifest, sync_folder
 from mate.lake.manifest import Manifest
 
@@ -102,7 +102,7 @@ class BuildDirectory:
             _remove(self._home)
             for folder in (self._home, self.directory):
                 folder.mkdir(mode=0o700)  # fails where somebody was quicker, also with a link
-                _require_own(folder)
+                require_own(folder)
             self.remove_unpublished()
         except BaseException:
             self.__exit__()
@@ -126,7 +126,7 @@ class BuildDirectory:
         home = self.path / SEGMENTS
         if not os.path.lexists(home):
             home.mkdir()
-        _require_own(home)
+        require_own(home)
         for folder in folders:
             Path(folder).replace(home / Path(folder).name)
         sync_folder(home)
@@ -145,13 +145,6 @@ class BuildDirectory:
         for entry in home.iterdir() if home.is_dir() and not home.is_symlink() else ():
             if entry.name not in known:
                 _remove(entry)
-
-
-def _require_own(folder: Path) -> None:
-    """Refuse a place that is a link or belongs to somebody else: what we write there could go anywhere."""
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise StoreError(f"{folder} is a link or somebody else's: remove it, or name a new folder")
 
 
 def _remove(path: Path) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mate import Lake
     from mate.cli import Commands
 
 EPILOG = """\
@@ -58,7 +56,6 @@ def run(options: argparse.Namespace) -> int:
     with mate.open(options.store) as lake:
         query = mate.read(options.query, encoding=options.encoding)
         joined = lake.enrich(query, split_key(options.key, query.header), options.table, options.matches)
-        _refuse_files_of(lake, options.output)
     joined.write(options.output, safe=options.safe_csv)
     mapping = ", ".join(f"{key} = {column}" for key, column in joined.mapping.items())
     say(
@@ -66,15 +63,3 @@ def run(options: argparse.Namespace) -> int:
         f"{len(joined.added)} columns added: {', '.join(joined.added) or 'none'}"
     )
     return 0
-
-
-def _refuse_files_of(lake: Lake, output: str) -> None:
-    """Refuse to overwrite a file that the lake was read from."""
-    from mate.errors import QueryError
-
-    target = Path(output)
-    if not target.exists():
-        return
-    own = target.resolve()
-    if any(Path(record["source"]).resolve() == own for record in lake.sources()):
-        raise QueryError(f"{output} is a file of the lake; write the result to another place")

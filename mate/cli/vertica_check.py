@@ -31,12 +31,14 @@ def run(options: argparse.Namespace) -> int:
 
     import mate
     from mate.cli.terminal import console
+    from mate.files import replacing
 
     screen, found = console(), []
     for finding in mate.check_vertica(options.address):
         found.append(finding)
         line = "" if "\n" in finding.detail else finding.detail
         screen.print(f"{'held' if finding.held else 'FAILED':6}  {finding.trial}  {line}", markup=False, soft_wrap=True)
-    Path(options.output).write_text(json.dumps([asdict(finding) for finding in found], indent=1), encoding="utf-8")
+    with replacing(Path(options.output)) as stream:
+        stream.write(json.dumps([asdict(finding) for finding in found], indent=1).encode())
     screen.print(f"written to {options.output}: please send it to us", markup=False, soft_wrap=True)
     return int(not all(finding.held for finding in found))

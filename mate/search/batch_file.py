@@ -1,7 +1,7 @@
 """Answers of a batch as one Parquet file, written part by part, so that a batch that was stopped goes on.
 
 The parts are files in a folder beside the result. Each names the queries that it answers and the batch that it belongs
-to: parts of another batch are removed.
+to: parts of another batch are removed. Nothing else in that folder is touched.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
+import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mate.errors import QueryError
+from mate.files import is_plain_file, private_folder, replacing
 from mate.search.batch import Answered, BatchAnswer
 
 SCHEMA = pa.schema(
@@ -46,6 +48,9 @@ SCHEMA = pa.schema(
 BATCH, QUERIES = b"mate.batch", b"mate.queries"
 """What a part notes of itself: the batch's fingerprint, and the queries that it answers."""
 
+_UNFINISHED = re.compile(r"\.\d{6}\.parquet\.\d+\.part")
+"""How a part is called while it is written."""
+
 
 def as_table(answered: Iterable[Answered]) -> pa.Table:
     """Return answers as rows."""
@@ -69,8 +74,8 @@ class AnswersFile:
     """A Parquet file of answers in the making, by one run at a time."""
 
     def __init__(self, path: Path, fingerprint: str) -> None:
-        if path.is_dir():
-            raise QueryError(f"{path} is a folder; answers are written to a file")
+        if path.suffix.lower() != ".parquet":
+            raise QueryError(f"{path}: answers are written as a Parquet file, whose name ends with .parquet")
         self.path, self._fingerprint = path, fingerprint
         self._folder = path.with_name(f".{path.name}.parts")
         self._parts: list[Path] = []
@@ -90,7 +95,6 @@ class AnswersFile:
         except OSError as error:
             os.close(self._lock)
             raise _unwritable(self._folder, error) from None
-        self._next = 1 + max((int(part.stem) for part in self._parts), default=-1)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -99,8 +103,8 @@ class AnswersFile:
     def _locked(self) -> int:
         """Lock the folder of the parts; it ends with the process."""
         while True:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            private_folder(self._folder)
+            lock = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if os.path.samestat(os.fstat(lock), self._folder.stat()):
@@ -114,27 +118,37 @@ class AnswersFile:
 
     def _take(self, part: Path) -> None:
         """Use a part of an earlier run, or remove it."""
+        if not is_plain_file(part):
+            return
+        if _UNFINISHED.fullmatch(part.name):  # it was being written when the run was stopped
+            part.unlink()
+            return
         try:
             notes = pq.read_schema(part).metadata or {}
-        except (OSError, pa.ArrowException):  # it was being written when the run was stopped
-            notes = {}
+        except (OSError, pa.ArrowException):
+            return
         if notes.get(BATCH) == self._fingerprint.encode() and part.stem.isdecimal():
             self._parts.append(part)
             self.done.update(json.loads(notes[QUERIES]))
-        else:
+        elif BATCH in notes:
             part.unlink()
 
     def write(self, answered: Sequence[Answered]) -> None:
         """Write the answers of some queries as a part, all or nothing."""
         queries = [one.query for one in answered]
         notes = {BATCH: self._fingerprint, QUERIES: json.dumps(queries)}
-        part = self._folder / f"{self._next:06d}.parquet"
         try:
+            part = self._new_part()
             _write(as_table(answered).replace_schema_metadata(notes), part)
         except OSError as error:
-            raise _unwritable(part, error) from None
+            raise _unwritable(self._folder, error) from None
         self._parts.append(part)
-        self._next += 1
+
+    def _new_part(self) -> Path:
+        """Return a name that nothing in the folder has."""
+        used = {entry.name for entry in self._folder.iterdir()}
+        number = next(n for n in range(len(used) + 1) if f"{n:06d}.parquet" not in used)
+        return self._folder / f"{number:06d}.parquet"
 
     def finish(self, order: Sequence[str]) -> pa.Table:
         """Publish the file with the queries in this order, and return its rows."""
@@ -145,17 +159,18 @@ class AnswersFile:
         rows = rows.take(pa.array(ordered, pa.int64()))
         try:
             _write(rows, self.path)
-            shutil.rmtree(self._folder)
+            for part in self._parts:
+                part.unlink(missing_ok=True)
         except OSError as error:
             raise _unwritable(self.path, error) from None
+        with suppress(OSError):  # somebody keeps files of their own there
+            self._folder.rmdir()
         return rows
 
 
 def _write(rows: pa.Table, path: Path) -> None:
-    """Write a file that is there under its name only when it is complete."""
-    new = path.with_name(f".{path.name}.new")
-    pq.write_table(rows, new, compression="zstd")
-    new.replace(path)
+    with replacing(path) as stream:
+        pq.write_table(rows, stream, compression="zstd")
 
 
 def _unwritable(path: Path, error: OSError) -> QueryError:
