@@ -21,6 +21,8 @@ class ChangeOptions(TypedDict, total=False):
     """Where tasks run: "none", in this process; "local[*]" or an address, on Spark; "auto", by size."""
     spark: Mapping[str, str]
     """Settings of Spark."""
+    memory: int
+    """Bytes that a task may use to write a segment; 2 GB unless given."""
     verbose: bool
     """Show what Spark logs."""
     progress: Progress

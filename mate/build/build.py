@@ -22,12 +22,13 @@ from mate.build.distinct import PHASE as COUNT
 from mate.build.distinct import count_distinct
 from mate.build.engine import AUTO, Engine, choose_master, failure, start_engine
 from mate.build.progress import Progress, Silent
-from mate.build.segments import Share, Written, write_segment
-from mate.build.sources import SYNTHETIC, Source, Unit, find_sources, plan
+from mate.build.segments import MOST_NUMBERED, SegmentPlan, Written, segment_task
+from mate.build.sources import SYNTHETIC, Source, Unit, find_sources, plan_units
 from mate.build.stage import Staged, StageSettings, report_oversized, stage_unit
 from mate.corpus import Limits, check_encoding
 from mate.errors import CorpusError, MateError
 from mate.hashing import CorpusStatistics, find, fit, get
+from mate.lake.arrays import Array
 from mate.lake.manifest import Counts, HashSpec, Manifest
 from mate.values.text import NULL_SPELLINGS, UNICODE_VERSION
 
@@ -37,6 +38,10 @@ BYTES_PER_CELL = 40
 """Memory that writing a segment takes, per cell of it."""
 LEAST_SEGMENT = 2_000_000
 """Cells below which another segment is not worth its task."""
+MEMORY, LEAST_MEMORY = 2 << 30, 1 << 26
+"""Bytes that a task may use to write a segment, unless told otherwise; and the least that makes sense."""
+LOTS_PER_SEGMENT = 4
+"""Lots that the tables of a large unit are staged in, for each segment that memory allows: so that segments fill up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ class BuildSettings:
     master: str = AUTO
     """Where Spark runs; "none": no Spark; "auto": by the size of what is read."""
     spark: Mapping[str, str] = field(default_factory=dict)
-    memory: int = 2 << 30
+    memory: int = MEMORY
     """Bytes that a task may use to write a segment; a table that needs more makes a segment of its own."""
     segments: int | None = None
     """How many segments there are to be; as few as keep all cores busy and fit into memory unless given."""
@@ -82,10 +87,17 @@ class BuildSettings:
             request.check()
         if self.limits.encoding is not None:
             check_encoding(self.limits.encoding)
-        if self.memory < 1 << 26:
-            raise MateError(f"--memory must be at least 64MB, not {self.memory:,} bytes")
+        if self.limits.rows > MOST_NUMBERED:
+            raise MateError(f"--max-rows takes at most {MOST_NUMBERED:,} rows per table, not {self.limits.rows:,}")
+        check_memory(self.memory)
         if self.segments is not None and self.segments < 1:
             raise MateError(f"there must be at least one segment, not {self.segments}")
+
+
+def check_memory(memory: int) -> None:
+    """Refuse less memory than any task needs."""
+    if memory < LEAST_MEMORY:
+        raise MateError(f"--memory must be at least {LEAST_MEMORY >> 20}MB, not {memory:,} bytes")
 
 
 class Target(Protocol):
@@ -151,9 +163,9 @@ def build_sources(
         hashes = tuple(request.chosen(statistics) for request in settings.hashes)
         manifest = _manifest(label, staged, statistics, hashes, settings, engine.name)
         with clock(WRITE):
-            finish = target.task(manifest)
-            shares = share_out(staged, settings, engine.parallelism)
-            written, stored = _write(engine, shares, target, hashes, finish, progress)
+            groups = group_units(staged, settings.memory, engine.parallelism, settings.segments)
+            plans = plan_segments(groups, _numbers(staged))
+            written, stored = _write(engine, plans, target, manifest, progress)
     with _explained(clock), clock("publish"):
         records = tuple(segment.record for segment in written)
         manifest = replace(manifest, segments=records, counts=sum((r.counts for r in records), Counts()))
@@ -178,9 +190,20 @@ def _staged(
     with clock(READ):
         directory = target.directory / "staged"
         directory.mkdir(exist_ok=True)
-        staged = stage_sources(engine, sources, directory, StageSettings(settings.nulls, settings.limits), progress)
+        how = stage_settings(settings.nulls, settings.limits, settings.memory)
+        staged = stage_sources(engine, sources, directory, how, progress)
     _check(staged, settings)
     return staged
+
+
+def most_cells(memory: int) -> int:
+    """Return how many cells a task that may use so much memory puts into a segment of several tables."""
+    return max(1, min(memory // BYTES_PER_CELL, MOST_NUMBERED))
+
+
+def stage_settings(nulls: Iterable[str], limits: Limits, memory: int) -> StageSettings:
+    """Return how sources are staged for segments that are written with so much memory."""
+    return StageSettings(frozenset(nulls), limits, max(1, most_cells(memory) // LOTS_PER_SEGMENT))
 
 
 def stage_sources(
@@ -189,11 +212,11 @@ def stage_sources(
     """Read sources and make their tokens, unit by unit."""
     folder = str(directory)
 
-    def run(unit: Unit) -> tuple[Staged, dict[str, int]]:
-        staged = stage_unit(unit, folder, settings)
-        return staged, {"files": staged.files, "tables": staged.tables, "cells": staged.cells}
+    def run(unit: Unit) -> tuple[list[Staged], dict[str, int]]:
+        lots = stage_unit(unit, folder, settings)
+        return lots, {name: sum(getattr(lot, name) for lot in lots) for name in ("files", "tables", "cells")}
 
-    staged = engine.run(plan(sources, engine.parallelism), run, progress, READ)
+    staged = [lot for lots in engine.run(plan_units(sources, engine.parallelism), run, progress, READ) for lot in lots]
     report_oversized(staged, settings.limits)
     return staged
 
@@ -203,57 +226,59 @@ def _statistics(engine: Engine, staged: list[Staged], progress: Progress) -> Cor
     return CorpusStatistics(count_distinct(engine, staged, progress), columns)
 
 
-def share_out(staged: list[Staged], settings: BuildSettings, parallelism: int) -> list[Share]:
-    """Number the tables of all units and share these out, each group for one segment."""
-    return _numbered(group_units(staged, settings, parallelism))
-
-
-def group_units(staged: list[Staged], settings: BuildSettings, parallelism: int) -> list[list[Staged]]:
+def group_units(staged: list[Staged], memory: int, parallelism: int, segments: int | None = None) -> list[list[Staged]]:
     """Put units that follow each other together, each group for one segment; a table is never divided."""
-    slots = sum(unit.slots for unit in staged)
-    most = max(1, settings.memory // BYTES_PER_CELL)
-    count = settings.segments or max(-(-slots // most), min(parallelism, slots // LEAST_SEGMENT), 1)
-    size = -(-slots // count)
+    slots, most = sum(unit.slots for unit in staged), most_cells(memory)
+    count = segments or max(-(-slots // most), min(parallelism, slots // LEAST_SEGMENT), 1)
+    size, most = -(-slots // count), MOST_NUMBERED if segments else most
     groups: list[list[Staged]] = [[]]
-    filled = 0
-    for unit in staged:
-        if groups[-1] and not unit.continues and filled + unit.slots // 2 > size * len(groups):
+    filled = own = 0
+    for units in _undivided(staged):
+        more = sum(unit.slots for unit in units)
+        if groups[-1] and (filled + more // 2 > size * len(groups) or own + more > most):
             groups.append([])
-        groups[-1].append(unit)
-        filled += unit.slots
+            own = 0
+        groups[-1] += units
+        filled, own = filled + more, own + more
     return groups
 
 
-def _numbered(groups: list[list[Staged]]) -> list[Share]:
-    """Number the tables and rows through all groups."""
-    shares, first_table, first_row = [], 0, 0
-    for number, units in enumerate(groups):
-        ids = []
-        for unit in units:
-            first = first_table - unit.continues
-            ids.append(np.arange(first, first_table + unit.tables))
-            first_table += unit.tables
-        shares.append(Share(number, tuple(units), tuple(ids), first_row))
-        first_row += sum(unit.rows for unit in units)
-    return shares
+def _undivided(staged: list[Staged]) -> list[list[Staged]]:
+    """Put units together that hold parts of one table."""
+    found: list[list[Staged]] = []
+    for unit in staged:
+        if unit.continues:
+            found[-1].append(unit)
+        else:
+            found.append([unit])
+    return found
+
+
+def plan_segments(groups: list[list[Staged]], table_ids: Iterable[Array]) -> list[SegmentPlan]:
+    """Plan a segment for each group; `table_ids` has the numbers of the tables, unit after unit."""
+    ids = iter(table_ids)
+    return [SegmentPlan(number, tuple(units), tuple(next(ids) for _ in units)) for number, units in enumerate(groups)]
+
+
+def _numbers(staged: list[Staged]) -> Iterator[Array]:
+    """Number the tables of all units; a table that began in the unit before comes first."""
+    first = 0
+    for unit in staged:
+        yield np.arange(first - unit.continues, first + unit.tables)
+        first += unit.tables
 
 
 def _write(
-    engine: Engine,
-    shares: list[Share],
-    target: Target,
-    hashes: tuple[HashSpec, ...],
-    finish: Callable[[Written], Any],
-    progress: Progress,
+    engine: Engine, plans: list[SegmentPlan], target: Target, manifest: Manifest, progress: Progress
 ) -> tuple[list[Written], list[Any]]:
     """Write every segment, each as a task of its own."""
-    directory = str(target.directory)
+    write, finish = segment_task(str(target.directory), manifest.hashes), target.task(manifest)
 
-    def run(share: Share) -> tuple[tuple[Written, Any], dict[str, int]]:
-        written = write_segment(share, directory, hashes)
-        return (written, finish(written)), {"cells": written.record.counts.cells}
+    def run(plan: SegmentPlan) -> tuple[tuple[Written, Any], dict[str, int]]:
+        written, counted = write(plan)
+        return (written, finish(written)), counted
 
-    done = engine.run(shares, run, progress, WRITE)
+    done = engine.run(plans, run, progress, WRITE)
     return [written for written, _ in done], [stored for _, stored in done]
 
 

@@ -1,4 +1,4 @@
-"""One change to an index: which tables go, and a segment with those that come.
+"""One change to an index: which tables go, and segments with those that come.
 
 A change is worked out before anything is published (`ChangeBuilder`); a writer then applies it all at once, in whatever
 way its index has.
@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mate.build.build import stage_sources
+from mate.build.build import WRITE, group_units, plan_segments, stage_settings, stage_sources
 from mate.build.cut import cut_sources, large_files
 from mate.build.engine import Engine
 from mate.build.progress import Progress
-from mate.build.segments import Share, Written, write_segment
-from mate.build.sources import Source
-from mate.build.stage import Staged, StageSettings
+from mate.build.segments import Written, segment_task
+from mate.build.sources import Source, Unit
+from mate.build.stage import Staged, stage_unit
 from mate.build.stored_tables import StoredTable
 from mate.corpus import Limits
 from mate.errors import UpdateError
@@ -37,11 +37,11 @@ class Change:
     """What a writer does to an index, all at once."""
 
     gone_tables: list[TableInfo] = field(default_factory=list)
-    """Tables whose stored version goes; one that goes on is in the new segment."""
+    """Tables whose stored version goes; one that goes on is in a new segment."""
     gone_sources: list[str] = field(default_factory=list)
     """Sources whose record and rejects go."""
-    written: Written | None = None
-    """The segment with what comes."""
+    written: list[Written] = field(default_factory=list)
+    """Segments with what comes: one, or as many as memory asks for."""
     next_table: int = 0
 
     def __bool__(self) -> bool:
@@ -71,11 +71,11 @@ class Writer(Protocol):
 class ChangeBuilder:
     """A change in the making, on the index as a writer holds it."""
 
-    def __init__(self, writer: Writer, engine: Engine, progress: Progress) -> None:
+    def __init__(self, writer: Writer, engine: Engine, progress: Progress, memory: int) -> None:
         self.index = writer.index
-        self._writer, self._engine, self._progress = writer, engine, progress
+        self._writer, self._engine, self._progress, self._memory = writer, engine, progress, memory
         manifest = writer.index.manifest
-        self._settings = StageSettings(frozenset(manifest.nulls), Limits(**manifest.limits))
+        self._settings = stage_settings(manifest.nulls, Limits(**manifest.limits), memory)
         self._gone: dict[int, TableInfo] = {}
         self._gone_sources: list[str] = []
         self._sources: Records = []
@@ -146,30 +146,24 @@ class ChangeBuilder:
         return staged
 
     def finish(self) -> Change:
-        """Write the segment with everything that comes; return the change."""
-        written = None
+        """Write segments with everything that comes, each as a task of its own; return the change."""
+        written: list[Written] = []
         if self._staged or self._sources:
-            units = self._with_records()
-            share = Share(0, tuple(units), tuple(self._table_ids))
-            written = write_segment(share, str(self._writer.directory), self.index.manifest.hashes)
+            groups = group_units(self._with_records(), self._memory, self._engine.parallelism)
+            task = segment_task(str(self._writer.directory), self.index.manifest.hashes)
+            written = self._engine.run(plan_segments(groups, self._table_ids), task, self._progress, WRITE)
         return Change(list(self._gone.values()), self._gone_sources, written, self._next_table)
 
     def _with_records(self) -> list[Staged]:
         """Let the first unit hold the records of sources and rejects, and the others none."""
         if not self._staged:
             self._table_ids.append(np.empty(0, np.int64))
-            self._stage_nothing()
+            self._staged += stage_unit(Unit(0, ()), str(self._writer.directory), self._settings)
         for number, unit in enumerate(self._staged):
             sources, rejects = (self._sources, self._rejects) if number == 0 else ([], [])
             pq.write_table(pa.Table.from_pylist(sources, SOURCES_SCHEMA), unit.path("sources.parquet"))
             pq.write_table(pa.Table.from_pylist(rejects, REJECTS_SCHEMA), unit.path("rejects.parquet"))
         return self._staged
-
-    def _stage_nothing(self) -> None:
-        from mate.build.sources import Unit
-        from mate.build.stage import stage_unit
-
-        self._staged.append(stage_unit(Unit(0, ()), str(self._writer.directory), self._settings))
 
 
 def _with_rows(tables: list[TableInfo], unit: Staged, ids: Any) -> list[TableInfo]:
@@ -182,8 +176,7 @@ def _with_rows(tables: list[TableInfo], unit: Staged, ids: Any) -> list[TableInf
 
 def counts_after(before: Counts, gone: Counts, change: Change) -> Counts:
     """Return what an index holds after a change; `gone` is what goes."""
-    new = change.written.record.counts if change.written else Counts()
-    after = before - gone + new
+    after = sum((written.record.counts for written in change.written), before - gone)
     if min(after.tables, after.rows, after.cells) < 0:
         raise UpdateError("the counts in the manifest are wrong: mate check --repair")
     return after

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from mate.build.lake_writer import stored_table, table_counts
 from mate.build.progress import Progress, Silent
-from mate.build.segments import Share, Written, write_segment
+from mate.build.segments import SegmentPlan, Written, write_segment
 from mate.build.sources import SYNTHETIC, Unit
 from mate.build.stage import StageSettings, stage_unit
 from mate.corpus import Limits
@@ -228,11 +228,11 @@ def rewrite(folder: SegmentFolder, manifest: Manifest, directory: str) -> Writte
     infos = folder.tables()
     sources = tuple(stored_table(folder, place, info) for place, info in enumerate(infos))
     settings = StageSettings(frozenset(manifest.nulls), Limits(**manifest.limits))
-    unit = stage_unit(Unit(0, sources), directory, settings)
+    [unit] = stage_unit(Unit(0, sources), directory, settings)
     for part, records in (("sources", folder.sources_table), ("rejects", folder.rejects_table)):
         pq.write_table(records, unit.path(f"{part}.parquet"))
     ids = np.array([info.table_id for info in infos], np.int64)
-    return write_segment(Share(0, (unit,), (ids,)), directory, manifest.hashes)
+    return write_segment(SegmentPlan(0, (unit,), (ids,)), directory, manifest.hashes)
 
 
 def _check_whole(lake: LakeFolder) -> Iterator[Problem]:

@@ -10,13 +10,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mate.build.build import LEAST_SEGMENT, BuildSettings, failure_explained, group_units, stage_sources
+from mate.build.build import (
+    LEAST_SEGMENT,
+    MEMORY,
+    failure_explained,
+    group_units,
+    most_cells,
+    plan_segments,
+    stage_settings,
+    stage_sources,
+)
 from mate.build.distinct import count_distinct
 from mate.build.engine import Engine
 from mate.build.lake_writer import LakeWriter, stored_table
-from mate.build.segments import Share, Written, write_segment
+from mate.build.segments import segment_task
 from mate.build.sources import Source, Unit
-from mate.build.stage import Staged, StageSettings, stage_unit
+from mate.build.stage import Staged, stage_unit
 from mate.corpus import Limits
 from mate.lake.arrays import Array
 from mate.lake.folder import LakeFolder
@@ -31,10 +40,11 @@ if TYPE_CHECKING:
 PHASE = "merge segments"
 
 
-def worth_merging(lake: LakeFolder) -> list[tuple[Segment, SegmentRecord]]:
+def worth_merging(lake: LakeFolder, memory: int = MEMORY) -> list[tuple[Segment, SegmentRecord]]:
     """Return the segments that compaction merges: all that are not whole and large, if that makes fewer of them."""
+    small = min(LEAST_SEGMENT, most_cells(memory) // 2)
     pairs = list(zip(lake.segments, lake.manifest.segments, strict=True))
-    chosen = [pair for pair in pairs if _superseded(pair[1]) or pair[1].counts.cells < LEAST_SEGMENT]
+    chosen = [pair for pair in pairs if _superseded(pair[1]) or pair[1].counts.cells < small]
     return chosen if len(chosen) > 1 or any(_superseded(record) for _, record in chosen) else []
 
 
@@ -46,27 +56,29 @@ def compact(updates: Updates) -> tuple[Manifest, Manifest]:
     """Compact a lake; return its manifest before and after."""
     with LakeWriter(updates.address, updates.wait) as writer, failure_explained("compact"):
         lake = writer.index
-        chosen = worth_merging(lake)
+        chosen = worth_merging(lake, updates.memory)
         if not chosen:
             return lake.manifest, lake.manifest
         sources, ids = _stored(chosen)
-        size = sum(source.size for source in sources)
-        with updates.engine(size) as engine:
-            written, distinct = _merge(writer, engine, updates, sources, ids, chosen)
         merged = {record.name for _, record in chosen}
         kept = [record for record in lake.manifest.segments if record.name not in merged]
-        manifest = replace(
-            lake.manifest,
-            segments=(*kept, *(segment.record for segment in written)),
-            operations=0,
-            distinct_tokens=lake.manifest.distinct_tokens if kept else distinct,
-        )
+        distinct = lake.manifest.distinct_tokens
+        with updates.engine(sum(source.size for source in sources)) as engine:
+            staged = _stage(writer, engine, updates, sources)
+            _move_records(staged, chosen)
+            if not kept:
+                distinct = count_distinct(engine, staged, updates.progress)
+            plans = plan_segments(group_units(staged, updates.memory, engine.parallelism), _numbers(staged, ids))
+            task = segment_task(str(writer.directory), lake.manifest.hashes)
+            written = engine.run(plans, task, updates.progress, PHASE)
+        segments = (*kept, *(segment.record for segment in written))
+        manifest = replace(lake.manifest, segments=segments, operations=0, distinct_tokens=distinct)
         writer.workspace.publish((segment.folder for segment in written), manifest)
         return lake.manifest, manifest
 
 
-def _stored(chosen: list[tuple[Segment, SegmentRecord]]) -> tuple[list[Source], dict[int, int]]:
-    """Return the tables in use of segments, by number; and for each of the sources, which table it is."""
+def _stored(chosen: list[tuple[Segment, SegmentRecord]]) -> tuple[list[Source], Array]:
+    """Return the tables in use of segments, by number; and these numbers."""
     tables = [
         (info, stored_table(segment.folder, int(place), info))
         for segment, _ in chosen
@@ -75,44 +87,21 @@ def _stored(chosen: list[tuple[Segment, SegmentRecord]]) -> tuple[list[Source], 
         )
     ]
     tables.sort(key=lambda pair: pair[0].table_id)
-    return [source for _, source in tables], dict(enumerate(info.table_id for info, _ in tables))
+    return [source for _, source in tables], np.array([info.table_id for info, _ in tables], np.int64)
 
 
-def _merge(
-    writer: LakeWriter,
-    engine: Engine,
-    updates: Updates,
-    sources: list[Source],
-    ids: dict[int, int],
-    chosen: list[tuple[Segment, SegmentRecord]],
-) -> tuple[list[Written], int]:
-    """Write the tables of segments into new ones; also return how many distinct tokens these have."""
-    manifest, directory = writer.index.manifest, str(writer.directory)
-    settings = StageSettings(frozenset(manifest.nulls), Limits(**manifest.limits))
-    folder = writer.directory / "staged"
+def _stage(writer: LakeWriter, engine: Engine, updates: Updates, sources: list[Source]) -> list[Staged]:
+    """Read tables again; also no table at all gives a unit."""
+    manifest, folder = writer.index.manifest, writer.directory / "staged"
+    settings = stage_settings(manifest.nulls, Limits(**manifest.limits), updates.memory)
     folder.mkdir()
     staged = stage_sources(engine, sources, folder, settings, updates.progress)
-    staged = staged or [stage_unit(Unit(0, ()), str(folder), settings)]
-    _move_records(staged, chosen)
-    shares = _shares(group_units(staged, BuildSettings(), engine.parallelism), ids)
-    hashes = manifest.hashes
-
-    def run(share: Share) -> tuple[Written, dict[str, int]]:
-        written = write_segment(share, directory, hashes)
-        return written, {"cells": written.record.counts.cells}
-
-    return engine.run(shares, run, updates.progress, PHASE), count_distinct(engine, staged, updates.progress)
+    return staged or stage_unit(Unit(0, ()), str(folder), settings)
 
 
-def _shares(groups: list[list[Staged]], ids: dict[int, int]) -> list[Share]:
-    shares, first = [], 0
-    for number, units in enumerate(groups):
-        numbers: list[Array] = []
-        for unit in units:
-            numbers.append(np.array([ids[first + place] for place in range(unit.tables)], np.int64))
-            first += unit.tables
-        shares.append(Share(number, tuple(units), tuple(numbers)))
-    return shares
+def _numbers(staged: list[Staged], ids: Array) -> list[Array]:
+    """Return the numbers of each unit's tables."""
+    return np.split(ids, np.cumsum([unit.tables for unit in staged])[:-1])
 
 
 def _move_records(staged: list[Staged], chosen: list[tuple[Segment, SegmentRecord]]) -> None:
@@ -129,9 +118,8 @@ def _move_records(staged: list[Staged], chosen: list[tuple[Segment, SegmentRecor
 def _live_records(
     chosen: list[tuple[Segment, SegmentRecord]], read: Callable[[SegmentFolder], list[dict[str, Any]]]
 ) -> list[dict[str, Any]]:
-    return [
-        record
-        for segment, noted in chosen
-        for record in read(segment.folder)
-        if record["source"] not in set(noted.superseded_sources)
-    ]
+    found: list[dict[str, Any]] = []
+    for segment, noted in chosen:
+        gone = set(noted.superseded_sources)
+        found += (record for record in read(segment.folder) if record["source"] not in gone)
+    return found

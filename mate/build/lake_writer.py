@@ -1,4 +1,4 @@
-"""Changing a lake: one new segment, and a manifest that says what it supersedes."""
+"""Changing a lake: new segments, and a manifest that says what it supersedes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class LakeWriter:
         return found
 
     def apply(self, change: Change, counts: Counts) -> None:
-        """Publish the new segment, and what it supersedes."""
+        """Publish the new segments, and what they supersede."""
         manifest = self.index.manifest
         gone = np.array([table.table_id for table in change.gone_tables], np.int64)
         records = [
@@ -68,13 +68,13 @@ class LakeWriter:
             for segment, record in zip(self.index.segments, manifest.segments, strict=True)
         ]
         kept = tuple(record for record in records if record is not None)
-        new = (change.written.record,) if change.written else ()
+        new = (written.record for written in change.written)
         self._publish(change, replace(manifest, segments=(*kept, *new), counts=counts))
 
     def _publish(self, change: Change, manifest: Manifest) -> None:
         operations = self.index.manifest.operations + 1
         manifest = replace(manifest, operations=operations, changed=now(), next_table=change.next_table)
-        self.workspace.publish([change.written.folder] if change.written else [], manifest)
+        self.workspace.publish((written.folder for written in change.written), manifest)
 
     def _superseded(
         self, segment: Segment, record: SegmentRecord, gone: np.ndarray, sources: list[str]

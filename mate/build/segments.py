@@ -10,7 +10,7 @@ import os
 import shutil
 import uuid
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mate.build.stage import Staged
+from mate.errors import CorpusError
 from mate.lake.arrays import Array, ArrayWriter, offset_type
 from mate.lake.folder import sync_folder
 from mate.lake.layout import NO_PLACE, SegmentArrays, Shapes, Texts, make_arrays
@@ -35,18 +36,18 @@ _HASHED = 1_000_000
 _SMALL = 20_000
 """Up to this many tokens are compared before a compiler is loaded."""
 _PIECE = 1 << 24
+MOST_NUMBERED = 2**31 - 1
+"""Distinct tokens of a segment, and rows of a table in it, that can be told apart by the numbers that they have."""
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class SegmentPlan:
     """Units whose tables make one segment."""
 
     number: int
     units: tuple[Staged, ...]
     table_ids: tuple[Array, ...]
     """Numbers in the lake of each unit's tables; a table that began in the unit before comes first."""
-    first_row: int = 0
-    """Rows of the shares before it: what a database that numbers rows begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,18 @@ class Written:
 
     folder: str
     record: SegmentRecord
-    share: int
-    first_row: int = 0
-    """As in the share."""
+    number: int
+    """That of the plan."""
 
 
-def write_segment(share: Share, directory: str, hashes: Sequence[HashSpec]) -> Written:
-    """Write the segment of a share into a folder of its own."""
-    folder = Path(directory, f"{share.number:04d}-{uuid.uuid4().hex[:8]}")
+def write_segment(plan: SegmentPlan, directory: str, hashes: Sequence[HashSpec]) -> Written:
+    """Write a planned segment into a folder of its own."""
+    folder = Path(directory, f"{plan.number:04d}-{uuid.uuid4().hex[:8]}")
     folder.mkdir()
-    layout = _Layout.of(share)
-    tokens, remaps = merge_dictionaries(share.units)
-    cells = _cells(share, layout, remaps)
+    layout = _Layout.of(plan)
+    tokens, remaps = merge_dictionaries(plan.units)
+    _check_numbers(plan, layout.shapes, len(tokens.token_id))
+    cells = _cells(plan, layout, remaps)
     texts = _strings(tokens)
     with ArrayWriter(folder / ARRAYS) as writer:
         arrays = make_arrays(layout.shapes, tokens, cells)
@@ -76,9 +77,9 @@ def write_segment(share: Share, directory: str, hashes: Sequence[HashSpec]) -> W
         for number, spec in enumerate(hashes):
             writer.add(f"keys{number}", super_keys(spec.function(), layout.shapes, cells, texts))
         writer.close({"format": FORMAT})
-    for number, unit in enumerate(share.units):
+    for number, unit in enumerate(plan.units):
         _link(unit.path("cells.parquet"), folder / CELLS.format(number))
-    rejects = _write_records(share, layout, folder)
+    rejects = _write_records(plan, layout, folder)
     counts = Counts(
         len(layout.shapes.rows),
         int(layout.shapes.columns.sum()),
@@ -87,12 +88,36 @@ def write_segment(share: Share, directory: str, hashes: Sequence[HashSpec]) -> W
         rejects,
     )
     sync_folder(folder)
-    return Written(str(folder), SegmentRecord(folder.name, counts, checksums(folder)), share.number, share.first_row)
+    return Written(str(folder), SegmentRecord(folder.name, counts, checksums(folder)), plan.number)
+
+
+def segment_task(directory: str, hashes: Sequence[HashSpec]) -> Callable[[SegmentPlan], tuple[Written, dict[str, int]]]:
+    """Return the task that writes a planned segment, and counts its cells."""
+
+    def run(plan: SegmentPlan) -> tuple[Written, dict[str, int]]:
+        written = write_segment(plan, directory, hashes)
+        return written, {"cells": written.record.counts.cells}
+
+    return run
+
+
+def _check_numbers(plan: SegmentPlan, shapes: Shapes, tokens: int) -> None:
+    """Refuse a table that has more rows or distinct values than can be numbered; segments of many tables are cut."""
+    if tokens <= MOST_NUMBERED and (not len(shapes.rows) or int(shapes.rows.max()) <= MOST_NUMBERED):
+        return
+    largest = int(np.argmax(shapes.rows * shapes.columns))
+    records = pa.concat_tables(_numbered(plan))
+    record = records.filter(pc.equal(records["table_id"], int(shapes.table_id[largest]))).to_pylist()[0]
+    raise CorpusError(
+        f"{record['source']}: the table {record['name']} has {int(shapes.rows[largest]):,} rows and its segment "
+        f"{tokens:,} distinct values; MATE can number {MOST_NUMBERED:,} of each. Cut the table into several files, or "
+        "take in fewer rows of it (--max-rows)"
+    )
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the rows of a share's tables come from and go to."""
+    """Where the rows of a segment's tables come from and go to."""
 
     shapes: Shapes
     pieces: Pieces
@@ -100,13 +125,13 @@ class _Layout:
     """Where the codes of each piece begin among those of its unit."""
 
     @classmethod
-    def of(cls, share: Share) -> _Layout:
+    def of(cls, plan: SegmentPlan) -> _Layout:
         """Read the units' lists of pieces."""
-        records = [unit.records("pieces") for unit in share.units]
+        records = [unit.records("pieces") for unit in plan.units]
         columns = {n: np.concatenate([r.column(n).to_numpy() for r in records]) for n in records[0].column_names}
         sizes = [r.num_rows for r in records]
         unit = np.repeat(np.arange(len(records)), sizes)
-        numbers = [ids[r.column("table_no").to_numpy()] for ids, r in zip(share.table_ids, records, strict=True)]
+        numbers = [ids[r.column("table_no").to_numpy()] for ids, r in zip(plan.table_ids, records, strict=True)]
         table_id = np.concatenate(numbers) if numbers else np.empty(0, np.int64)
         order = np.argsort(table_id, kind="stable")
         known, first, table = np.unique(table_id[order], return_index=True, return_inverse=True)
@@ -182,13 +207,13 @@ def _apart(
     return new_ids[order], new_first[order], new_place
 
 
-def _cells(share: Share, layout: _Layout, remaps: list[list[Array]]) -> Array:
+def _cells(plan: SegmentPlan, layout: _Layout, remaps: list[list[Array]]) -> Array:
     """Return the tokens of all cells, table after table and column after column."""
     rows, columns = layout.shapes.rows, layout.shapes.columns
     ends = np.cumsum(rows * columns)
     first = ends - rows * columns
     cells = np.empty(int(ends[-1]) if len(ends) else 0, np.int32)
-    codes = [unit.codes() for unit in share.units]
+    codes = [unit.codes() for unit in plan.units]
     pieces = zip(*(values.tolist() for values in (*layout.pieces[:5], layout.offset)), strict=True)
     for table, first_row, count, unit, batch, offset in pieces:
         if not count:
@@ -209,24 +234,24 @@ def _strings(tokens: Texts) -> list[pa.StringArray]:
     return [whole.slice(start, _HASHED).cast(pa.string()) for start in range(0, len(whole), _HASHED)]
 
 
-def _write_records(share: Share, layout: _Layout, folder: Path) -> int:
+def _write_records(plan: SegmentPlan, layout: _Layout, folder: Path) -> int:
     """Write what is known of tables, sources and rejects; return how many rejects there are."""
-    tables = pa.concat_tables(_numbered(share))
+    tables = pa.concat_tables(_numbered(plan))
     order = np.argsort(tables.column("table_id").to_numpy(), kind="stable")
     tables = tables.take(pa.array(order))
     place = tables.schema.get_field_index("rows")
     tables = tables.set_column(place, TABLES_SCHEMA.field(place), pa.array(layout.shapes.rows, pa.int64()))
     write_parquet(tables, folder / TABLES, TABLE_GROUP)
     pieces = pa.table([pa.array(values, pa.int64()) for values in layout.pieces], list(Pieces._fields))
-    write_parquet(pieces.replace_schema_metadata({"cell_files": str(len(share.units))}), folder / PIECES)
-    write_parquet(pa.concat_tables([unit.records("sources") for unit in share.units]), folder / SOURCES)
-    rejects = pa.concat_tables([unit.records("rejects") for unit in share.units])
+    write_parquet(pieces.replace_schema_metadata({"cell_files": str(len(plan.units))}), folder / PIECES)
+    write_parquet(pa.concat_tables([unit.records("sources") for unit in plan.units]), folder / SOURCES)
+    rejects = pa.concat_tables([unit.records("rejects") for unit in plan.units])
     write_parquet(rejects, folder / REJECTS)
     return int(rejects.column("count").to_numpy().sum()) if rejects.num_rows else 0
 
 
-def _numbered(share: Share) -> Iterator[pa.Table]:
-    for unit, ids in zip(share.units, share.table_ids, strict=True):
+def _numbered(plan: SegmentPlan) -> Iterator[pa.Table]:
+    for unit, ids in zip(plan.units, plan.table_ids, strict=True):
         tables = unit.records("tables")
         numbers = pa.array(ids[tables.column("table_id").to_numpy()], pa.int64())
         yield tables.set_column(0, TABLES_SCHEMA.field(0), numbers)

@@ -207,7 +207,7 @@ def unit_size(sources: list[Source], parallelism: int) -> int:
     return min(max(total // (parallelism * 8), _LEAST_UNIT), _MOST_UNIT)
 
 
-def plan(sources: list[Source], parallelism: int) -> list[Unit]:
+def plan_units(sources: list[Source], parallelism: int) -> list[Unit]:
     """Put sources that follow each other together to units of about equal size."""
     target = unit_size(sources, parallelism)
     units: list[Unit] = []

@@ -6,6 +6,7 @@ report, so that every row is taken once. The cells are written as the segment ke
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -48,10 +49,12 @@ PIECES_SCHEMA = pa.schema([(name, pa.int64()) for name in ("table_no", "rows", "
 
 @dataclass(frozen=True, slots=True)
 class StageSettings:
-    """What decides which tokens a cell gives."""
+    """What decides which tokens a cell gives, and how much is staged together."""
 
     nulls: frozenset[str]
     limits: Limits
+    most_cells: int = sys.maxsize
+    """Cells from which on the next table of a unit goes to other files, so that a segment need not take the whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class Oversized:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What a finished unit reports to the driver: counts and where its files are."""
+    """What a finished unit, or some tables of it, reports to the driver: counts and where the files are."""
 
     unit: int
     prefix: str
@@ -145,17 +148,18 @@ class _Files:
 
 @dataclass
 class _Writer:
-    """Collects the tables, rows and rejects of a unit."""
+    """Collects tables, rows and rejects that are staged together."""
 
     prefix: str
     settings: StageSettings
+    continues: bool = False
+    """Whether its first table began in the unit before."""
     tables: list[dict[str, Any]] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
     sources: list[dict[str, object]] = field(default_factory=list)
     pieces: list[dict[str, int]] = field(default_factory=list)
     rows: int = 0
     columns: int = 0
-    continues: bool = False
     oversized: dict[int, Oversized] = field(default_factory=dict)
     shared: set[int] = field(default_factory=set)
     """Numbers of tables that are read in parts."""
@@ -163,58 +167,17 @@ class _Writer:
     _pending: int = 0
     _bytes: int = 0
     _groups: int = 0
-    _open: Table | None = None
 
     def __post_init__(self) -> None:
         self.files = _Files(self.prefix)
 
-    def read(self, source: Source) -> None:
-        """Take in everything that a source yields."""
-        before = len(self.tables)
-        part = source if isinstance(source, FilePart) else None
-        if part is None or not part.part.continues:
-            self._open = None
-        stamp, checksum = (source.stamp(), source.checksum()) if part is None or part.last else (None, "")
-        for item in source.read(self.settings.limits):
-            if isinstance(item, Reject):
-                self.rejects.append(item)
-            elif item.rows or isinstance(source, StoredTable):
-                self._add(item, part)
-        if part is None:
-            if source.stamp() != stamp or source.checksum() != checksum:
-                checksum = ""
-                self.rejects.append(Reject(source.name, None, "file", f"{CHANGED}; mate sync reads it again"))
-            self._note(source, source.size, len(self.tables) - before, checksum)
-        elif part.last:
-            self._note(source, part.whole.size, part.tables, checksum)
+    @property
+    def is_full(self) -> bool:
+        """Whether another table is to go elsewhere."""
+        return self.files.slots + self._pending >= self.settings.most_cells
 
-    def _note(self, source: Source, size: int, tables: int, checksum: str) -> None:
-        record = {"source": source.name, "format": source.format, "bytes": size}
-        self.sources.append({**record, "sha256": checksum, "tables": tables})
-
-    def _add(self, chunk: Chunk, part: FilePart | None) -> None:
-        table = chunk.table
-        if table != self._open:
-            self._begin(table, part)
-        number = len(self.tables) - 1 + self.continues
-        if part is not None and part.rows is not None:
-            self.shared.add(number)
-        self.rows += chunk.rows
-        if not chunk.rows:
-            self.pieces.append(dict(zip(PIECES_SCHEMA.names, (number, 0, len(table.header), 0, 0), strict=True)))
-            return
-        self._chunks.append((number, chunk))
-        self._pending += len(chunk.cells)
-        self._bytes += chunk.cells.nbytes
-        if self._pending >= BATCH_CELLS or self._bytes >= BATCH_BYTES:
-            self._flush()
-
-    def _begin(self, table: Table, part: FilePart | None) -> None:
-        """Note a table, unless the unit before has done so."""
-        self._open = table
-        if part and part.part.continues and not self.tables and not self.continues:
-            self.continues = True
-            return
+    def begin(self, table: Table) -> None:
+        """Note a table that begins here."""
         self.columns += len(table.header)
         self.tables.append(
             {
@@ -227,6 +190,22 @@ class _Writer:
                 "rows": 0,
             }
         )
+
+    def add(self, chunk: Chunk, *, shared: bool) -> None:
+        """Take in rows of the last table; `shared`: others read some of it, too."""
+        number = len(self.tables) - 1 + self.continues
+        if shared:
+            self.shared.add(number)
+        self.rows += chunk.rows
+        if not chunk.rows:
+            places = (number, 0, len(chunk.table.header), 0, 0)
+            self.pieces.append(dict(zip(PIECES_SCHEMA.names, places, strict=True)))
+            return
+        self._chunks.append((number, chunk))
+        self._pending += len(chunk.cells)
+        self._bytes += chunk.cells.nbytes
+        if self._pending >= BATCH_CELLS or self._bytes >= BATCH_BYTES:
+            self._flush()
 
     def _flush(self) -> None:
         if not self._chunks:
@@ -254,8 +233,8 @@ class _Writer:
                 found = self.oversized.get(number) or Oversized(chunk.table.source, row, 0)
                 self.oversized[number] = replace(found, count=found.count + len(inside))
 
-    def close(self) -> None:
-        """Write what is left."""
+    def finish(self, unit: int) -> Staged:
+        """Write what is left; return what there is."""
         self._flush()
         self.files.close()
         limit = self.settings.limits.cell_characters
@@ -267,6 +246,81 @@ class _Writer:
             ("pieces", pa.Table.from_pylist(self.pieces, PIECES_SCHEMA)),
         ):
             pq.write_table(records, f"{self.prefix}.{part}.parquet")
+        shared = tuple(found for number, found in self.oversized.items() if number in self.shared)
+        return Staged(
+            unit=unit,
+            prefix=self.prefix,
+            files=len(self.sources),
+            tables=len(self.tables),
+            columns=self.columns,
+            rows=self.rows,
+            cells=self.files.cells,
+            slots=self.files.slots,
+            distinct=self.files.distinct,
+            rejects=sum(reject.count for reject in self.rejects) + sum(found.count for found in shared),
+            rejected_tables=sum(reject.count for reject in self.rejects if reject.kind in ("file", "record")),
+            continues=self.continues,
+            oversized=shared,
+        )
+
+
+class _Reader:
+    """Reads the sources of a unit, to as many writers as their tables are worth."""
+
+    def __init__(self, unit: Unit, directory: str, settings: StageSettings) -> None:
+        self._unit, self._settings = unit, settings
+        self._prefix = str(Path(directory, f"{unit.number:06d}-{uuid.uuid4().hex[:8]}"))
+        self._staged: list[Staged] = []
+        self._writer = _Writer(self._prefix, settings)
+        self._open: Table | None = None
+        self._begun = 0
+
+    def read(self) -> list[Staged]:
+        """Read all sources."""
+        for source in self._unit.sources:
+            self._read(source)
+        return [*self._staged, self._writer.finish(self._unit.number)]
+
+    def _read(self, source: Source) -> None:
+        """Take in everything that a source yields."""
+        before = self._begun
+        part = source if isinstance(source, FilePart) else None
+        if part is None or not part.part.continues:
+            self._open = None
+        stamp, checksum = (source.stamp(), source.checksum()) if part is None or part.last else (None, "")
+        for item in source.read(self._settings.limits):
+            if isinstance(item, Reject):
+                self._writer.rejects.append(item)
+            elif item.rows or isinstance(source, StoredTable):
+                self._add(item, part)
+        if part is None:
+            if source.stamp() != stamp or source.checksum() != checksum:
+                checksum = ""
+                self._writer.rejects.append(Reject(source.name, None, "file", f"{CHANGED}; mate sync reads it again"))
+            self._note(source, source.size, self._begun - before, checksum)
+        elif part.last:
+            self._note(source, part.whole.size, part.tables, checksum)
+
+    def _note(self, source: Source, size: int, tables: int, checksum: str) -> None:
+        record = {"source": source.name, "format": source.format, "bytes": size}
+        self._writer.sources.append({**record, "sha256": checksum, "tables": tables})
+
+    def _add(self, chunk: Chunk, part: FilePart | None) -> None:
+        if chunk.table != self._open:
+            self._begin(chunk.table, part)
+        self._writer.add(chunk, shared=part is not None and part.rows is not None)
+
+    def _begin(self, table: Table, part: FilePart | None) -> None:
+        """Note a table, unless the unit before has done so."""
+        self._open = table
+        if part and part.part.continues and not self._begun and not self._writer.continues:
+            self._writer.continues = True
+            return
+        if self._writer.is_full:
+            self._staged.append(self._writer.finish(self._unit.number))
+            self._writer = _Writer(f"{self._prefix}-{len(self._staged)}", self._settings)
+        self._writer.begin(table)
+        self._begun += 1
 
 
 def _records(rejects: Iterable[Reject]) -> pa.Table:
@@ -289,26 +343,6 @@ def report_oversized(staged: Iterable[Staged], limits: Limits) -> None:
         pq.write_table(together, path)
 
 
-def stage_unit(unit: Unit, directory: str, settings: StageSettings) -> Staged:
-    """Read a unit; return what it held and where its files are."""
-    prefix = str(Path(directory, f"{unit.number:06d}-{uuid.uuid4().hex[:8]}"))
-    writer = _Writer(prefix, settings)
-    for source in unit.sources:
-        writer.read(source)
-    writer.close()
-    shared = tuple(found for number, found in writer.oversized.items() if number in writer.shared)
-    return Staged(
-        unit=unit.number,
-        prefix=prefix,
-        files=len(writer.sources),
-        tables=len(writer.tables),
-        columns=writer.columns,
-        rows=writer.rows,
-        cells=writer.files.cells,
-        slots=writer.files.slots,
-        distinct=writer.files.distinct,
-        rejects=sum(reject.count for reject in writer.rejects) + sum(found.count for found in shared),
-        rejected_tables=sum(reject.count for reject in writer.rejects if reject.kind in ("file", "record")),
-        continues=writer.continues,
-        oversized=shared,
-    )
+def stage_unit(unit: Unit, directory: str, settings: StageSettings) -> list[Staged]:
+    """Read a unit; return what it held and where its files are, in several lots if that is much."""
+    return _Reader(unit, directory, settings).read()

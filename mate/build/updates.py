@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from mate.build.build import failure_explained
+from mate.build.build import MEMORY, check_memory, failure_explained
 from mate.build.change import Change, ChangeBuilder, Writer, counts_after
 from mate.build.engine import AUTO, Engine, LocalEngine, choose_master, start_engine
 from mate.build.naming import check_column, check_rows, tables_of
@@ -71,8 +71,13 @@ class Updates:
     master: str = AUTO
     """Where Spark runs: as for a build, or "auto", which starts it for large changes only."""
     spark: Mapping[str, str] = field(default_factory=dict)
+    memory: int = MEMORY
+    """Bytes that a task may use to write a segment; a table that needs more makes a segment of its own."""
     verbose: bool = False
     progress: Progress = field(default_factory=Silent)
+
+    def __post_init__(self) -> None:
+        check_memory(self.memory)
 
     # Tables
 
@@ -232,7 +237,7 @@ class Updates:
         """Do the work of one change and publish it."""
         start = time.perf_counter()
         with open_writer(self.address, self.wait) as writer, self.engine(size) as engine, failure_explained("change"):
-            builder = ChangeBuilder(writer, engine, self.progress)
+            builder = ChangeBuilder(writer, engine, self.progress, self.memory)
             before = writer.index.manifest
             report = work(builder)
             change = builder.finish()

@@ -40,13 +40,16 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 
 def add_spark(parser: argparse.ArgumentParser) -> None:
     """Declare where tasks run."""
-    spark = parser.add_argument_group("Spark")
+    from mate.cli.options import add_memory
+
+    spark = parser.add_argument_group("where and how")
     spark.add_argument(
         "--master",
         default="auto",
         help="none: no Spark; local[*] or an address: on Spark; auto: by the size of what is read (default)",
     )
     spark.add_argument("--spark", action="append", default=[], metavar="NAME=VALUE", help="a Spark setting")
+    add_memory(spark)
     spark.add_argument("-v", "--verbose", action="store_true", help="show what Spark logs")
 
 
@@ -60,7 +63,8 @@ def change_options(options: argparse.Namespace) -> ChangeOptions:
     if not hasattr(options, "master"):
         return {"wait": options.wait}
     spark = settings("--spark", options.spark, "spark.executor.memory=4g")
-    return {"wait": options.wait, "master": options.master, "spark": spark, "verbose": options.verbose}
+    where: ChangeOptions = {"master": options.master, "spark": spark, "memory": options.memory}
+    return {"wait": options.wait, **where, "verbose": options.verbose}
 
 
 def print_report(report: Report, options: argparse.Namespace) -> None:

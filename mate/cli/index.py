@@ -67,22 +67,21 @@ def add(commands: Commands) -> None:
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
-    from mate.cli.options import whole
+    from mate.cli.options import MOST, whole
 
     limits = Limits()
     most = parser.add_argument_group("limits")
-    for option, default, text in (
-        ("--max-cell", limits.cell_characters, "characters of a cell; a longer one is kept but not indexed"),
-        ("--max-columns", limits.columns, "a wider table is rejected"),
-        ("--max-rows", limits.rows, "rows of a table beyond this are rejected"),
+    for option, default, highest, text in (
+        ("--max-cell", limits.cell_characters, MOST, "characters of a cell; a longer one is kept but not indexed"),
+        ("--max-columns", limits.columns, MOST, "a wider table is rejected"),
+        ("--max-rows", limits.rows, 2**31 - 1, "rows of a table beyond this are rejected"),
     ):
-        most.add_argument(
-            option, type=whole(option), default=default, metavar="N", help=f"{text} (default: {default:,})"
-        )
+        read = whole(option, most=highest)
+        most.add_argument(option, type=read, default=default, metavar="N", help=f"{text} (default: {default:,})")
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:
-    from mate.cli.options import size, whole
+    from mate.cli.options import add_memory, whole
 
     spark = parser.add_argument_group("where and how")
     spark.add_argument(
@@ -91,13 +90,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
         help="local[*], spark://host:7077, ...: on Spark; none: in this process; auto: by size (default)",
     )
     spark.add_argument("--spark", action="append", default=[], metavar="NAME=VALUE", help="a Spark setting")
-    spark.add_argument(
-        "--memory",
-        type=size("--memory"),
-        default="2GB",
-        metavar="SIZE",
-        help="memory of a task that writes a segment (default: 2GB)",
-    )
+    add_memory(spark)
     spark.add_argument(
         "--segments",
         type=whole("--segments"),

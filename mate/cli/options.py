@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -58,6 +59,17 @@ def size(option: str) -> Callable[[str], int]:
         return min(MOST, int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " ")))
 
     return number
+
+
+def add_memory(group: argparse._ActionsContainer) -> None:
+    """Declare how much memory tasks may use."""
+    group.add_argument(
+        "--memory",
+        type=size("--memory"),
+        default="2GB",
+        metavar="SIZE",
+        help="memory of a task that writes a segment (default: 2GB)",
+    )
 
 
 def rows(text: str) -> range:

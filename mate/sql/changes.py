@@ -110,9 +110,9 @@ class DatabaseWriter:
         with Session(self._where, self._password, writes=True) as session:
             session.prepare(sql.TOUCHED, token_columns(before.cell_characters))
             self._delete(session, change)
-            if change.written is not None:
+            for written in change.written:
                 destination = Destination(reader.generation, reader.shape)
-                segment = Segment.open(Path(change.written.folder), len(before.hashes))
+                segment = Segment.open(Path(written.folder), len(before.hashes))
                 destination.load_segment(session, segment)
                 destination.load_tokens(session, segment, sql.TOUCHED)
             self._update_tokens(session)

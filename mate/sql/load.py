@@ -101,7 +101,7 @@ class Loader:
             records = self.destination.load_segment(session, segment)
             records += self.destination.load_tokens(session, segment, generation.table(TOKEN_COUNTS))
             try:
-                session.execute(sql.log_part(generation), [written.share, records])
+                session.execute(sql.log_part(generation), [written.number, records])
                 session.commit()
             except DuplicateKeyError:
                 session.rollback()

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.build import batches, build, distinct, stage
+from mate.build import batches, build, distinct, segments, stage
 from mate.build.build import BuildSettings, HashRequest, known_hash
 from mate.build.check import check
 from mate.build.distinct import count_distinct
@@ -115,7 +115,7 @@ def test_the_result_does_not_depend_on_units_and_segments(
     plan: Callable[[list[Source], int], list[Unit]],
     segments: int,
 ) -> None:
-    monkeypatch.setattr(build, "plan", plan)
+    monkeypatch.setattr(build, "plan_units", plan)
     summary = build_index(lake, tmp_path / "lake.mate", hashes=HASHES, master="none", segments=segments)
     most = {one_unit: 1, unit_each: 12, uneven: 3}[plan]
     assert len(summary.manifest.segments) == min(segments, most) or plan is uneven
@@ -132,7 +132,7 @@ def test_the_result_does_not_depend_on_units_on_spark(
     monkeypatch: pytest.MonkeyPatch,
     plan: Callable[[list[Source], int], list[Unit]],
 ) -> None:
-    monkeypatch.setattr(build, "plan", plan)
+    monkeypatch.setattr(build, "plan_units", plan)
     build_index(lake, tmp_path / "lake.mate", hashes=HASHES, master="local[2]", segments=3)
     assert dump_index(tmp_path / "lake.mate") == dump_index(published)
 
@@ -154,19 +154,69 @@ def test_the_result_does_not_depend_on_the_batches(
 def test_memory_decides_how_many_segments_there_are(
     build_index: BuildIndex, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "plan", unit_each)
+    monkeypatch.setattr(build, "plan_units", unit_each)
     monkeypatch.setattr(build, "BYTES_PER_CELL", (1 << 26) // 300)  # the least memory is enough for 300 cells
-    cells = 12 * 120
     for memory, most in ((1 << 26, 300), (1 << 27, 600), (1 << 30, 4_800)):
         manifest = build_index(lake, tmp_path / "lake.mate", master="none", memory=memory).manifest
-        assert len(manifest.segments) == -(-cells // most)
-        assert max(segment.counts.cells for segment in manifest.segments) <= most + 120
+        assert len(manifest.segments) == -(-12 // (most // 120))  # of twelve tables with 120 cells
+        assert max(segment.counts.cells for segment in manifest.segments) <= most
+
+
+def test_memory_bounds_the_segments_of_one_large_file(
+    build_index: BuildIndex,
+    dump_index: DumpIndex,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    master: str,
+) -> None:
+    lines = []
+    for table in range(60):
+        rows = 30 if table == 33 else 2 + table % 3
+        relation = [["town", *(f"Ulm {table + n}" for n in range(rows))], ["n", *(str(n) for n in range(rows))]]
+        lines.append(json.dumps({"relation": relation, "headerPosition": "FIRST_ROW", "tableType": "RELATION"}))
+    path = tmp_path / "shard.json.gz"
+    path.write_bytes(gzip.compress("\n".join([*lines, "{torn"]).encode()))
+    build_index(path, tmp_path / "whole.mate", master="none")
+    monkeypatch.setattr(build, "BYTES_PER_CELL", (1 << 26) // 40)
+    parts = build_index(path, tmp_path / "parts.mate", master=master, memory=1 << 26).manifest
+    assert sorted(segment.counts.cells for segment in parts.segments)[-2] <= 40 < 60
+    [large] = [segment.counts for segment in parts.segments if segment.counts.cells > 40]
+    assert 60 <= large.cells < 60 + 10  # the large table, and what was staged before it
+    assert len(parts.segments) <= 2 * -(-parts.counts.cells // 40)
+    assert dump_index(tmp_path / "parts.mate") == dump_index(tmp_path / "whole.mate")
+    assert check(str(tmp_path / "parts.mate")).sound
+
+
+def test_tables_beyond_what_can_be_numbered_are_refused_and_segments_cut(
+    build_index: BuildIndex, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "MOST_NUMBERED", 250)
+    monkeypatch.setattr(build, "plan_units", unit_each)
+    with monkeypatch.context() as patch:
+        patch.setattr(build, "MOST_NUMBERED", 250)
+        for chosen in (None, 1):
+            limits = Limits(rows=250)
+            manifest = build_index(lake, tmp_path / "lake.mate", limits=limits, segments=chosen).manifest
+            assert [segment.counts.cells for segment in manifest.segments] == [240] * 6
+    write(tmp_path / "tall", t="\n".join(["a", *["x"] * 251, ""]))
+    with pytest.raises(MateError, match=r"t\.csv: the table t has 251 rows .* can number 250 .*--max-rows"):
+        build_index(tmp_path / "tall", tmp_path / "new.mate", master="none")
+    write(tmp_path / "various", t="\n".join(["a,b,c", *(f"x{n},y{n},z{n}" for n in range(84)), ""]))
+    with pytest.raises(MateError, match=r"t has 84 rows and its segment 252 distinct values"):
+        build_index(tmp_path / "various", tmp_path / "new.mate", master="none")
+    assert not (tmp_path / "new.mate").exists()
+
+
+def test_no_more_rows_are_asked_for_than_can_be_numbered() -> None:
+    BuildSettings(limits=Limits(rows=2**31 - 1)).check()
+    with pytest.raises(MateError, match=r"at most 2,147,483,647 rows .*, not 2,147,483,648"):
+        BuildSettings(limits=Limits(rows=2**31)).check()
 
 
 def test_segments_keep_all_cores_busy_if_they_are_worth_it(
     build_index: BuildIndex, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "plan", unit_each)
+    monkeypatch.setattr(build, "plan_units", unit_each)
     monkeypatch.setattr(LocalEngine, "parallelism", 4)
     for least, expected in ((10_000, 1), (700, 2), (10, 4)):
         monkeypatch.setattr(build, "LEAST_SEGMENT", least)
@@ -224,7 +274,7 @@ def test_distinct_tokens_are_counted_exactly_range_by_range(
 def test_a_unit_without_a_value_or_a_table_among_others(build_index: BuildIndex, tmp_path: Path, master: str) -> None:
     lake = write(tmp_path / "lake", a="x,y\n,\nn/a,-\n", b="", c="x,y\nlee,us\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "plan", unit_each)
+        patch.setattr(build, "plan_units", unit_each)
         summary = build_index(lake, tmp_path / "lake.mate", master=master)
     counts = summary.manifest.counts
     assert (counts.tables, counts.rows, counts.cells) == (2, 3, 2)
@@ -305,7 +355,7 @@ def test_tokens_that_share_an_id_are_told_apart(
     segments: int,
 ) -> None:
     monkeypatch.setattr(batches, "token_ids", narrow_ids)
-    monkeypatch.setattr(build, "plan", plan)
+    monkeypatch.setattr(build, "plan_units", plan)
     alike = [HashRequest(spec.name, spec.bits, spec.parameters) for spec in open_folder(published).manifest.hashes]
     store = tmp_path / "a.mate"
     assert build_index(lake, store, hashes=tuple(alike), segments=segments).manifest.distinct_tokens == 16

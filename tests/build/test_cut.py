@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,7 +19,7 @@ from mate.build.build import HashRequest
 from mate.build.check import check
 from mate.build.engine import LocalEngine
 from mate.build.progress import Silent
-from mate.build.sources import FilePart, FileSource, Source, Unit, find_sources, plan
+from mate.build.sources import FilePart, FileSource, Source, Unit, find_sources, plan_units
 from mate.build.updates import Updates
 from mate.corpus import Limits
 from mate.corpus.parts import delimited as parts_delimited
@@ -105,7 +106,7 @@ def in_threes(sources: list[Source], parallelism: int) -> list[Unit]:
 
 
 @pytest.mark.parametrize("changes", SETTINGS.values(), ids=SETTINGS)
-@pytest.mark.parametrize("units", [plan, unit_each, in_threes])
+@pytest.mark.parametrize("units", [plan_units, unit_each, in_threes])
 def test_an_index_of_parts_is_the_index_of_the_whole(
     build_index: BuildIndex,
     dump_index: DumpIndex,
@@ -124,7 +125,7 @@ def test_an_index_of_parts_is_the_index_of_the_whole(
         planned.extend(units(sources, parallelism))
         return planned
 
-    monkeypatch.setattr(build, "plan", watched)
+    monkeypatch.setattr(build, "plan_units", watched)
     parts = build_index(lake, tmp_path / "parts.mate", master="none", **changes)
     cut_files = {source.name for unit in planned for source in unit.sources if isinstance(source, FilePart)}
     assert {Path(name).name for name in cut_files} == {"b.csv", "c.json", "e.csv", "f.jsonl", "g.parquet"}
@@ -133,6 +134,31 @@ def test_an_index_of_parts_is_the_index_of_the_whole(
     for name in ("counts", "distinct_tokens", "hashes", "next_table"):
         assert getattr(parts.manifest, name) == getattr(whole.manifest, name)
     assert (parts.files, parts.rejected_tables) == (whole.files, whole.rejected_tables)
+
+
+@pytest.mark.parametrize("units", [plan_units, unit_each, in_threes])
+def test_parts_in_little_memory_are_the_index_of_the_whole(
+    build_index: BuildIndex,
+    dump_index: DumpIndex,
+    lake: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    units: Callable[[list[Source], int], list[Unit]],
+) -> None:
+    build_index(lake, tmp_path / "whole.mate", master="none")
+    request.getfixturevalue("small_parts")
+    monkeypatch.setattr(build, "BYTES_PER_CELL", (1 << 26) // 100)  # 100 cells per segment, 25 per lot
+    monkeypatch.setattr(build, "plan_units", units)
+    parts = build_index(lake, tmp_path / "parts.mate", master="none", memory=1 << 26)
+    assert dump_index(tmp_path / "parts.mate") == dump_index(tmp_path / "whole.mate")
+    sizes = [segment.counts.cells for segment in parts.manifest.segments]
+    assert len(sizes) > 10
+    with open_folder(tmp_path / "parts.mate") as index:
+        for segment in index.segments:
+            cells = np.diff(segment.arrays.table_row_first) * np.diff(segment.arrays.table_column_first)
+            assert cells.sum() <= max(100, cells.max() + 2 * 25)  # a table is never divided
+    assert check(str(tmp_path / "parts.mate")).sound
 
 
 def test_the_same_on_spark(
@@ -220,13 +246,13 @@ def test_a_file_that_changes_meanwhile_ends_the_build_in_one_line(
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_text(csv_text(300))
-    planned = build.plan
+    planned = build.plan_units
 
     def changed(sources: list[Source], parallelism: int) -> list[Unit]:
         path.write_text(csv_text(100))
         return planned(sources, parallelism)
 
-    monkeypatch.setattr(build, "plan", changed)
+    monkeypatch.setattr(build, "plan_units", changed)
     with pytest.raises(MateError, match=r"a\.csv was changed while it was read: run the command again$") as caught:
         build_index(path, tmp_path / "a.mate", master=master)
     assert "\n" not in str(caught.value)

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from mate.build import build as build_module
 from mate.build import build_directory
+from mate.build import segments as segments_module
 from mate.build.build import BuildSettings, Summary, build
 from mate.build.lake_target import LakeTarget
-from mate.build.segments import Share, write_segment
+from mate.build.segments import SegmentPlan, write_segment
 from mate.errors import CorpusError, MateError, StoreError
 from mate.lake.folder import MANIFEST, SEGMENTS, open_folder
 from mate.lake.manifest import _checksum
@@ -281,12 +281,12 @@ def test_a_task_that_is_tried_again_finds_what_it_needs(
     publish(lake, tmp_path / "once.mate")
     folders: list[str] = []
 
-    def twice(share: Share, directory: str, hashes: Any) -> Any:
-        folders.append(write_segment(share, directory, hashes).folder)
+    def twice(plan: SegmentPlan, directory: str, hashes: Any) -> Any:
+        folders.append(write_segment(plan, directory, hashes).folder)
         (Path(directory) / "0000-torn").mkdir()  # and once it died half-way
-        return write_segment(share, directory, hashes)
+        return write_segment(plan, directory, hashes)
 
-    monkeypatch.setattr(build_module, "write_segment", twice)
+    monkeypatch.setattr(segments_module, "write_segment", twice)
     summary = publish(lake, tmp_path / "twice.mate")
     assert names(tmp_path / "twice.mate" / SEGMENTS) == [summary.manifest.segments[0].name]
     assert Path(folders[0]).name not in names(tmp_path / "twice.mate" / SEGMENTS)

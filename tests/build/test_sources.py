@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.build.sources import FileSource, SyntheticSource, find_sources, plan
+from mate.build.sources import FileSource, SyntheticSource, find_sources, plan_units
 from mate.corpus import Limits
 from mate.errors import MateError
 
@@ -34,7 +34,7 @@ def sized(sizes: list[int]) -> list[Sized]:
 @given(st.lists(st.integers(0, 200 * MEGABYTE), max_size=60), st.integers(1, 64))
 def test_a_plan_keeps_every_source_in_order(sizes: list[int], parallelism: int) -> None:
     sources = sized(sizes)
-    units = plan(sources, parallelism)  # type: ignore[arg-type]
+    units = plan_units(sources, parallelism)  # type: ignore[arg-type]
     assert [source for unit in units for source in unit.sources] == sources
     assert [unit.number for unit in units] == list(range(len(units)))
     assert all(unit.sources for unit in units)
@@ -43,7 +43,7 @@ def test_a_plan_keeps_every_source_in_order(sizes: list[int], parallelism: int) 
 @given(st.lists(st.integers(0, 200 * MEGABYTE), min_size=1, max_size=60), st.integers(1, 64))
 def test_units_are_of_about_equal_size(sizes: list[int], parallelism: int) -> None:
     target = min(max(sum(sizes) // (parallelism * 8), MEGABYTE), 64 * MEGABYTE)
-    units = plan(sized(sizes), parallelism)  # type: ignore[arg-type]
+    units = plan_units(sized(sizes), parallelism)  # type: ignore[arg-type]
     for unit in units:
         assert unit.size <= target or len(unit.sources) == 1
     for unit, following in pairwise(units):
@@ -52,12 +52,12 @@ def test_units_are_of_about_equal_size(sizes: list[int], parallelism: int) -> No
 
 def test_many_small_files_share_a_unit_and_large_ones_have_their_own() -> None:
     small, large = [10_000] * 50, [100 * MEGABYTE] * 3
-    assert [len(unit.sources) for unit in plan(sized(small), 8)] == [50]  # type: ignore[arg-type]
-    assert [len(unit.sources) for unit in plan(sized([*small, *large]), 8)] == [50, 1, 1, 1]  # type: ignore[arg-type]
+    assert [len(unit.sources) for unit in plan_units(sized(small), 8)] == [50]  # type: ignore[arg-type]
+    assert [len(unit.sources) for unit in plan_units(sized([*small, *large]), 8)] == [50, 1, 1, 1]  # type: ignore[arg-type]
 
 
 def test_no_source_no_unit() -> None:
-    assert plan([], 4) == []
+    assert plan_units([], 4) == []
 
 
 def test_files_come_sorted_with_size_format_and_checksum(tmp_path: Path) -> None:

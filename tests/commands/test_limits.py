@@ -39,6 +39,9 @@ REFUSED = [
     (["check", "--limit", HUGE], "--limit takes a whole number from 0 on"),
     (["index", "lake", "--bits", HUGE], "--bits takes a whole number from 1 on"),
     (["index", "lake", "--memory", f"{HUGE}GB"], "--memory takes a size such as 2GB"),
+    (["index", "lake", "--max-rows", str(2**31)], "--max-rows takes a whole number from 1 to 2,147,483,647"),
+    (["add", "lake", "--memory", "63MB"], "--memory must be at least 64MB"),
+    (["compact", "--memory", "63MB"], "--memory must be at least 64MB"),
 ]
 
 

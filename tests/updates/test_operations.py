@@ -228,6 +228,51 @@ def test_compaction_leaves_large_whole_segments_alone(
     assert updates.compact().after == after  # one small segment is nothing to merge
 
 
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """A folder of twenty tables of ten cells."""
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(20):
+        write_csv(folder / f"m{number:02d}.csv", ["a", "b"], [[f"x{n}", f"{number} {n}"] for n in range(5)])
+    return folder
+
+
+def test_a_large_change_and_compaction_write_as_many_segments_as_memory_asks_for(
+    store: Path, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = index(store.parent / "lake", tmp_path / "other.mate")
+    Updates(str(other)).add_tables([str(many)])
+    monkeypatch.setattr(mate.build.build, "BYTES_PER_CELL", (1 << 26) // 40)
+    updates = Updates(str(store), memory=1 << 26)
+    report = updates.add_tables([str(many)])
+    assert len(report.added) == 20
+    with open_folder(store) as few, open_folder(other) as whole:
+        assert [segment.counts.cells for segment in few.manifest.segments] == [12, 40, 40, 40, 40, 40]
+        assert len(whole.manifest.segments) == 2
+        assert dump(few) == dump(whole)
+    assert check(str(store)).sound
+    for updated in (updates, Updates(str(other), memory=1 << 30)):
+        updated.remove_tables([3, 4, 19])
+        (many / "m07.csv").write_text("a,b\nnew,rows\nof,it\n")
+        updated.sync([str(many)])
+        updated.compact()
+        (many / "m07.csv").write_text("a,b\nother,rows\nof,it\n")
+        updated.sync([str(many)])
+        updated.compact()
+    with open_folder(store) as few, open_folder(other) as whole:
+        assert max(segment.counts.cells for segment in few.manifest.segments) <= 40
+        assert len(few.manifest.segments) > len(whole.manifest.segments) == 1
+        assert dump(few) == dump(whole)
+    assert updates.compact().after == updates.compact().before  # segments as large as memory allows are left alone
+    assert check(str(store)).sound
+
+
+def test_a_change_refuses_memory_that_is_no_use(store: Path) -> None:
+    with pytest.raises(MateError, match="at least 64MB"):
+        Updates(str(store), memory=1 << 20)
+
+
 def test_a_segment_of_which_nothing_is_in_use_goes(store: Path, tmp_path: Path) -> None:
     updates = Updates(str(store))
     new = str(write_csv(tmp_path / "more.csv", ["a", "b"], [["x", "y"]]))
