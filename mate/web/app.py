@@ -20,7 +20,7 @@ from starlette.routing import Route
 import mate
 from mate.errors import MateError
 from mate.web.errors import TooLargeError, WebError, WrongTypeError
-from mate.web.guard import Access, Guard
+from mate.web.guard import DOCUMENT, Access, Guard
 from mate.web.limits import ServerLimits
 from mate.web.openapi import document
 from mate.web.operations import LONGEST_NAME, OPERATIONS, UPLOAD, WORK, Operation
@@ -52,7 +52,7 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
         Route(one.path, _endpoint(one, service, searches if one.search else quick), methods=[one.method])
         for one in OPERATIONS
     ]
-    routes.append(Route("/api/openapi.json", _fixed(json.dumps(document()), "application/json")))
+    routes.append(Route(DOCUMENT, _fixed(json.dumps(document()), "application/json")))
     routes += [Route(path, _fixed(_file(name), media)) for path, (name, media) in PAGE.items()]
 
     @asynccontextmanager

@@ -15,6 +15,8 @@ from mate.web.errors import RefusedError
 from mate.web.replies import error_reply
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+DOCUMENT = "/api/openapi.json"
+"""Holds nothing of the lake: it can be read without the token."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -38,6 +40,8 @@ class Access:
     """Names that the server is asked under: a page elsewhere may let its own name point here."""
     addresses: bool = False
     """Whether any address in figures is such a name, too: no other page can own one."""
+    origins: frozenset[str] = frozenset()
+    """Names of proxies before this server: pages that they hand out may ask, under whatever name and port they do."""
     token: str | None = field(default=None, repr=False)
     """What a request for data must bring along."""
 
@@ -46,14 +50,24 @@ class Access:
         host = headers.get("host", "")
         if not self._is_ours(host):
             raise RefusedError("this server does not answer under that host name")
-        if path.startswith("/api") and _is_foreign(headers, host):
+        if path.startswith("/api") and self._is_foreign(headers, host):
             raise RefusedError("requests from other sites are refused")
-        if path.startswith("/api") and self.token is not None and not self._has_token(headers):
+        if path.startswith("/api") and path != DOCUMENT and self.token is not None and not self._has_token(headers):
             raise RefusedError("the token is missing or wrong: open the address that mate serve printed")
 
     def _is_ours(self, host: str) -> bool:
         name = _name(host)
         return name in self.hosts or (self.addresses and _is_address(name))
+
+    def _is_foreign(self, headers: Headers, host: str) -> bool:
+        """Tell whether a browser sends this for a page of another site; the same machine's other ports are others."""
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return True
+        origin = headers.get("origin")
+        if origin is None:
+            return False
+        place = urlsplit_host(origin)
+        return place != host.lower() and (place is None or _name(place) not in self.origins)
 
     def _has_token(self, headers: Headers) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
@@ -71,14 +85,6 @@ def is_loopback(host: str) -> bool:
     if host.lower() == "localhost":
         return True
     return _is_address(host) and ipaddress.ip_address(host).is_loopback
-
-
-def _is_foreign(headers: Headers, host: str) -> bool:
-    """Tell whether a browser sends this for a page of another site; the same machine's other ports are others."""
-    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        return True
-    origin = headers.get("origin")
-    return origin is not None and urlsplit_host(origin) != host.lower()
 
 
 def urlsplit_host(origin: str) -> str | None:

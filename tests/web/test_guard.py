@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -88,6 +89,35 @@ def test_a_server_for_others_wants_its_token(locked: TestClient) -> None:
     assert (
         locked.get("/api/lake", headers={"Authorization": "Bearer secret", "Host": "evil.example"}).status_code == 403
     )
+
+
+@pytest.mark.parametrize("host", ["lake.example", "127.0.0.1:8765"], ids=["keeps Host", "rewrites it"])
+def test_a_proxy_with_a_name(web_lake: mate.Lake, host: str) -> None:
+    access = place_of("127.0.0.1", 8765, "secret", ["Lake.Example"]).access()
+    headers = {"Host": host, "Authorization": "Bearer secret"}
+    with TestClient(application(web_lake, access=access), base_url="http://127.0.0.1:8765") as asking:
+        for origin, status in {"https://lake.example": 200, "https://evil.example": 403, "null": 403}.items():
+            given = {**headers, "Origin": origin, "Sec-Fetch-Site": "same-origin"}
+            assert asking.post("/api/refresh", json={}, headers=given).status_code == status
+        assert asking.get("/api/lake", headers={**headers, "Host": "evil.example"}).status_code == 403
+        assert asking.get("/api/lake", headers={"Host": host}).status_code == 403  # a proxy is for others: a token
+
+
+def test_addresses_for_others() -> None:
+    assert place_of("127.0.0.1", 80, None).addresses_of_others() == []
+    place = place_of("0.0.0.0", 80, "t", ["lake.example"])
+    named, own = place.addresses_of_others()
+    assert named == "https://lake.example/#token=t"
+    assert re.fullmatch(r"http://(?!0\.0\.0\.0|127\.)[\w.-]+:80/#token=t", own)
+    assert place_of("127.0.0.1", 80, None, ["lake.example"]).token
+    for wrong in ("https://lake.example", "lake.example:80", "", "a b"):
+        with pytest.raises(mate.MateError, match="--name takes the name of a host"):
+            place_of("127.0.0.1", 80, None, [wrong])
+
+
+def test_the_document_needs_no_token(locked: TestClient) -> None:
+    assert locked.get("/api/openapi.json").status_code == 200
+    assert locked.get("/api/openapi.json", headers={"Host": "evil.example"}).status_code == 403
 
 
 def test_tokens_are_made_up_where_none_is_given() -> None:

@@ -38,6 +38,24 @@ def test_serves_others_with_a_token(web_folder: Path) -> None:
         assert fetch(f"{address}api/lake", Authorization=f"Bearer {token}")[0] == 200
 
 
+@pytest.mark.parametrize(
+    ("options", "terminal", "display", "opened"),
+    [([], True, ":0", 1), ([], True, "", 0), ([], False, ":0", 0), (["--no-open"], True, ":0", 0)],
+)
+def test_the_browser_is_opened_on_a_desktop(
+    web_folder: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], terminal: bool, display: str, opened: int
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr("webbrowser.open", seen.append)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setattr("mate.web.server.serve", lambda _, place, ready: ready(place))
+    assert main(["serve", "--store", str(web_folder / "lake.mate"), *options]) == 0
+    assert seen == ["http://127.0.0.1:8765/"] * opened
+
+
 def test_errors_are_one_line(web_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--store", str(web_folder / "nothing.mate")]) == 2
     with socket.create_server(("127.0.0.1", 0)) as taken:
