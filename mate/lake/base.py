@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mate.errors import StoreError
+from mate.errors import ChangedError, StoreError
 from mate.hashing import Keys
 from mate.lake.manifest import Manifest
 from mate.lake.records import TableInfo
@@ -92,8 +92,8 @@ class Index(ABC):
         """Return a segment that has every row of a table that may join; None if there is none."""
 
     @abstractmethod
-    def whole_table(self, search: Sought, table_id: int) -> TableSegment:
-        """Return a segment that has every row of a table."""
+    def whole_tables(self, search: Sought, tables: Sequence[TableInfo]) -> list[TableSegment]:
+        """Return segments that have every row of the first table, and of as many more as are well read with it."""
 
     # What people ask for
 
@@ -147,12 +147,22 @@ class Index(ABC):
     def verify(self) -> None:  # noqa: B027
         """Make sure that what is stored can be read; a database looks after that itself."""
 
-    def has_changed(self) -> bool:
-        """Tell whether what it reads was changed since this was asked last, or since it was opened.
+    @property
+    def change(self) -> int:
+        """Number of the last change that is known here, without looking.
 
-        A lake never is: whoever has it open keeps the state that it had then.
+        Always 0 for a lake: whoever has it open keeps the state that it had then.
         """
-        return False
+        return 0
+
+    def last_change(self) -> int:
+        """Look up the number of the last change of what is read."""
+        return self.change
+
+    def check_unchanged(self, change: int) -> None:
+        """Refuse to add to an answer that was found before the last change."""
+        if self.last_change() != change:
+            raise ChangedError(f"{self.address} was changed since it was searched: search again")
 
     def close(self) -> None:  # noqa: B027
         """Release what it holds, if anything."""

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from mate.errors import ChangedError, QueryError
 from mate.hashing import Keys, or_aggregate
-from mate.lake.base import Ids, Index
+from mate.lake.base import Ids, Index, TableSegment
 from mate.lake.folder import LakeFolder
 from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment
@@ -100,6 +100,8 @@ class Search:
     ids: Ids
     """Ids of the query's distinct tokens (`key.tokens`)."""
     best: Best = field(repr=False)
+    change: int = 0
+    """Number of the index's last change when it began."""
     kept: dict[int, Located] = field(default_factory=dict, repr=False)
     """Where segments have the query's values, by the identity of the segment."""
     work: Work = field(default_factory=current_work, repr=False)
@@ -335,12 +337,14 @@ def _most_useful(search: Search, strategy: Strategy) -> list[Result]:
 def unchanged(index: Index, search: Callable[[], SearchResult]) -> SearchResult:
     """Search again as long as the index was changed meanwhile, so that an answer is that of one state."""
     for _ in range(ATTEMPTS):
+        before = index.change  # its own: threads share the index, and another one may notice the change first
         try:
             result = search()
-        except ChangedError:
-            index.has_changed()
+        except Exception as error:  # two states at once can break anything
+            if index.last_change() == before and not isinstance(error, ChangedError):
+                raise
             continue
-        if not index.has_changed():
+        if index.last_change() == before:
             return result
     raise ChangedError(f"{index.address} changes faster than it can be searched: try again later")
 
@@ -371,7 +375,7 @@ def prepare(system: str, index: Index, query: AnyQuery, key: Sequence[str], sett
         tuples = key_tuples(table, key, frozenset(index.manifest.nulls))
         best = Best.empty(min(settings.k, max(1, index.manifest.counts.tables)), len(tuples.columns))
         statistics.key_tuples = len(tuples)
-        return Search(index, tuples, settings, statistics, token_ids(tuples.tokens), best)
+        return Search(index, tuples, settings, statistics, token_ids(tuples.tokens), best, index.change)
 
 
 def check_settings(settings: SearchSettings) -> None:
@@ -410,12 +414,14 @@ def describe(search: Search) -> list[Result]:
             raise ChangedError(f"{search.index.address}: a table was removed while it was searched")
     search.statistics.known_tuples = int(search.met[search.key.place].all(axis=1).sum())
     results = []
+    evidences = _Evidences(search, {table_id: (infos[table_id], mapping) for _, table_id, mapping in ranked})
     for score, table_id, mapping in ranked:
         table = infos[table_id]
         names = table.column_names()
         pairs = zip(search.key.columns, (names[column] for column in mapping), strict=True)
         matches = partial(find_matches, search, table_id, mapping)
-        results.append(Result(table, score, dict(pairs), mapping, matches, partial(_evidence, search, table, mapping)))
+        evidence = partial(evidences.of, table_id)
+        results.append(Result(table, score, dict(pairs), mapping, matches, evidence, search.change))
     return results
 
 
@@ -424,25 +430,45 @@ def rank_of(result: Result) -> Rank:
     return Rank.of(result.evidence, result.table_id)
 
 
-def _evidence(search: Search, table: TableInfo, mapping: tuple[int, ...]) -> Evidence:
+class _Evidences:
+    """What speaks for joining with the tables of an answer, measured as it is asked for."""
+
+    def __init__(self, search: Search, tables: dict[int, tuple[TableInfo, tuple[int, ...]]]) -> None:
+        self._search, self._tables = search, tables
+        self._known: dict[int, Evidence] = {}
+
+    def of(self, table_id: int) -> Evidence:
+        """Measure a table, and what is read along with it."""
+        if table_id not in self._known:
+            with self._search.statistics.phase("evidence"):
+                self._read([table_id, *(n for n in self._tables if n != table_id and n not in self._known)])
+        return self._known[table_id]
+
+    def _read(self, wanted: Sequence[int]) -> None:
+        search = self._search
+        found = search.index.whole_tables(search, [self._tables[number][0] for number in wanted])
+        if search.settings.rank == JOINABILITY:  # asked for after the search
+            search.index.check_unchanged(search.change)
+        for number, table in zip(wanted, found, strict=False):
+            self._known[number] = _evidence(search, table, *self._tables[number])
+
+
+def _evidence(search: Search, found: TableSegment, table: TableInfo, mapping: tuple[int, ...]) -> Evidence:
     """Measure what speaks for joining with a table under a mapping."""
     search.work.check()
-    with search.statistics.phase("evidence"):
-        found = search.index.whole_table(search, table.table_id)
-        search.statistics.count({"tables_measured": 1})
-        part = search.part(found.segment)
-        measured = measure(found.segment.arrays, found.place, part.tuples, mapping)
-        names = similarity(search.key.columns, table, mapping) if search.settings.names else None
-        return Evidence(
-            containment=measured.joinability / len(search.key),
-            uniqueness=measured.uniqueness,
-            fan_out=measured.fan_out,
-            most_fan_out=measured.most_fan_out,
-            chance=measured.chance,
-            names=names,
-            joinability=measured.joinability,
-            key_tuples=len(search.key),
-        )
+    search.statistics.count({"tables_measured": 1})
+    part = search.part(found.segment)
+    measured = measure(found.segment.arrays, found.place, part.tuples, mapping)
+    return Evidence(
+        containment=measured.joinability / len(search.key),
+        uniqueness=measured.uniqueness,
+        fan_out=measured.fan_out,
+        most_fan_out=measured.most_fan_out,
+        chance=measured.chance,
+        names=similarity(search.key.columns, table, mapping) if search.settings.names else None,
+        joinability=measured.joinability,
+        key_tuples=len(search.key),
+    )
 
 
 def match_table(index: Index, query: AnyQuery, key: Sequence[str], table_id: int) -> SearchResult:
@@ -469,6 +495,7 @@ def find_matches(search: Search, table_id: int, mapping: tuple[int, ...]) -> Mat
     from mate.search.matching import matches
 
     found = search.index.table_segment(search, table_id)
+    search.index.check_unchanged(search.change)
     if found is None:
         return Matches(np.empty(0, np.int64), np.empty(0, np.int64))
     part = search.part(found.segment)

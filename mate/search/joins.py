@@ -82,6 +82,7 @@ def _added(result: Result) -> list[int]:
 def _added_columns(index: Index, result: Result, rows: Ids) -> list[pa.Array]:
     """Return the columns of the table that are not part of the key, for some of its rows."""
     cells = index.cells(result.table_id, rows)
+    index.check_unchanged(result.change)
     return [pa.array([row[c] for row in cells], pa.string()) for c in _added(result)]
 
 

@@ -33,6 +33,8 @@ class Result:
     column_ids: tuple[int, ...]
     find_matches: Callable[[], Matches] = field(repr=False, compare=False)
     find_evidence: Callable[[], Evidence] = field(repr=False, compare=False)
+    change: int = field(default=0, compare=False)
+    """Number of the index's last change when it was searched."""
 
     @cached_property
     def evidence(self) -> Evidence:

@@ -159,7 +159,7 @@ def _order(suggestion: Suggestion) -> tuple[float, float, int, int, int]:
 
 def _unique_part(lake: LakeFolder, key: tuple[str, ...], result: Result) -> tuple[str, ...] | None:
     """Return the shortest part of a key that is unique in the table under the same mapping."""
-    segment, place = lake.whole_table(None, result.table_id)
+    segment, place = lake.whole_table(result.table_id)
     first = int(segment.arrays.table_column_first[place])
     codes = [column_codes(segment.arrays, first + column) for column in result.column_ids]
     nothing = np.zeros(0, np.int64)

@@ -83,10 +83,10 @@ class Blocks:
         rows = None if self.search.by_rows or self.hash_number is None else self._rows(tables)
         return self._segment(tables, rows)
 
-    def whole(self, table_id: int) -> SearchSegment | None:
-        """Return the segment of all rows of a table, without super keys."""
-        places, table = "table_id, row_id, column_id, token_id", np.array([table_id])
-        return self._made(self.reader.numbers(places, "cells", "table_id", table, " AND piece = 0"), None)
+    def whole(self, tables: Ids) -> SearchSegment | None:
+        """Return the segment of all rows of tables, without super keys."""
+        places = "table_id, row_id, column_id, token_id"
+        return self._made(self.reader.numbers(places, "cells", "table_id", tables, " AND piece = 0"), None)
 
     def _cannot_enter(self, bound: int) -> bool:
         """Tell whether a table with this bound cannot be among the answers."""
@@ -190,7 +190,7 @@ class Blocks:
                 where = ""
             return session.numbers(statement(self._lookup(session), where), octets)
 
-        return self.reader.sessions.ask(question)
+        return self.reader.ask(question)
 
     def _lookup(self, session: Session) -> sql.Lookup:
         """Return the look-ups, their key tuples being where the session can reach them."""

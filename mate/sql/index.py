@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from mate.errors import StoreError
+from mate.errors import ChangedError, StoreError
 from mate.lake.base import Ids, Index, Sought, TableSegment
 from mate.lake.manifest import Manifest
 from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TableInfo
@@ -22,6 +24,9 @@ from mate.sql.reader import Reader, distinct
 from mate.sql.schema import NO_CELL, TOKEN_COUNTS, Generation, Shape, octets_of
 from mate.sql.session import Sessions
 
+MOST_CELLS = 1_000_000
+"""Cells of whole tables that are read at a time; one table is read in any case."""
+
 
 class DatabaseIndex(Index):
     """An index in a database: the generation that is published when it is opened, until it is closed."""
@@ -32,6 +37,7 @@ class DatabaseIndex(Index):
         self._sessions = Sessions(self._where)
         try:
             number, self._change, self.manifest = self._published()
+            self._guard = Lock()
         except BaseException:
             self.close()
             raise
@@ -58,19 +64,23 @@ class DatabaseIndex(Index):
         """What looks things up in its tables."""
         return self._reader
 
-    def has_changed(self) -> bool:
-        """Tell whether the tables were changed since the last time, or since the index was opened."""
-        statement = sql.last_change(self._reader.generation)
-        found = self._sessions.ask(lambda session: session.execute(statement))
-        if not found:
-            raise StoreError(f"{self._where} was built again, twice, since it was opened: open it again")
-        if found[0][0] == self._change:
-            return False
-        number, change, manifest = self._published()
-        if number == self._reader.generation.number:
-            self.manifest = manifest
-        self._change = found[0][0] if number != self._reader.generation.number else change
-        return True
+    @property
+    def change(self) -> int:
+        """Number of the last change that any search has noticed."""
+        return self._change
+
+    def last_change(self) -> int:
+        """Look up the number of the last change of its tables; what changed with it is read again."""
+        [change] = self._reader.change()
+        if change == self._change:
+            return self._change
+        change, text = self._reader.change(", manifest")
+        with self._guard:
+            if change > self._change:
+                # The manifest first: a search that begins in between takes the old number, and notices.
+                self.manifest = Manifest.from_json(text, str(self._where))
+                self._change = change
+        return int(change)
 
     # What a search asks for
 
@@ -88,12 +98,16 @@ class DatabaseIndex(Index):
         segment = Blocks(self._reader, self.manifest, search).table(table_id)
         return None if segment is None else TableSegment(segment, 0)
 
-    def whole_table(self, search: Sought, table_id: int) -> TableSegment:
-        """Return all rows of a table."""
-        segment = Blocks(self._reader, self.manifest, search).whole(table_id)
-        if segment is None:
-            raise self._no_table(table_id)
-        return TableSegment(segment, 0)
+    def whole_tables(self, search: Sought, tables: Sequence[TableInfo]) -> list[TableSegment]:
+        """Return all rows of tables, as many as one statement may read."""
+        cells = np.cumsum([table.rows * len(table.columns) for table in tables])
+        wanted = [table.table_id for table in tables[: max(1, int(np.searchsorted(cells, MOST_CELLS, "right")))]]
+        segment = Blocks(self._reader, self.manifest, search).whole(np.unique(wanted))
+        found = [] if segment is None else segment.arrays.table_id.tolist()
+        if segment is None or wanted[0] not in found:
+            raise self._no_table(wanted[0])
+        present = takewhile(found.__contains__, wanted)
+        return [TableSegment(segment, found.index(number)) for number in present]
 
     # What people ask for
 
@@ -128,7 +142,8 @@ class DatabaseIndex(Index):
                 # An empty text was loaded as no text at all; only the number of a token that is none tells them apart.
                 found.setdefault(row, []).append(None if token == NO_CELL else text or "")
         if len(found) < len(wanted):
-            self.table(table_id)  # tells if there is none
+            left = self.table(table_id).rows  # tells if there is none
+            raise ChangedError(f"{self._where}: table {table_id} has {left:,} rows, and row {wanted[-1]:,} no more")
         return [list(found[row]) for row in rows.tolist()]
 
     def sources(self) -> list[dict[str, Any]]:
@@ -153,7 +168,7 @@ class DatabaseIndex(Index):
         names = [table.name for table in self._reader.shape.tables() if table.name != TOKEN_COUNTS]
         tables = [f"{name}_{self._reader.generation.number}" for name in names]
         question = dialect_of(self._where.kind).sizes(self._where.schema, tables)
-        found = self._sessions.ask(lambda session: session.execute(question))
+        found = self._reader.records_of(question)
         mine = {name.lower(): int(size or 0) for name, size in found}
         return {name: mine[table] for name, table in zip(names, tables, strict=True) if table in mine}
 

@@ -6,19 +6,22 @@ setting (``in_list``), because the best place depends on the server.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from mate.errors import ChangedError
 from mate.lake.base import Ids
 from mate.sql import statements as sql
+from mate.sql.failures import MissingError
 from mate.sql.schema import Column, Generation, Shape
 from mate.sql.session import Session, Sessions
 
 _ID = [Column("id")]
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,25 @@ class Reader:
         """Return the full name of a table."""
         return self.generation.table(name)
 
+    def ask(self, question: Callable[[Session], _Answer]) -> _Answer:
+        """Put a question; tell if its tables are gone because later builds have replaced them."""
+        try:
+            return self.sessions.ask(question)
+        except MissingError:
+            self.change()
+            raise
+
+    def change(self, more: str = "") -> Sequence[Any]:
+        """Return the number of the last change of the generation, and more of its record if asked for."""
+        statement = sql.last_change(self.generation, more)
+        for record in self.sessions.ask(lambda session: session.execute(statement)):
+            return record
+        raise ChangedError(f"{self.sessions.address} was built again, twice, since it was opened: open it again")
+
+    def records_of(self, statement: str, values: Sequence[Any] = ()) -> list[Sequence[Any]]:
+        """Return the records that a statement finds."""
+        return self.ask(lambda session: session.execute(statement, values))
+
     def among(self, session: Session, column: str, ids: Ids) -> str:
         """Return the condition that a column is one of these numbers."""
         if len(ids) <= self.in_list:
@@ -55,7 +77,7 @@ class Reader:
             where = self.among(session, column, ids)
             return session.numbers(f"SELECT {selected} FROM {self.table(name)} WHERE {where}{more}", octets)
 
-        return self.sessions.ask(question)
+        return self.ask(question)
 
     def records(self, name: str, column: str = "", ids: Ids | None = None, more: str = "") -> list[Sequence[Any]]:
         """Return records of a table, all columns, of certain numbers if given; `more` stands behind the condition."""
@@ -67,7 +89,7 @@ class Reader:
             where = "" if ids is None else f" WHERE {self.among(session, column, ids)}"
             return session.execute(f"SELECT {names} FROM {self.table(name)}{where}{more}")
 
-        return self.sessions.ask(question)
+        return self.ask(question)
 
     def by_source(self, name: str, sources: Sequence[str], more: str = "") -> list[Sequence[Any]]:
         """Return the records of a table that are about certain sources."""
@@ -76,7 +98,7 @@ class Reader:
         for start in range(0, len(sources), self.in_list):
             part = list(sources[start : start + self.in_list])
             statement = f"SELECT {names} FROM {self.table(name)} WHERE {sql.among_bound('source', len(part))}{more}"
-            found += self.sessions.ask(lambda session, q=statement, v=part: session.execute(q, v))  # type: ignore[misc]
+            found += self.records_of(statement, part)
         return found
 
 

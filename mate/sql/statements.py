@@ -40,9 +40,9 @@ def rewrite_manifest(schema: str) -> str:
     return f"UPDATE {schema}.{MANIFEST} SET manifest = %s, change_id = change_id + 1 WHERE load_id = %s"
 
 
-def last_change(generation: Generation) -> str:
-    """SQL for the number of the last change of a generation."""
-    return f"SELECT change_id FROM {generation.schema}.{MANIFEST} WHERE load_id = {generation.number}"
+def last_change(generation: Generation, more: str = "") -> str:
+    """SQL for the number of the last change of a generation; no record if it is not there any more."""
+    return f"SELECT change_id{more} FROM {generation.schema}.{MANIFEST} WHERE load_id = {generation.number}"
 
 
 def any_build(schema: str) -> str:

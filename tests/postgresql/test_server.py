@@ -226,22 +226,3 @@ def test_searches_beside_changes_see_one_state_each(address: str) -> None:
         stop.set()
         writer.join()
     assert not failed
-
-
-def test_a_search_that_met_a_change_is_repeated(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mate.sql.index import DatabaseIndex
-
-    searched = 0
-    ask = DatabaseIndex.search_segments
-
-    def changing(self: DatabaseIndex, search: Any) -> Any:
-        nonlocal searched
-        searched += 1
-        yield from ask(self, search)
-        if searched == 1:
-            Updates(address, master="none").update_cells(1, [(n, 0, "another name") for n in range(10)])
-
-    monkeypatch.setattr(DatabaseIndex, "search_segments", changing)
-    with open_index(address) as found:
-        assert [r.joinability for r in BUILT_IN["column-first"](found, QUERY, ["a", "b"])] == [20]
-    assert searched == 2
