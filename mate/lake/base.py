@@ -47,6 +47,10 @@ class Sought(Protocol):
         """Whether tables may be bounded by looking at whole rows; the paper's systems go by postings alone."""
 
     @property
+    def k(self) -> int:
+        """How many tables are wanted."""
+
+    @property
     def kth(self) -> int:
         """Score that a table needs to exceed to be among the answers: 0 while there is room."""
 

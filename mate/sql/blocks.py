@@ -8,6 +8,7 @@ initial column (L_t of section 6.2), and then how many rows passed the filter.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,7 +38,8 @@ MOST_POSTINGS = 5_000_000
 """Postings that one look-up may go through, where tables are visited by their postings."""
 
 FIRST_ROWS = 4_000
-"""Rows of the first block; each one is `GROWTH` times the last, up to `MOST_ROWS`. A table is never divided."""
+"""Rows of the first block, where tables are visited by their rows; each is `GROWTH` times the last, up to `MOST_ROWS`.
+A table is never divided."""
 GROWTH = 4
 MOST_ROWS = 100_000
 
@@ -95,17 +97,29 @@ class Blocks:
     # By the key tuples that rows hold
 
     def _by_bound(self) -> Iterator[SearchSegment]:
-        seen, limit = 0, FIRST_PAGE
+        """Yield the best tables, at first just as many as there is room for among the answers.
+
+        The database counts all tables in one statement, which is repeated with a higher limit in the rare case that the
+        first page does not decide the search: with more tables than that above the k-th score.
+        """
+        seen, limit, room = 0, FIRST_PAGE, self.search.k
         while True:
             table, bound, pairs = self._ask(lambda look, where: look.bounds(where, limit), [8, 8, 8])  # noqa: B023
             order = np.lexsort((table, -bound))[seen:]
             table, bound, pairs = table[order], bound[order], pairs[order]
-            for start, stop in _cut(pairs, FIRST_ROWS, MOST_ROWS, GROWTH):
-                if self._cannot_enter(int(bound[start])):
+            start = 0
+            while start < len(table):
+                promising = len(table) - start
+                if self.search.table_filters:
+                    promising = int(np.count_nonzero(bound[start:] > self.search.kth))
+                if not promising:
                     return
+                fits = int(np.searchsorted(np.cumsum(pairs[start:]), MOST_ROWS, "right"))
+                stop = start + max(1, min(room, promising, fits))
                 segment = self._segment(table[start:stop], None)
                 if segment is not None:
                     yield segment
+                start, room = stop, room * GROWTH
             seen += len(table)
             if seen < limit or self._cannot_enter(int(bound[-1])):
                 return
@@ -153,11 +167,11 @@ class Blocks:
 
     def _made(self, cells: list[Ids], rows: CandidateRows | None) -> SearchSegment | None:
         """Make a segment of cells, given as table, row, column and token."""
-        order = np.lexsort((cells[2], cells[1], cells[0]))
-        table, row, _, token = (column[order] for column in cells)
-        first = (
-            np.flatnonzero(np.concatenate([[True], (np.diff(table) != 0) | (np.diff(row) != 0)])) if len(row) else row
-        )
+        order = np.lexsort((cells[1], cells[0]))
+        table, row, column, token = (values[order] for values in cells)
+        begins = np.ones(len(row), np.bool_)
+        begins[1:] = (np.diff(table) != 0) | (np.diff(row) != 0)
+        first = np.flatnonzero(begins)
         place = np.zeros(len(first), np.int64)
         if rows is not None:
             known, asked = _pairs(rows.table_id, rows.row_id), _pairs(table[first], row[first])
@@ -166,7 +180,8 @@ class Blocks:
                 return None
         if not len(first):
             return None
-        block = RowBlock(table[first], row[first], np.append(first, len(token)), token)
+        offsets, tokens = _rows_of(table, np.cumsum(begins) - 1, column, token)
+        block = RowBlock(table[first], row[first], offsets, tokens)
         return memory_segment(block, self._keys(len(first) if rows is None else rows.keys[place]))
 
     def _keys(self, keys: Keys | int) -> list[Keys]:
@@ -204,11 +219,16 @@ class Blocks:
         else:
             records = [pa.array(np.arange(len(tokens))), *map(pa.array, tokens.T)]
             records += [] if keys is None else [key_array(keys)]
-            session.fill(relation, sql.probe_columns(tokens.shape[1], self.octets), records, content=self)
+            session.fill(relation, sql.probe_columns(tokens.shape[1], self.octets), records, content=self._content)
         buckets = np.unique(sql.bucket_of(tokens[:, initial])) if shape.buckets else np.empty(0, np.int64)
         few = buckets.tolist() if len(buckets) <= self.reader.in_list else []
         probes = sql.Probes(relation, tokens, initial, self.hash_number, few)
         return sql.Lookup(session.dialect, self.reader.generation, shape, probes)
+
+    @cached_property
+    def _content(self) -> bytes:
+        """What tells the key tuples from those of other searches: further rounds of a search have the same."""
+        return hashlib.sha256(b"%d " % (self.hash_number or 0) + self.search.token_ids.tobytes()).digest()
 
     @cached_property
     def _tuple_keys(self) -> Keys:
@@ -221,6 +241,19 @@ _Statement = Callable[[sql.Lookup, str], str]
 def _pairs(table: Ids, row: Ids) -> Ids:
     """Return table and row as one number each."""
     return table << 32 | row
+
+
+def _rows_of(table: Ids, row: Ids, column: Ids, token: Ids) -> tuple[Ids, Ids]:
+    """Return where rows begin and their tokens, given cells by row: no token where a cell was left out."""
+    tables, place = np.unique(table, return_inverse=True)
+    widths = np.zeros(len(tables), np.int64)
+    np.maximum.at(widths, place, column + 1)
+    width_of_row = np.zeros(row[-1] + 1, np.int64)
+    width_of_row[row] = widths[place]
+    offsets = np.concatenate([[0], np.cumsum(width_of_row)])
+    tokens = np.full(offsets[-1], -1, np.int64)
+    tokens[offsets[row] + column] = token
+    return offsets, tokens
 
 
 def _cut(sizes: Ids, size: int, most: int, growth: int) -> Iterator[tuple[int, int]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, takewhile
 from threading import Lock
 from typing import Any
 
@@ -114,14 +114,10 @@ class DatabaseIndex(Index):
     def tables(self, table_ids: Sequence[int] | Ids | None = None) -> list[TableInfo]:
         """Return tables by number."""
         ids = None if table_ids is None else distinct(table_ids)
-        headers: dict[int, list[str]] = {}
-        order = " ORDER BY table_id, column_id"
-        for number, _, name in self._reader.records("columns", "table_id", ids, order):
-            headers.setdefault(number, []).append(name or "")
-        found = self._reader.records("tables", "table_id", ids, " ORDER BY table_id")
+        found = groupby(self._reader.with_columns(ids), key=lambda record: tuple(record[:6]))
         return [
-            TableInfo(number, name or "", source, position, line, tuple(headers.get(number, ())), rows)
-            for number, name, source, position, line, rows in found
+            TableInfo(number, name or "", source, position, line, _header(columns), rows)
+            for (number, name, source, position, line, rows), columns in found
         ]
 
     def tables_from(self, sources: Sequence[str]) -> list[int]:
@@ -183,6 +179,11 @@ _REJECTS_ORDER = " ORDER BY source, COALESCE(line_number, -1), reason"
 def shape_of(manifest: Manifest, kind: str) -> Shape:
     """Return what the tables of an index depend on."""
     return Shape(octets_of(manifest.hashes), manifest.layout, manifest.cell_characters, dialect_of(kind).buckets)
+
+
+def _header(records: Iterable[Sequence[Any]]) -> tuple[str, ...]:
+    """Return the names of a table's columns; a table without any has one record that tells of none."""
+    return tuple(name or "" for *_, column, name in records if column is not None)
 
 
 def _named(records: list[Sequence[Any]], schema: pa.Schema) -> list[dict[str, Any]]:

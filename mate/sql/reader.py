@@ -91,6 +91,20 @@ class Reader:
 
         return self.ask(question)
 
+    def with_columns(self, ids: Ids | None) -> list[Sequence[Any]]:
+        """Return a record per column of tables: all of the table, then number and name of the column."""
+        if ids is not None and not len(ids):
+            return []
+        names = ", ".join(f"t.{each.name}" for each in self.shape.table("tables").columns)
+        joined = f"{self.table('tables')} AS t LEFT JOIN {self.table('columns')} AS c ON c.table_id = t.table_id"
+
+        def question(session: Session) -> list[Sequence[Any]]:
+            where = "" if ids is None else f" WHERE {self.among(session, 't.table_id', ids)}"
+            order = " ORDER BY t.table_id, c.column_id"
+            return session.execute(f"SELECT {names}, c.column_id, c.column_name FROM {joined}{where}{order}")
+
+        return self.ask(question)
+
     def by_source(self, name: str, sources: Sequence[str], more: str = "") -> list[Sequence[Any]]:
         """Return the records of a table that are about certain sources."""
         names = ", ".join(each.name for each in self.shape.table(name).columns)

@@ -29,7 +29,7 @@ class Session:
         self.address, self._writes = address, writes
         self.dialect: Dialect = dialect_of(address.kind)
         self.client: Client = _patiently(lambda: self.dialect.connect(address, password, writes=writes), address)
-        self._filled: dict[str, object] = {}
+        self._filled: dict[str, bytes | None] = {}
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Sequence[Any]]:
         """Run a statement and return its rows."""
@@ -64,9 +64,9 @@ class Session:
             if self._writes:
                 self.commit()
 
-    def fill(self, name: str, columns: Sequence[Column], records: list[pa.Array], content: object = None) -> None:
+    def fill(self, name: str, columns: Sequence[Column], records: list[pa.Array], content: bytes | None = None) -> None:
         """Let a temporary table hold just these records; not again if its content is known to be what it was."""
-        if content is not None and self._filled.get(name) is content:
+        if content is not None and self._filled.get(name) == content:
             return
         is_new = name not in self._filled
         self.prepare(name, columns)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from mate.lake.base import Ids
 from mate.sql.dialects.base import Dialect
 from mate.sql.schema import BUCKET_SHIFT, BUILDS, MANIFEST, Column, Generation, Kind, Shape, key_column
@@ -146,6 +148,13 @@ class Probes:
     """Buckets of the initial column's tokens, if postings have buckets and these are few."""
 
     @property
+    def every_token(self) -> str:
+        """The tokens of all key columns: constants, or a query for those in the temporary table."""
+        if self.relation.startswith("("):
+            return ", ".join(map(str, np.unique(self.tokens).tolist()))
+        return " UNION ".join(f"SELECT token{n} FROM {self.relation}" for n in range(self.tokens.shape[1]))
+
+    @property
     def rest(self) -> list[int]:
         """The other key columns."""
         return [column for column in range(self.tokens.shape[1]) if column != self.initial]
@@ -235,11 +244,16 @@ class Lookup:
         return f"SELECT DISTINCT p.table_id, p.row_id{key}{self._candidates(where)}"
 
     def cells(self, where: str) -> str:
-        """SQL for the tokens of the rows that pass the row filter, with their places."""
+        """SQL for the query's tokens in the rows that pass the row filter, with their places.
+
+        `where` is a condition on p.table_id. Cells are sorted by table, so that it is given for them, too.
+        """
         rows = f"SELECT DISTINCT p.table_id, p.row_id{self._candidates(where)}"
+        tables = where.replace("p.table_id", "c.table_id")
         return (
             f"SELECT c.table_id, c.row_id, c.column_id, c.token_id FROM {self._table('cells')} AS c"
-            f" INNER JOIN ({rows}) AS r ON c.table_id = r.table_id AND c.row_id = r.row_id WHERE c.piece = 0"
+            f" INNER JOIN ({rows}) AS r ON c.table_id = r.table_id AND c.row_id = r.row_id"
+            f" WHERE c.piece = 0 AND c.token_id IN ({self.probes.every_token}) AND {tables}"
         )
 
 
