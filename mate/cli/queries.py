@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from mate.display import fan_out_text, times_text, visible
+from mate.display import fan_out_text, times_text
 from mate.errors import MateError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mate import Answer, Answers, Suggestions
+    from mate import Answer, Answers, Explanation, Suggestions
 
 CHANCE = "chance"
 """Stands where a join is no better than what independent columns would give."""
@@ -75,19 +75,25 @@ def split_key(given: Sequence[str], header: Sequence[str]) -> list[str]:
 
 def show_answers(answers: Answers | Suggestions) -> None:
     """Print answers as a table with their evidence, in lines that fit the terminal."""
-    from mate.cli.terminal import console, say, show, table
+    from mate.cli.terminal import console, say, show, show_records, table
 
-    names, wide = any(answer.evidence.names is not None for answer in answers), console().width >= WIDE
+    names = any(answer.evidence.names is not None for answer in answers)
+    rows = [_row(answer, names=names) for answer in answers]
+    pairs = [", ".join(f"{key} = {column}" for key, column in answer.mapping.items()) for answer in answers]
     header = ["table", "joinability", "of\nkey", "unique", "rows per\nmatch", "vs\nchance"]
-    header += [*(["names"] if names else []), "name", "join on", *(["source"] if wide else [])]
-    show(table(header, [_row(answer, names=names, wide=wide) for answer in answers], tight=not wide))
+    header += [*(["names"] if names else []), "name"]
+    if console().width >= WIDE:
+        sources = [answer.table.source for answer in answers]
+        body = [[*row, on, source] for row, on, source in zip(rows, pairs, sources, strict=True)]
+        show(table([*header, "join on", "source"], body))
+    else:
+        header[1] = "join-\nability"
+        show_records(header, rows, [f"on {on}" for on in pairs])
     if any(answer.evidence.is_chance for answer in answers):
         say(f'"{CHANCE}": no more combinations match than if the columns had nothing to do with each other')
 
 
-def _row(answer: Answer, *, names: bool, wide: bool) -> list[object]:
-    from rich.text import Text
-
+def _row(answer: Answer, *, names: bool) -> list[object]:
     evidence = answer.evidence
     row: list[object] = [
         answer.table_id,
@@ -99,7 +105,12 @@ def _row(answer: Answer, *, names: bool, wide: bool) -> list[object]:
     ]
     if names:
         row.append("" if evidence.names is None else f"{evidence.names:.0%}")
-    pairs = [visible(f"{key} = {column}") for key, column in answer.mapping.items()]
-    if wide:
-        return [*row, answer.table.name, ", ".join(pairs), answer.table.source]
-    return [*row, answer.table.name, Text("\n".join(pairs))]
+    return [*row, answer.table.name]
+
+
+def show_explanation(explanation: Explanation) -> None:
+    """Print the steps and phases of a search."""
+    from mate.cli.terminal import show, table
+
+    show(table(("step", "count"), [("  " * step.depth + step.name, step.text) for step in explanation.steps]))
+    show(table(("phase", "ms"), [(name, f"{spent:.1f}") for name, spent in explanation.phases()]))

@@ -44,7 +44,8 @@ def add(commands: Commands) -> None:
         default="usefulness",
         choices=("usefulness", "joinability"),
         help="usefulness: of key x unique, then names, then joinability (default); joinability: the count alone, "
-        "as in the paper, then unique",
+        "as in the paper; equal counts stand in the order of unique, but which of them come in at the last place is "
+        "decided by their numbers",
     )
     parser.add_argument("--no-names", action="store_true", help="leave the names of columns and tables aside")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -97,8 +98,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print(found: Answers, query: str, *, explain: bool) -> None:
-    from mate.cli.queries import show_answers
-    from mate.cli.terminal import say, show, table
+    from mate.cli.queries import show_answers, show_explanation
+    from mate.cli.terminal import say
     from mate.display import counted
 
     if not found:
@@ -108,6 +109,4 @@ def _print(found: Answers, query: str, *, explain: bool) -> None:
     if found.rows_left_out:
         say(f"left out: {counted(found.rows_left_out, 'row')} of the query with an empty cell in the key")
     if explain:
-        explanation = found.explain()
-        show(table(("step", "count"), [("  " * step.depth + step.name, step.text) for step in explanation.steps]))
-        show(table(("phase", "ms"), [(name, f"{spent:.1f}") for name, spent in explanation.phases()]))
+        show_explanation(found.explain())

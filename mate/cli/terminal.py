@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -58,18 +60,38 @@ class Complaints(logging.Handler):
         sys.stderr.write(f"mate: {visible(record.getMessage())}\n")
 
 
-def table(
-    header: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None, *, tight: bool = False
-) -> Table:
-    """Return a plain table; cells that look like numbers stand to the right. A tight one has less space between."""
+def table(header: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> Table:
+    """Return a plain table; cells that look like numbers stand to the right."""
     body = [[_cell(value) for value in row] for row in rows]
-    result = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=tight)
+    result = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(header):
         numeric = bool(body) and all(_numeric(row[i].plain) for row in body)
         result.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in body:
         result.add_row(*row)
     return result
+
+
+def show_records(header: Sequence[str], rows: Sequence[Sequence[object]], notes: Sequence[str]) -> None:
+    """Print rows for a narrow terminal, each with a note on a line of its own; the last column takes what is left."""
+    cells = [[_cell(value).plain for value in row] for row in rows]
+    heads = [name.split("\n") for name in header]
+    lines = max(map(len, heads))
+    tops = [[""] * (lines - len(name)) + name for name in heads]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, *zip(*tops, strict=True), strict=True)]
+    left = sum(widths[:-1]) + 2 * (len(widths) - 1)
+    for line in zip(*tops, strict=True):
+        say(_aligned(line, widths))
+    say("─" * min(console().width, left + widths[-1]))
+    for row, note in zip(cells, notes, strict=True):
+        say(_aligned(row, widths))
+        console().print(Padding(Text(visible(note)), (0, 0, 0, widths[0] + 2), expand=False))
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Return a line of cells, all to the right but the last."""
+    padded = [" " * (width - cell_len(cell)) + cell for cell, width in zip(cells[:-1], widths, strict=False)]
+    return "  ".join([*padded, cells[-1]])
 
 
 def _cell(value: object) -> Text:

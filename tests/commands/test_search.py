@@ -62,6 +62,23 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     return search
 
 
+@pytest.mark.parametrize("columns", [80, 100, 120, 160])
+def test_tables_fit_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """No header breaks within a word, no line is too long, and a mapping has a line of its own where it is narrow."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    code, out, _ = run("elsewhere.csv", *KEY)
+    assert code == 0
+    lines = out.splitlines()
+    head = [line.split() for line in lines[: next(n for n, line in enumerate(lines) if "─" in line)]]
+    words = {word for line in head for word in line}
+    known = {"table", "of", "key", "unique", "rows", "per", "match", "vs", "chance", "names", "name"}
+    assert words - known <= ({"joinability", "join", "on", "source"} if columns >= 120 else {"join-", "ability"})
+    assert all(len(line) <= columns for line in lines[:8])
+    mapping = "First = Vorname, Last = Nachname, Country, of birth = Land"
+    if 80 <= columns < 120:
+        assert f"on {mapping}" in [line.strip() for line in lines]
+
+
 def found(run: Run, *arguments: str) -> dict[str, Any]:
     code, out, err = run(*arguments, "--json")
     assert (code, err) == (0, "")
