@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 _KEPT = {"\u200c", "\u200d"}
@@ -40,6 +41,18 @@ def size_text(size: int) -> str:
             break
         value, unit = value / 1000, larger
     return f"{value:,.0f} {unit}" if unit == "bytes" else f"{value:,.1f} {unit}"
+
+
+LARGEST_SIZE = 2**63 - 1
+_SIZE = re.compile(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE | re.ASCII)
+
+
+def size_of(text: str) -> int | None:
+    """Return the bytes of a size that a person wrote, such as 2GB; None if it is no size."""
+    match = _SIZE.fullmatch(text)
+    if not match:
+        return None
+    return min(LARGEST_SIZE, int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " ")))
 
 
 def counted(number: int, what: str) -> str:

@@ -46,11 +46,11 @@ class UpdateError(MateError):
     """A change that cannot be made: a table, row or column that is not there, cells that do not fit."""
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return a closing hint such as ``did you mean "xash"?``, else the list of what there is."""
     names = sorted(known)
     folded = {known_name.casefold(): known_name for known_name in names}
-    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    close = get_close_matches(str(name).casefold(), folded, n=1, cutoff=0.6)
     if close:
         return f'did you mean "{folded[close[0]]}"?'
     return f"known: {', '.join(names) or 'none'}"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
 from mate.api.addresses import address_of
+from mate.api.arguments import instance, several, size, whole_number
 from mate.api.lake import Lake, path_list, reader_name
 from mate.api.options import IndexOptions, check_options
+from mate.limits import Limits
 
 if TYPE_CHECKING:
     from mate.api.lake import Paths
@@ -15,6 +18,13 @@ if TYPE_CHECKING:
 
 WORTH_COMPILING = 1_000_000
 """Cells from which on searches need compiled loops: they are compiled with the index, once per machine."""
+
+KINDS: tuple[tuple[str, type, str], ...] = (
+    ("limits", Limits, "mate.Limits(...)"),
+    ("master", str, 'a text such as "none", "auto" or "local[*]"'),
+    ("spark", Mapping, "a dictionary of settings"),
+)
+"""Options whose values must be of a type, with an example."""
 
 
 def index(paths: Paths, store: str | PathLike[str], **options: Unpack[IndexOptions]) -> Lake:
@@ -56,7 +66,14 @@ def _settings(options: IndexOptions) -> BuildSettings:
     check_options("mate.index", options, IndexOptions.__annotations__)
     given: dict[str, Any] = {**options}
     given.pop("progress", None)
-    hashes, bits = list(given.pop("hashes", ["xash"])), given.pop("bits", 128)
-    more = {token(text, nulls=frozenset()) or "" for text in given.pop("nulls", ())}
+    hashes, bits = several("hashes", given.pop("hashes", "xash")), whole_number("bits", given.pop("bits", 128))
+    more = {token(text, nulls=frozenset()) or "" for text in several("nulls", given.pop("nulls", ()))}
+    if "memory" in given:
+        given["memory"] = size("memory", given["memory"])
+    if given.get("segments") is not None:
+        given["segments"] = whole_number("segments", given["segments"])
+    for name, kind, example in KINDS:
+        if name in given:
+            instance(name, given[name], kind, example)
     settings = BuildSettings(**{**given, "format": reader_name(given.get("format")), "nulls": NULL_SPELLINGS | more})
     return with_hashes(settings, hashes, bits)

@@ -34,12 +34,12 @@ class IndexOptions(TypedDict, total=False):
 
     format: str
     """How all files are read: "csv", "parquet", "json" or "dwtc"; found for each file unless given."""
-    hashes: Sequence[str]
-    """Hash functions of the super keys, as NAME[:BITS[:PARAMETER=NUMBER,...]]; ["xash"] unless given."""
+    hashes: str | Sequence[str]
+    """One or several hash functions of super keys, as NAME[:BITS[:PARAMETER=NUMBER,...]]; "xash" unless given."""
     bits: int
     """Size of super keys where a hash does not say it; 128 unless given."""
-    nulls: Iterable[str]
-    """Texts that count as no value, besides the usual ones."""
+    nulls: str | Iterable[str]
+    """One or several texts that count as no value, besides the usual ones."""
     limits: Limits
     """How much of a table is taken in."""
     strict: bool
@@ -48,8 +48,8 @@ class IndexOptions(TypedDict, total=False):
     """Where tasks run: "none", in this process; "local[*]" or an address, on Spark; "auto", by size."""
     spark: Mapping[str, str]
     """Settings of Spark."""
-    memory: int
-    """Bytes that a task may use to write a segment; 2 GB unless given."""
+    memory: int | str
+    """What a task may use to write a segment, in bytes or as "4GB"; 2 GB unless given."""
     segments: int
     """How many segments; as few as memory and cores allow unless given."""
     verbose: bool

@@ -38,12 +38,13 @@ class Strategy:
 COLUMN_FIRST = Strategy()
 
 
-def prepare(strategy: Strategy, index: Index) -> tuple[System, SearchSettings]:
+def prepare(strategy: Strategy | str, index: Index) -> tuple[System, SearchSettings]:
     """Return the system and its settings, refusing what it would not use."""
     from mate.lake.folder import LakeFolder
     from mate.search.engine import SearchSettings
     from mate.search.systems import find_system
 
+    strategy = _checked(strategy)
     system = find_system(strategy.system)
     name, bits = _hash_named(strategy.hash)
     if strategy.system == DEFAULT_SYSTEM and isinstance(index, LakeFolder):
@@ -55,6 +56,18 @@ def prepare(strategy: Strategy, index: Index) -> tuple[System, SearchSettings]:
                 )
     initial = SearchSettings().initial_column if strategy.initial_column is None else strategy.initial_column
     return system, SearchSettings(hash_name=name, bits=bits, initial_column=initial)
+
+
+def _checked(given: Strategy | str) -> Strategy:
+    """Return a strategy, which may be given by the name of its system; refuse what is none."""
+    strategy = Strategy(given) if isinstance(given, str) else given
+    if not isinstance(strategy, Strategy):
+        raise QueryError(f"strategy is a mate.Strategy or the name of a system, not {given!r}")
+    for option in ("system", "hash", "initial_column"):
+        value = getattr(strategy, option)
+        if not isinstance(value, str) and (option == "system" or value is not None):
+            raise QueryError(f"{option} of a strategy is a name, not {value!r}")
+    return strategy
 
 
 def _hash_named(text: str | None) -> tuple[str | None, int | None]:

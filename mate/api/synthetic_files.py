@@ -48,12 +48,14 @@ def write_synthetic(
 
     if format not in ("csv", "parquet"):
         raise CorpusError(f'a made-up lake is written as csv or parquet, not "{format}"')
-    try:
-        lake = SyntheticLake(**settings)  # type: ignore[arg-type]
-    except TypeError:
-        known = [name for name in SyntheticLake.__dataclass_fields__ if not name.startswith("_")]
-        wrong = next(name for name in settings if name not in known)
-        raise CorpusError(f'a made-up lake has no setting "{wrong}"; {did_you_mean(wrong, known)}') from None
+    known = [name for name in SyntheticLake.__dataclass_fields__ if not name.startswith("_")]
+    for name, value in settings.items():
+        if name not in known:
+            raise CorpusError(f'a made-up lake has no setting "{name}"; {did_you_mean(name, known)}')
+        whole = isinstance(getattr(SyntheticLake, name), int)
+        if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+            raise CorpusError(f"{name} of a made-up lake is a {'whole ' if whole else ''}number, not {value!r}")
+    lake = SyntheticLake(**settings)  # type: ignore[arg-type]
     target = Path(folder)
     try:
         _prepare(target, force=force)

@@ -6,6 +6,7 @@ import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from mate.display import size_of
 from mate.errors import MateError
 
 MOST = 2**63 - 1
@@ -53,10 +54,10 @@ def size(option: str) -> Callable[[str], int]:
     """Return what reads a size that a person wrote, such as 2GB."""
 
     def number(text: str) -> int:
-        match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*([kmgt]?)i?b?\s*", text, re.IGNORECASE | re.ASCII)
-        if not match:
+        found = size_of(text)
+        if found is None:
             raise MateError(f"{option} takes a size such as 2GB, not {_shown(text)}")
-        return min(MOST, int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " ")))
+        return found
 
     return number
 

@@ -71,15 +71,19 @@ def read_query(path: str | PathLike[str], encoding: str | None = None) -> QueryT
 
 def from_pandas(frame: pd.DataFrame, name: str = "query") -> QueryTable:
     """Return a pandas DataFrame as a query table, without its index."""
-    columns = [_from_series(frame.iloc[:, place]) for place in range(frame.shape[1])]
+    columns = [_from_series(frame.iloc[:, place], str(name)) for place, name in enumerate(frame.columns)]
     return from_arrow(pa.table(columns, names=list(map(str, frame.columns))), name)
 
 
-def _from_series(series: pd.Series) -> pa.Array | pa.ChunkedArray:
+def _from_series(series: pd.Series, name: str) -> pa.Array | pa.ChunkedArray:
     try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types
-        return pa.array([None if missing else str(v) for v, missing in zip(series, series.isna(), strict=True)])
+        try:
+            return pa.array(series, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # several types, or an unusual one
+            return pa.array([None if missing else str(v) for v, missing in zip(series, series.isna(), strict=True)])
+    except UnicodeEncodeError as error:
+        spoilt = error.object[error.start : error.end]
+        raise QueryError(f'column "{name}" has text that is not valid Unicode: {spoilt!r}') from None
 
 
 def from_arrow(table: pa.Table, name: str = "query") -> QueryTable:

@@ -1,0 +1,103 @@
+"""Arguments of a wrong type get one clear error; those that mean the same are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mate
+
+KEY = ["city", "day"]
+Call = Callable[[Any], object]
+
+
+def search(**options: Any) -> Call:
+    return lambda lake: lake.search("sensors.csv", KEY, **options)
+
+
+def suggest(**options: Any) -> Call:
+    return lambda lake: lake.suggest("sensors.csv", **options)
+
+
+def index(**options: Any) -> Call:
+    return lambda _: mate.index("lake", "again.mate", **options)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (search(rank=None), 'there is no ranking "None"; known: joinability, usefulness'),
+        (search(exclude=None), 'exclude takes a list of tables, or "self", not None'),
+        (search(exclude=3), 'exclude takes a list of tables, or "self", not 3'),
+        (search(exclude=[None]), "a table is named by its number, file or name, not by NoneType"),
+        (search(strategy=None), "strategy is a mate.Strategy or the name of a system, not None"),
+        (search(strategy=mate.Strategy(hash=3)), "hash of a strategy is a name, not 3"),  # type: ignore[arg-type]
+        (search(strategy=mate.Strategy(None)), "system of a strategy is a name, not None"),  # type: ignore[arg-type]
+        (search(k=None), "k must be a whole number of at least 1, not None"),
+        (suggest(k="3"), "k must be a whole number of at least 1, not '3'"),
+        (suggest(most_columns="a"), "most_columns must be a whole number from 1 to 4, not 'a'"),
+        (suggest(most_columns=2.5), "most_columns must be a whole number from 1 to 4, not 2.5"),
+        (suggest(exclude=3), 'exclude takes a list of tables, or "self", not 3'),
+        (lambda lake: lake.join("sensors.csv", KEY, "weather", None), "matches can be first, all, aggregate, not"),
+        (lambda lake: lake.find(np.float64(1)), "a table is named by its number, file or name, not by float64"),
+        (index(memory="much"), "memory takes a number of bytes or a size such as 2GB, not 'much'"),
+        (index(memory=2.5), "memory must be a whole number of at least 1, not 2.5"),
+        (index(segments="2"), "segments must be a whole number of at least 1, not '2'"),
+        (index(limits={}), "limits takes mate.Limits(...), not a value of type dict"),
+        (index(master=None), 'master takes a text such as "none", "auto" or "local[*]", not None'),
+        (index(hashes=3), "hashes takes a text or a list of texts, not a value of type int"),
+        (index(nulls=[3]), "nulls takes a text or a list of texts, not a value of type list"),
+        (index(format=["csv"]), "there is no format"),
+        (lambda lake: lake.remove("weather", wait="a"), "wait takes a number of seconds from 0 on, not 'a'"),
+        (lambda lake: lake.remove("weather", master=None), "master takes a text such as"),
+        (lambda lake: lake.remove(None), "a table is named by its number, file or name, not by NoneType"),
+        (lambda lake: lake.update(0, None), "cells are given as a list of row, column and value, such as"),
+        (lambda lake: lake.update(0, [(0, "x")]), "cells are given as a list of row, column and value, such as"),
+        (lambda lake: lake.update(0, [(0, None, "x")]), "a column is named by its name or its place, not by None"),
+        (lambda lake: lake.remove_rows(0, None), "rows are given as a list of whole numbers, counted from 0"),
+        (lambda lake: mate.write_synthetic("new", tables="x"), "tables of a made-up lake is a whole number, not 'x'"),  # type: ignore[arg-type]
+        (lambda lake: mate.write_synthetic("new", tables=2.5), "tables of a made-up lake is a whole number, not 2.5"),
+        (
+            lambda lake: lake.search(pd.DataFrame({"a": pd.Series(["\ud800", "b"], dtype=object)}), "a"),
+            "column \"a\" has text that is not valid Unicode: '\\ud800'",
+        ),
+    ],
+)
+def test_a_wrong_type_is_one_clear_error(lake: mate.Lake, call: Call, message: str) -> None:
+    before = lake.stats().manifest
+    with pytest.raises(mate.MateError) as error:
+        call(lake)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+    assert lake.stats().manifest == before
+    assert not Path("again.mate").exists()
+    assert not Path("new").exists()
+
+
+def test_whole_numbers_of_numpy_are_taken(lake: mate.Lake) -> None:
+    assert len(lake.search("sensors.csv", KEY, k=np.int64(1))) == 1
+    assert len(lake.suggest("sensors.csv", k=np.int64(1), most_columns=np.int64(2))) == 1
+    assert lake.find(np.int64(3)).name == "weather"
+    excluded = pd.Series([3, 2])
+    assert not lake.search("sensors.csv", KEY, exclude=excluded)
+    lake.update(np.int64(3), [(np.int64(0), np.int64(3), "9")])  # type: ignore[list-item]
+    assert lake.table("weather", "arrow").column("wind")[0].as_py() == "9"
+
+
+def test_values_of_an_unusual_type_are_text(lake: mate.Lake) -> None:
+    assert not lake.search(pd.DataFrame({"a": [1 + 2j, 3j]}), "a")
+
+
+def test_one_value_may_stand_for_a_list(folder: Path) -> None:
+    (folder / "lake/gaps.csv").write_text("letter,code\nn,n.a.\na,1\nx,2\n")
+    with mate.index("lake", "again.mate", nulls="n.a.", hashes="xash:256", memory="1GB") as lake:
+        assert [spec["bits"] for spec in lake.stats().manifest["hashes"]] == [256]
+        query = pd.DataFrame({"letter": ["n", "a", "x"]})
+        assert lake.match(query, "letter", "gaps").joinability == 3
+        with pytest.raises(mate.MateError, match="no row of query has a value in every key column"):
+            lake.search(pd.DataFrame({"code": ["n.a."]}), "code")
