@@ -27,7 +27,7 @@ from mate.lake.folder import LakeFolder, open_folder
 from mate.search.engine import SearchSettings
 from mate.search.query import read_query
 from mate.search.results import Result
-from mate.search.suggestion import suggest
+from mate.search.suggestion import SuggestionSettings, suggest
 from mate.search.systems import find_system
 
 if TYPE_CHECKING:
@@ -196,7 +196,8 @@ def find_hidden(lake: LakeFolder, numbers: Mapping[Path, int], keys: Sequence[Fo
     """Return for every key the place, from 1 on, of its columns and parent among the suggestions; None: not there."""
     suggested: dict[Path, list[tuple[frozenset[str], int]]] = {}
     for child in track({key.child: None for key in keys}, "suggest", console=console(stderr=True), transient=True):
-        found = suggest(lake, read_query(child), k=max(HIDDEN), exclude=frozenset({numbers[child]}))
+        settings = SuggestionSettings(k=max(HIDDEN), exclude=frozenset({numbers[child]}))
+        found = suggest(lake, read_query(child), settings)
         suggested[child] = [(frozenset(s.key), s.result.table_id) for s in found]
     wanted = [(suggested[key.child], (frozenset(key.child_columns), numbers[key.parent])) for key in keys]
     return [found.index(one) + 1 if one in found else None for found, one in wanted]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
 from mate.api.enriched import Enriched
-from mate.api.explanation import Explanation, explanation
+from mate.api.explanation import Explanation, explanation, suggestion_explanation
 from mate.api.given import GivenTable, as_kind
+from mate.display import visible
 
 if TYPE_CHECKING:
     from mate.api.snapshot import Snapshot
@@ -17,13 +19,13 @@ if TYPE_CHECKING:
     from mate.search.evidence import Evidence
     from mate.search.query import KeyTuples
     from mate.search.results import Matches, Result, SearchResult
-    from mate.search.suggestion import Suggestion
+    from mate.search.suggestion import SuggestionResult
 
 EVIDENCE = ("containment", "uniqueness", "fan_out", "most_fan_out", "chance", "names")
 """Fields of the evidence, in the order in which they are shown."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """One table that joins with the query.
 
@@ -64,8 +66,16 @@ class Answer:
     @cached_property
     def evidence(self) -> Evidence:
         """What speaks for the join: containment, uniqueness, fan-out, chance, names."""
+        known = self._measured
+        if known is not None:
+            return known
         with self.snapshot.use():
             return self.result.evidence
+
+    @property
+    def _measured(self) -> Evidence | None:
+        """The evidence if the ranking needed it, or if it was asked for: it stays when the lake is closed."""
+        return vars(self.result).get("evidence")
 
     @cached_property
     def matches(self) -> Matches:
@@ -131,8 +141,24 @@ class Answer:
             "evidence": evidence,
         }
 
+    def __repr__(self) -> str:
+        on = ", ".join(f"{key} = {column}" for key, column in self.mapping.items())
+        evidence = self._measured
+        joins = f"{self.joinability:,} key tuple{'' if self.joinability == 1 else 's'}"
+        shown = f"{self.table.name} (table {self.table_id}) joins {joins} on {on}"
+        if evidence is not None:
+            shown += f"; {evidence.containment:.0%} of the key, {evidence.uniqueness:.0%} unique"
+            shown += ", no better than chance" if evidence.is_chance else ""
+        return visible(f"<{type(self).__name__}: {shown}>")
 
-@dataclass(frozen=True)
+    def __copy__(self) -> Self:
+        return self  # it never changes, and belongs to its lake
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+
+@dataclass(frozen=True, repr=False)
 class SuggestedKey(Answer):
     """A key that was found for a table, and a table that joins with it."""
 
@@ -147,9 +173,28 @@ class SuggestedKey(Answer):
 
 One = TypeVar("One", bound=Answer)
 
+COLUMNS = {
+    "table_id": "int64",
+    "table": "string",
+    "source": "string",
+    "joinability": "int64",
+    "mapping": "string",
+    "containment": "float64",
+    "uniqueness": "float64",
+    "fan_out": "float64",
+    "most_fan_out": "int64",
+    "chance": "float64",
+    "names": "float64",
+    "usefulness": "float64",
+    "is_chance": "bool",
+}
+"""Columns of answers as a table, with their types: the same ones also where there is no answer."""
+
 
 class _Listed(Sequence[One], Generic[One]):
     """Answers in their order: to be counted, indexed, sliced, gone through, and shown as a table."""
+
+    _columns: ClassVar[Mapping[str, str]] = COLUMNS
 
     def __init__(self, answers: Sequence[One], caption: str) -> None:
         self._answers = list(answers)
@@ -159,9 +204,13 @@ class _Listed(Sequence[One], Generic[One]):
     @overload
     def __getitem__(self, place: int) -> One: ...
     @overload
-    def __getitem__(self, place: slice) -> list[One]: ...
-    def __getitem__(self, place: int | slice) -> One | list[One]:
-        return self._answers[place]
+    def __getitem__(self, place: slice) -> Self: ...
+    def __getitem__(self, place: int | slice) -> One | Self:
+        if not isinstance(place, slice):
+            return self._answers[place]
+        part = copy(self)
+        part._answers = self._answers[place]
+        return part
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -174,9 +223,8 @@ class _Listed(Sequence[One], Generic[One]):
         """Return the answers as an Arrow table, one row per answer, a column per piece of evidence."""
         import pyarrow as pa
 
-        records = [_flat(answer) for answer in self]
-        names = list(records[0]) if records else []
-        return pa.table({name: [record[name] for record in records] for name in names})
+        types = {name: pa.type_for_alias(kind) for name, kind in self._columns.items()}
+        return pa.Table.from_pylist([_flat(answer) for answer in self], pa.schema(types))
 
     def to_pandas(self) -> Any:
         """Return the answers as a DataFrame, one row per answer, a column per piece of evidence."""
@@ -190,7 +238,10 @@ class _Listed(Sequence[One], Generic[One]):
     def __repr__(self) -> str:
         names = ", ".join(f"{answer.table.name} ({answer.joinability})" for answer in self._answers[:5])
         more = f", and {len(self) - 5:,} more" if len(self) > 5 else ""
-        return f"<{type(self).__name__}: {names or 'no table joins'}{more}>"
+        return visible(f"<{type(self).__name__}: {names or 'no table joins'}{more}>")
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return copy(self)
 
 
 class Answers(_Listed[Answer]):
@@ -231,13 +282,24 @@ class Answers(_Listed[Answer]):
 
     def explain(self) -> Explanation:
         """Return how the answer came about: the steps from the query to the answers, and the time of each phase."""
-        return explanation(self._found.statistics, len(self))
+        return explanation(self._found.statistics, len(self._found))
 
 
 class Suggestions(_Listed[SuggestedKey]):
-    """Keys found for a table, with the tables that they join with, best first."""
+    """Keys found for a table, with the tables that they join with, best first.
 
-    def __init__(self, given: GivenTable, snapshot: Snapshot, found: Sequence[Suggestion], nulls: Set[str]) -> None:
+    >>> import mate
+    >>> with mate.open("lake.mate") as lake:
+    ...     found = lake.suggest("sensors.csv")
+    >>> found[:2]
+    <Suggestions: events (3), inhabitants (3)>
+    >>> print([(one.key, one.mapping) for one in found[:2]])
+    [(('city',), {'city': 'town'}), (('city',), {'city': 'town'})]
+    """
+
+    _columns: ClassVar[Mapping[str, str]] = {"key": "string", **COLUMNS, "unique_part": "string"}
+
+    def __init__(self, given: GivenTable, snapshot: Snapshot, found: SuggestionResult, nulls: Set[str]) -> None:
         from mate.search.query import key_tuples
 
         answers = [
@@ -247,6 +309,18 @@ class Suggestions(_Listed[SuggestedKey]):
             for one in found
         ]
         super().__init__(answers, f"keys of {given.query.name}")
+        self._effort = found.effort
+
+    def explain(self) -> Explanation:
+        """Return how the suggestions came about: tables that hold values, keys that were checked, and the time.
+
+        >>> import mate
+        >>> with mate.open("lake.mate") as lake:
+        ...     why = lake.suggest("sensors.csv").explain()
+        >>> [(step.name, step.count) for step in why.steps][1]
+        ('tables with enough values of a column', 4)
+        """
+        return suggestion_explanation(self._effort)
 
 
 def _flat(answer: Answer) -> dict[str, Any]:

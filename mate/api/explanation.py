@@ -9,6 +9,7 @@ from mate.display import visible
 
 if TYPE_CHECKING:
     from mate.search.statistics import Statistics
+    from mate.search.suggestion import Effort
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,22 @@ def explanation(statistics: Statistics, answers: int) -> Explanation:
         Step("answers", answers),
     ]
     return Explanation(statistics.system, tuple(steps), dict(statistics.seconds))
+
+
+def suggestion_explanation(effort: Effort) -> Explanation:
+    """Return what a suggestion of keys did."""
+    steps = (
+        Step("columns of the table with values", effort.columns),
+        Step("tables with enough values of a column", effort.tables),
+        Step("searched for keys of several columns", effort.tables_tried, 1),
+        Step("left out, as the work would be too much", effort.tables - effort.tables_tried, 1),
+        Step("keys of several columns checked on a sample", effort.checks),
+        Step("keys that join, of one column and of several", effort.candidates),
+        Step("the best of them, answered with all rows", effort.answered, 1),
+        Step("no better than chance", effort.chance, 1),
+        Step("suggestions", effort.suggestions),
+    )
+    return Explanation("suggest", steps, dict(effort.seconds))
 
 
 def _by_columns(statistics: Statistics) -> list[Step]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import index as as_index
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from mate.api.answers import Answer, Answers, Suggestions
+from mate.api.arguments import whole_number
 from mate.api.enriched import Enriched
 from mate.api.given import AnyTable, Kind, as_kind, given_table
 from mate.api.snapshot import Snapshot
@@ -59,9 +61,10 @@ class Reader:
         """Find the k tables that join best with a table of yours on its key columns.
 
         `rank` is "usefulness" (how much of the key is found, and how unique it is there, then names, then count) or
-        "joinability" (the paper's: the count alone). `names=False` leaves the names of columns and tables aside.
-        `exclude` leaves tables out, "self" those of the query's own file. `strategy` is how to search, or the name of a
-        system: answers stay the same.
+        "joinability" (the paper's: the count alone). Tables with equal counts then stand in the order of uniqueness,
+        but which of them come in at the k-th place is decided by their numbers. `names=False` leaves the names of
+        columns and tables aside. `exclude` leaves tables out, "self" those of the query's own file. `strategy` is how
+        to search, or the name of a system: answers stay the same.
 
         >>> import mate
         >>> with mate.open("lake.mate") as lake:
@@ -73,10 +76,10 @@ class Reader:
         given = given_table(query)
         snapshot = self._snapshot
         with snapshot.use() as index:
-            system, settings = prepare(Strategy(strategy) if isinstance(strategy, str) else strategy, index)
+            system, settings = prepare(strategy, index)
             left_out = self._excluded(snapshot, given.query.source, exclude)
-            settings = replace(settings, rank=rank, names=names, exclude=left_out)
-            found = system(index, given.query, _names(key), k, settings)
+            settings = replace(settings, rank=rank, names=bool(names), exclude=left_out)
+            found = system(index, given.query, _names(key), whole_number("k", k), settings)
             return Answers(given, snapshot, found)
 
     def search_many(
@@ -111,7 +114,11 @@ class Reader:
                 given = [queries, *(query.given for query in asked)]
                 check_output(Path(into), index.address, lambda: [r["source"] for r in index.sources()], given)
             exclude = options.get("exclude", ())
-            left_out = snapshot.own_tables() if exclude == "self" else self._excluded(snapshot, None, exclude)
+            left_out = (
+                snapshot.own_tables()
+                if isinstance(exclude, str) and exclude == "self"
+                else self._excluded(snapshot, None, exclude)
+            )
             return search_many(index, asked, None if into is None else Path(into), options, left_out)
 
     def suggest(
@@ -121,12 +128,13 @@ class Reader:
         *,
         columns: str | Sequence[str] | None = None,
         most_columns: int = 4,
+        names: bool = True,
         exclude: Tables = (),
     ) -> Suggestions:
         """Find keys for a table: which of its columns, alone or together, join with which tables.
 
         `columns` are those that may be part of a key (all of them unless given), `most_columns` how many a key may
-        have.
+        have. `names=False` leaves the names of columns and tables aside, `exclude` tables, as in `search`.
 
         >>> import mate
         >>> with mate.open("lake.mate") as lake:
@@ -134,14 +142,16 @@ class Reader:
         >>> best.key, best.table.name
         (('city',), 'events')
         """
-        from mate.search.suggestion import suggest
+        from mate.search.suggestion import LONGEST, SHORTEST, SuggestionSettings, suggest
 
         given = given_table(table, "the table")
         snapshot = self._snapshot
         with snapshot.use() as index:
             chosen = None if columns is None else _names(columns)
             left_out = self._excluded(snapshot, given.query.source, exclude)
-            found = suggest(index, given.query, k=k, most_columns=most_columns, exclude=left_out, columns=chosen)
+            most = whole_number("most_columns", most_columns, SHORTEST, LONGEST)
+            settings = SuggestionSettings(whole_number("k", k), most, left_out, chosen, bool(names))
+            found = suggest(index, given.query, settings)
             return Suggestions(given, snapshot, found, frozenset(index.manifest.nulls))
 
     def graph(self, most_columns: int = 3, progress: Progress | None = None) -> Graph:
@@ -166,11 +176,21 @@ class Reader:
         """Join a table of yours with one of the lake, by number, file or name; return it with what is known of it.
 
         The mapping is that of the highest joinability. `matches` is as in `Answer.join`.
+
+        >>> import mate
+        >>> with mate.open("lake.mate") as lake:
+        ...     joined = lake.enrich("sensors.csv", ["city", "day"], "traffic")
+        >>> joined.matched_rows, joined.to_arrow().column("Autos").to_pylist()
+        (3, ['4100', None, None, '2500', '1800', None])
         """
         return self.match(query, key, table).enrich(matches)
 
-    def match(self, query: AnyTable, key: str | Sequence[str], table: int | str | TableInfo) -> Answer:
+    def match(
+        self, query: AnyTable, key: str | Sequence[str], table: int | str | TableInfo, *, names: bool = True
+    ) -> Answer:
         """Return how one table of the lake joins with a table of yours, as a search that found it would.
+
+        `names=False` leaves the names of columns and tables out of the evidence.
 
         >>> import mate
         >>> with mate.open("lake.mate") as lake:
@@ -183,7 +203,7 @@ class Reader:
         snapshot = self._snapshot
         with snapshot.use() as index:
             info = found_table(index, table)
-            found = match_table(index, given.query, _names(key), info.table_id)
+            found = match_table(index, given.query, _names(key), info.table_id, names=bool(names))
             if not found.results:
                 on = ", ".join(found.key.columns)
                 raise QueryError(f"table {info.table_id} ({info.name}) does not join with {given.query.name} on {on}")
@@ -208,7 +228,13 @@ class Reader:
     # What it holds
 
     def find(self, table: int | str | TableInfo) -> TableInfo:
-        """Return a table by its number, its file or its name."""
+        """Return a table by its number, its file or its name.
+
+        >>> import mate
+        >>> with mate.open("lake.mate") as lake:
+        ...     lake.find("weather").rows, lake.find("lake/weather.csv").name, lake.find(3).name
+        (6, 'weather', 'weather')
+        """
         with self._snapshot.use() as index:
             return found_table(index, table)
 
@@ -263,7 +289,16 @@ class Reader:
     # States
 
     def refresh(self) -> None:
-        """See the lake as it is now. Answers that were given before keep the state that they came from."""
+        """See the lake as it is now. Answers that were given before keep the state that they came from.
+
+        >>> import mate
+        >>> with mate.open("lake.mate") as lake, mate.open("lake.mate") as other:
+        ...     report = other.remove("events")
+        ...     before = len(lake.tables())
+        ...     lake.refresh()
+        ...     before, len(lake.tables())
+        (4, 3)
+        """
         with self._snapshot.use():
             self._snapshot = Snapshot(self._opened())
 
@@ -282,10 +317,12 @@ class Reader:
 
     @staticmethod
     def _excluded(snapshot: Snapshot, source: str | None, exclude: Tables) -> frozenset[int]:
-        if exclude == "self":
-            return snapshot.own_tables().of(source)
         if isinstance(exclude, str):
+            if exclude == "self":
+                return snapshot.own_tables().of(source)
             raise QueryError(f'exclude takes a list of tables, such as ["{exclude}"], or "self"')
+        if not isinstance(exclude, Iterable):
+            raise QueryError(f'exclude takes a list of tables, or "self", not {exclude!r}')
         with snapshot.use() as index:
             return frozenset(found_table(index, table).table_id for table in exclude)
 
@@ -319,10 +356,11 @@ def found_table(index: Index, table: int | str | TableInfo) -> TableInfo:
 
     if isinstance(table, TableInfo):
         table = table.table_id
-    if isinstance(table, bool) or not isinstance(table, int | str):
-        raise QueryError(f"a table is named by its number, file or name, not by {type(table).__name__}")
     if isinstance(table, str):
         return find_table(index, table)
-    if not 0 <= table < 2**63:
-        raise StoreError(f"{index.address} has no table {table}; see: mate stats --tables")
-    return index.table(table)
+    if isinstance(table, bool) or not hasattr(table, "__index__"):
+        raise QueryError(f"a table is named by its number, file or name, not by {type(table).__name__}")
+    number = as_index(table)
+    if not 0 <= number < 2**63:
+        raise StoreError(f"{index.address} has no table {number}; see: mate stats --tables")
+    return index.table(number)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from mate.api.own_tables import OwnTables
 from mate.errors import StoreError
@@ -55,6 +56,11 @@ class Snapshot:
             idle = not self._users
         if first and idle:
             self._index.close()
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise StoreError(
+            f"what belongs to {self._index.address} while it is open cannot be pickled; keep to_dicts() or to_pandas()"
+        )
 
     def __del__(self) -> None:
         self.close()

@@ -51,7 +51,9 @@ def add(commands: Commands) -> None:
         metavar="A,B",
         help="columns that may be part of a key (default: all); may be repeated",
     )
+    parser.add_argument("--no-names", action="store_true", help="leave the names of columns and tables aside")
     parser.add_argument("--exclude-self", action="store_true", help="leave out the table's own file")
+    parser.add_argument("--explain", action="store_true", help="show how the suggestions came about, step by step")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
@@ -59,7 +61,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Suggest and print."""
     import mate
-    from mate.cli.queries import show_answers, split_key
+    from mate.cli.queries import show_answers, show_explanation, split_key
     from mate.cli.terminal import print_json, say
 
     with mate.open(options.store) as lake:
@@ -69,6 +71,7 @@ def run(options: argparse.Namespace) -> int:
             options.k,
             columns=split_key(options.columns, query.header) if options.columns else None,
             most_columns=options.most_columns,
+            names=not options.no_names,
             exclude="self" if options.exclude_self else (),
         )
         if options.json:
@@ -81,4 +84,6 @@ def run(options: argparse.Namespace) -> int:
                 if one.unique_part:
                     part, key = ", ".join(one.unique_part), ", ".join(one.key)
                     say(f"{one.table.name}: {part} is unique there without the rest of {key}")
+        if options.explain and not options.json:
+            show_explanation(found.explain())
     return 0

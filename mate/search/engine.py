@@ -471,15 +471,20 @@ def _evidence(search: Search, found: TableSegment, table: TableInfo, mapping: tu
     )
 
 
-def match_table(index: Index, query: AnyQuery, key: Sequence[str], table_id: int) -> SearchResult:
+def match_table(
+    index: Index, query: AnyQuery, key: Sequence[str], table_id: int, *, names: bool = True
+) -> SearchResult:
     """Return how one table of the index joins with the query; no result if it does not."""
-    return unchanged(index, lambda: _match_table(index, as_query(query), key, table_id))
+    settings = SearchSettings(k=1, row_filter=False, names=names)
+    return unchanged(index, lambda: _match_table(index, as_query(query), key, table_id, settings))
 
 
-def _match_table(index: Index, query: QueryTable, key: Sequence[str], table_id: int) -> SearchResult:
+def _match_table(
+    index: Index, query: QueryTable, key: Sequence[str], table_id: int, settings: SearchSettings
+) -> SearchResult:
     from mate.search.column_first import column_first
 
-    search = prepare("column-first", index, query, key, SearchSettings(k=1, row_filter=False))
+    search = prepare("column-first", index, query, key, settings)
     found = index.table_segment(search, table_id)
     if found is not None:
         alone = np.zeros(len(found.segment.live), np.bool_)

@@ -14,8 +14,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import combinations
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,32 +66,89 @@ class Suggestion:
     """A part of the key that is unique in the table without the rest, under the same mapping."""
 
 
-def suggest(
-    index: Index,
-    table: AnyQuery,
-    *,
-    k: int = 10,
-    most_columns: int = LONGEST,
-    exclude: frozenset[int] = frozenset(),
-    columns: Sequence[str] | None = None,
-) -> list[Suggestion]:
-    """Return keys of a table, of up to `most_columns` columns, and tables that they join with, the most useful first.
+@dataclass(frozen=True)
+class SuggestionSettings:
+    """What is asked for."""
 
-    Only some columns are tried if they are given. Joins that chance may give are left out, and so are keys with a part
-    that is as useful with the same table.
+    k: int = 10
+    most_columns: int = LONGEST
+    """How many columns a key may have."""
+    exclude: frozenset[int] = frozenset()
+    """Tables that are not wanted, such as the query's own."""
+    columns: Sequence[str] | None = None
+    """Columns that may be part of a key; all of them unless given."""
+    names: bool = True
+    """Whether the names of columns and tables play a part."""
+
+
+@dataclass
+class Effort:
+    """What was done to find suggestions."""
+
+    columns: int = 0
+    tables: int = 0
+    """Tables that hold enough values of a column."""
+    tables_tried: int = 0
+    """Those in which keys of several columns were looked for."""
+    checks: int = 0
+    """Keys of several columns that were measured on a sample."""
+    candidates: int = 0
+    """Keys that join, with a table each."""
+    answered: int = 0
+    """The best of them, answered with all rows."""
+    chance: int = 0
+    """Those of them that are no better than chance."""
+    suggestions: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the seconds of a phase."""
+        start = perf_counter()
+        yield
+        self.seconds[name] = perf_counter() - start
+
+
+@dataclass(frozen=True)
+class SuggestionResult:
+    """Suggestions, best first, and what was done to find them."""
+
+    found: list[Suggestion]
+    effort: Effort
+
+    def __iter__(self) -> Iterator[Suggestion]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+
+def suggest(index: Index, table: AnyQuery, settings: SuggestionSettings | None = None) -> SuggestionResult:
+    """Return keys of a table and tables that they join with, the most useful first.
+
+    Joins that chance may give are left out, and so are keys with a part that is as useful with the same table.
     """
-    query = as_query(table)
-    lake = _checked(index, k, most_columns)
-    own = QueryColumns.of(query, columns, frozenset(index.manifest.nulls))
-    found = _candidates(lake, own, exclude, most_columns)
-    return _answers(lake, query, own, _chosen(found, k * ANSWERED))[:k]
+    settings = settings or SuggestionSettings()
+    query, lake, effort = as_query(table), _checked(index, settings), Effort()
+    with effort.phase("cover"):
+        own = QueryColumns.of(query, settings.columns, frozenset(index.manifest.nulls))
+        tables = promising_tables(lake, own, settings.exclude)
+    with effort.phase("keys"):
+        infos = {info.table_id: info for info in lake.tables([table.table_id for table in tables])}
+        searches = [TableKeys(table, infos[table.table_id], own, names=settings.names) for table in tables]
+        found = _candidates(searches, settings, effort)
+    effort.columns, effort.tables, effort.candidates = len(own.columns), len(tables), len(found)
+    with effort.phase("answer"):
+        answers = _answers(lake, query, own, _chosen(found, settings.k * ANSWERED), names=settings.names)
+    useful = [one for one in answers if not one.result.evidence.is_chance]
+    effort.answered, effort.chance = len(answers), len(answers) - len(useful)
+    best = sorted(useful, key=_order)[: settings.k]
+    effort.suggestions = len(best)
+    return SuggestionResult(best, effort)
 
 
-def _candidates(lake: LakeFolder, own: QueryColumns, exclude: frozenset[int], most_columns: int) -> list[Candidate]:
+def _candidates(searches: list[TableKeys], settings: SuggestionSettings, effort: Effort) -> list[Candidate]:
     """Return keys with the tables that they join with, as far as the work allows."""
-    tables = promising_tables(lake, own, exclude)
-    infos = {info.table_id: info for info in lake.tables([table.table_id for table in tables])}
-    searches = [TableKeys(table, infos[table.table_id], own) for table in tables]
     found = list(_telling([keys.single(pair) for keys in searches for pair in keys.pairs]))
     work, progress = 0, current_work()
     progress.expect(len(searches))
@@ -97,8 +156,10 @@ def _candidates(lake: LakeFolder, own: QueryColumns, exclude: frozenset[int], mo
         progress.advance()
         if work > MOST_WORK:
             break
-        found += keys.grow(most_columns)
+        found += keys.grow(settings.most_columns)
         work += keys.work
+        effort.tables_tried += 1
+        effort.checks += keys.checks
     return found
 
 
@@ -115,10 +176,11 @@ def _telling(singles: list[Candidate]) -> Iterator[Candidate]:
             yield candidate
 
 
-def _checked(index: Index, k: int, most_columns: int) -> LakeFolder:
+def _checked(index: Index, settings: SuggestionSettings) -> LakeFolder:
     """Refuse what cannot be asked for."""
     if not isinstance(index, LakeFolder):
         raise QueryError(f"keys are suggested by the directory of a lake in a folder, which {index.address} is not")
+    k, most_columns = settings.k, settings.most_columns
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise QueryError(f"k must be a whole number of at least 1, not {k!r}")
     if not SHORTEST <= most_columns <= LONGEST:
@@ -138,17 +200,18 @@ def _chosen(found: list[Candidate], most: int) -> list[Candidate]:
     return chosen
 
 
-def _answers(lake: LakeFolder, query: QueryTable, own: QueryColumns, chosen: list[Candidate]) -> list[Suggestion]:
-    """Answer the candidates exactly, best first."""
+def _answers(
+    lake: LakeFolder, query: QueryTable, own: QueryColumns, chosen: list[Candidate], *, names: bool
+) -> list[Suggestion]:
+    """Answer the candidates exactly."""
     keys = [(own.names(candidate.key), candidate.table_id) for candidate in chosen]
     progress = current_work()
     progress.expect(len(keys))
     results: list[tuple[tuple[str, ...], Result]] = []
     for key, table_id in keys:
         progress.advance()
-        results += [(key, result) for result in match_table(lake, query, key, table_id)]
-    found = [Suggestion(key, r, _unique_part(lake, key, r)) for key, r in results if not r.evidence.is_chance]
-    return sorted(found, key=_order)
+        results += [(key, result) for result in match_table(lake, query, key, table_id, names=names)]
+    return [Suggestion(key, result, _unique_part(lake, key, result)) for key, result in results]
 
 
 def _order(suggestion: Suggestion) -> tuple[float, float, int, int, int]:

@@ -81,19 +81,20 @@ class Candidate:
 class TableKeys:
     """The search for keys in one table."""
 
-    def __init__(self, table: PromisingTable, info: TableInfo, own: QueryColumns) -> None:
-        self._table, self._info, self._own = table, info, own
+    def __init__(self, table: PromisingTable, info: TableInfo, own: QueryColumns, *, names: bool = True) -> None:
+        self._table, self._info, self._own, self._by_names = table, info, own, names
         self._share: list[list[float]] = table.share.tolist()
         self._distinct: list[int] = table.distinct.tolist()
         self._codes: dict[int, Ids] = {}
         self._lookups: dict[Pair, Ids] = {}
         self._unique: list[frozenset[Pair]] = []
-        self._checks = 0
+        self.checks = 0
+        """Keys that were measured."""
 
     @property
     def work(self) -> int:
         """What its checks cost: rows that were read, and what a check costs anyway."""
-        return self._checks * (self._table.rows + self._own.rows + CHECK_COSTS)
+        return self.checks * (self._table.rows + self._own.rows + CHECK_COSTS)
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -153,7 +154,7 @@ class TableKeys:
         return found
 
     def _measured(self, pairs: tuple[Pair, ...]) -> Candidate:
-        self._checks += 1
+        self.checks += 1
         tuples = self._own.tuples(tuple(pair.own for pair in pairs))
         columns = [self._column(pair.other) for pair in pairs]
         asked = [self._lookup(pair)[tuples[:, place]] for place, pair in enumerate(pairs)]
@@ -180,5 +181,7 @@ class TableKeys:
         return self._lookups[pair]
 
     def _names(self, pairs: Sequence[Pair]) -> float:
+        if not self._by_names:
+            return 0.0
         names = self._own.names(tuple(pair.own for pair in pairs))
         return similarity(names, self._info, [pair.other for pair in pairs])

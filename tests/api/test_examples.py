@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import shutil
 from importlib import import_module
 from pathlib import Path
 
@@ -14,17 +15,28 @@ API = Path(mate.__file__).parent / "api"
 MODULES = sorted(f"mate.api.{path.stem}" for path in API.glob("*.py") if path.stem != "__init__")
 
 
+METHODS = (
+    *("search", "suggest", "match", "join", "enrich", "table", "find", "stats", "refresh", "check", "compact"),
+    *("add", "remove", "sync", "compare", "apply", "update", "add_rows", "add_column", "remove_rows", "remove_column"),
+)
+
+
 @pytest.mark.parametrize("name", MODULES)
-def test_the_examples_of_a_module_run(name: str, folder: Path) -> None:
+def test_the_examples_of_a_module_run(
+    name: str, shared_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = import_module(name)
-    for example in doctest.DocTestFinder(exclude_empty=True).find(module):
+    for number, example in enumerate(doctest.DocTestFinder(exclude_empty=True).find(module)):
+        if not example.examples:
+            continue
+        monkeypatch.chdir(shutil.copytree(shared_folder, tmp_path / str(number)))  # examples may change the lake
         report: list[str] = []
         done = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=report.append)
         assert not done.failed, "".join(report)
 
 
 def test_what_people_meet_first_has_an_example() -> None:
-    for name in ("index", "open", "Lake", "Answers", "Answer", "Explanation", "Enriched", "Strategy"):
+    for name in ("index", "open", "Lake", "Answers", "Answer", "Explanation", "Enriched", "Strategy", "Suggestions"):
         assert ">>> " in (getattr(mate, name).__doc__ or ""), name
-    for method in ("search", "suggest", "join", "table", "update", "check", "stats"):
+    for method in METHODS:
         assert ">>> " in (getattr(mate.Lake, method).__doc__ or ""), method

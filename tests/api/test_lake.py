@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import pickle
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -102,7 +105,13 @@ def test_answers_are_a_sequence(lake: mate.Lake) -> None:
     found = lake.search("sensors.csv", KEY)
     assert len(found) == 2
     assert found[-1] is found[1]
-    assert found[:1] == [found[0]]
+    assert list(found[:1]) == [found[0]]
+    assert isinstance(found[:1], mate.Answers)
+    assert (len(found[:1].to_pandas()), found[:1].key, found[1:].explain().system) == (
+        1,
+        ("city", "day"),
+        "column-first",
+    )
     assert found[0] in found
     assert (found.key, found.key_tuples, found.rows_left_out) == (("city", "day"), 6, 0)
     assert "weather (5), traffic (3)" in repr(found)
@@ -157,11 +166,78 @@ def test_answers_as_tables(lake: mate.Lake) -> None:
     assert list(frame["containment"]) == [5 / 6, 0.5]
     assert set(frame.columns) >= {"joinability", "mapping", "uniqueness", "fan_out", "chance", "names", "is_chance"}
     assert found.to_arrow().num_rows == 2
-    assert lake.search(pa.table({"a": ["nowhere"]}), ["a"]).to_pandas().empty
+    none = lake.search(pa.table({"a": ["nowhere"]}), ["a"])
+    assert len(none.to_pandas()) == 0
+    assert none.to_arrow().schema == found.to_arrow().schema
+    assert found.to_arrow().schema.names == list(frame.columns)
+    suggested = lake.suggest("sensors.csv")
+    assert lake.suggest(pa.table({"a": ["nowhere"]})).to_arrow().schema == suggested.to_arrow().schema
+    assert suggested.to_arrow().schema.names == ["key", *frame.columns, "unique_part"]
     assert found.to_dicts()[0]["mapping"] == {"city": "place", "day": "date"}
 
 
+def test_an_answer_shows_what_it_is(lake: mate.Lake, folder: Path) -> None:
+    best, other = lake.search("sensors.csv", KEY)
+    start = "weather (table 3) joins 5 key tuples on city = place, day = date"
+    assert repr(best) == f"<Answer: {start}; 83% of the key, 100% unique, no better than chance>"
+    counted = lake.search("sensors.csv", KEY, rank="joinability")[0]
+    assert repr(counted) == f"<Answer: {start}>"  # nothing is measured to show it
+    assert repr(lake.suggest("sensors.csv")[0]).startswith("<SuggestedKey: events (table 0) joins 3 key tuples on city")
+    write_csv(folder / "evil.csv", ["\x1b[2J", "n"], [["Ulm", "1"], ["Bonn", "2"]])
+    lake.add("evil.csv")
+    assert "\x1b" not in repr(lake.match("sensors.csv", "city", "evil"))
+    assert other.table.name in repr(other)
+
+
+def test_answers_stay_when_the_lake_is_closed(folder: Path) -> None:
+    with mate.open("lake.mate") as lake:
+        found, suggested = lake.search("sensors.csv", KEY), lake.suggest("sensors.csv")
+        counted = lake.search("sensors.csv", KEY, rank="joinability")
+        counted[0].evidence  # noqa: B018 (asked for while the lake is open)
+    for shown in (found, suggested):
+        assert len(shown.to_pandas()) == len(shown.to_dicts()) == len(shown) > 0
+        assert shown[0].table.name in shown._repr_html_()
+        assert repr(shown[0])
+        assert str(shown.explain())
+        assert shown[0].added
+    assert counted[0].evidence == found[0].evidence
+    for call in (counted.to_pandas, found[0].join, found[0].pairs, lambda: suggested[0].matches):
+        with pytest.raises(StoreError, match=r"^lake.mate is closed; open it again with mate.open\(...\)$"):
+            call()
+
+
+def test_answers_are_copied_and_not_pickled(lake: mate.Lake, recwarn: pytest.WarningsRecorder) -> None:
+    found = lake.search("sensors.csv", KEY)
+    assert copy.copy(found[0]) is copy.deepcopy(found[0]) is found[0]
+    assert copy.deepcopy(found).to_dicts() == found.to_dicts()
+    for thing in (found[0], found, lake.suggest("sensors.csv")):
+        with pytest.raises(StoreError, match="cannot be pickled; keep to_dicts"):
+            pickle.dumps(thing)
+    gc.collect()
+    assert not recwarn.list
+
+
 # Suggest
+
+
+def test_names_may_be_left_aside(lake: mate.Lake) -> None:
+    assert all(one.evidence.names is not None for one in lake.suggest("sensors.csv"))
+    without = lake.suggest("sensors.csv", names=False)
+    assert without
+    assert all(one.evidence.names is None for one in without)
+    assert lake.match("sensors.csv", KEY, "weather").evidence.names is not None
+    assert lake.match("sensors.csv", KEY, "weather", names=False).evidence.names is None
+
+
+def test_suggestions_are_explained(stations: Path) -> None:
+    with mate.open(stations / "lake.mate") as lake:
+        found = lake.suggest(stations / "query.csv")
+    explanation = found.explain()
+    steps = {step.name: step.count for step in explanation.steps}
+    assert (explanation.system, steps["tables with enough values of a column"]) == ("suggest", 1)
+    assert steps["keys of several columns checked on a sample"] == 1
+    assert steps["suggestions"] == len(found)
+    assert [name for name, _ in explanation.phases()] == ["cover", "keys", "answer", "total"]
 
 
 def test_a_key_of_two_columns_is_found(stations: Path) -> None:

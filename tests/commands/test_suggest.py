@@ -34,6 +34,17 @@ def test_the_key_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     assert best["evidence"]["uniqueness"] == 1
 
 
+def test_names_and_explanation(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    _, out, _ = run(capsys, "query.csv", "--json", "--no-names")
+    assert all(one["evidence"]["names"] is None for one in json.loads(out))
+    code, out, _ = run(capsys, "query.csv", "--explain")
+    assert code == 0
+    assert "keys of several columns checked on a sample" in out
+
+
 def test_columns_and_their_number(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

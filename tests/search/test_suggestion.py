@@ -15,7 +15,7 @@ from mate.errors import QueryError
 from mate.lake.base import Index
 from mate.search import suggestion_cover
 from mate.search.evidence_reference import measure_rows
-from mate.search.suggestion import Suggestion, suggest
+from mate.search.suggestion import Suggestion, SuggestionSettings, suggest
 from mate.search.suggestion_columns import QueryColumns
 from tests.search import oracle
 from tests.search.memory_lake import MemoryLake
@@ -50,7 +50,7 @@ def found_in(suggestions: list[Suggestion]) -> list[tuple[tuple[str, ...], int]]
 def test_what_is_reported_is_right(case: Case, parts: int, most: int, k: int) -> None:
     names = [f"q{i}" for i in range(len(case.query[0]))]
     try:
-        found = suggest(MemoryLake.of(case.tables, parts), table(case.query), k=k, most_columns=most)
+        found = suggest(MemoryLake.of(case.tables, parts), table(case.query), SuggestionSettings(k, most)).found
     except QueryError:
         assert not any(oracle.token_of(cell) for row in case.query for cell in row)
         return
@@ -83,7 +83,13 @@ def unique_part(rows: list[list[str | None]], key: tuple[str, ...]) -> tuple[str
 def test_a_composite_key_is_found(parts: int) -> None:
     others: list[Rows] = [[[str(n), f"thing {n}"] for n in range(20)], [[team, "north"] for team in TEAMS[:4]]]
     lake = MemoryLake.of([SEASONS, *others], parts, headers={0: ["year", "tm", "coach"], 1: ["id", "a"], 2: ["t", "r"]})
-    best, *_ = suggest(lake, players())
+    found = suggest(lake, players())
+    best, *_ = found
+    effort = found.effort
+    assert (effort.columns, effort.tables, effort.tables_tried, effort.suggestions) == (4, 3, 3, len(found))
+    assert effort.checks > 0
+    assert effort.answered - effort.chance >= len(found)
+    assert set(effort.seconds) == {"cover", "keys", "answer"}
     assert (best.key, best.result.table_id) == (("team", "year"), 0)
     assert best.result.mapping == {"team": "tm", "year": "year"}
     assert best.result.evidence.usefulness == 1
@@ -93,22 +99,25 @@ def test_a_composite_key_is_found(parts: int) -> None:
 def test_a_key_with_a_part_that_is_as_useful_is_left_out() -> None:
     people: Rows = [[f"player {n}", f"city {n % 7}"] for n in range(60)]
     query = table([[f"player {n}", f"city {n % 7}", "x"] for n in range(40)], ["player", "city", "other"])
-    assert found_in(suggest(MemoryLake.of([people]), query)) == [(("player",), 0), (("city",), 0)]
+    assert found_in(suggest(MemoryLake.of([people]), query).found) == [(("player",), 0), (("city",), 0)]
 
 
 def test_small_numbers_that_many_tables_hold_are_left_out_unless_names_fit() -> None:
     ids: list[Rows] = [[[str(n), f"{name} {n}"] for n in range(30)] for name in range(15)]
     headers = {number: ["id", "text"] for number in range(15)} | {4: ["goals", "text"]}
-    found = suggest(MemoryLake.of(ids, headers=headers), players())
-    assert found_in(found) == [(("goals",), 4)]
+    lake = MemoryLake.of(ids, headers=headers)
+    assert found_in(suggest(lake, players()).found) == [(("goals",), 4)]
+    assert not suggest(lake, players(), SuggestionSettings(names=False)).found
 
 
 def test_excluded_tables_and_other_columns_play_no_part() -> None:
     lake = MemoryLake.of([SEASONS, SEASONS])
-    assert {table_id for _, table_id in found_in(suggest(lake, players(), exclude=frozenset({0})))} == {1}
-    for suggestion in suggest(lake, players(), columns=["Player", "year"]):
+    assert {
+        table_id for _, table_id in found_in(suggest(lake, players(), SuggestionSettings(exclude=frozenset({0}))).found)
+    } == {1}
+    for suggestion in suggest(lake, players(), SuggestionSettings(columns=["Player", "year"])):
         assert set(suggestion.key) <= {"player", "year"}
-    assert all(len(s.key) == 1 for s in suggest(lake, players(), most_columns=1))
+    assert all(len(s.key) == 1 for s in suggest(lake, players(), SuggestionSettings(most_columns=1)))
 
 
 def test_the_directory_is_read_in_compiled_loops_as_in_plain_ones() -> None:
@@ -136,7 +145,7 @@ def suggestable():  # type: ignore[no-untyped-def]
 )
 def test_what_cannot_be_asked_for_is_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(QueryError, match=message):
-        suggest(MemoryLake.of([SEASONS]), players(), **options)  # type: ignore[arg-type]
+        suggest(MemoryLake.of([SEASONS]), players(), SuggestionSettings(**options))  # type: ignore[arg-type]
 
 
 def test_a_table_without_values_is_refused() -> None:
