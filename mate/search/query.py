@@ -33,6 +33,8 @@ class QueryTable:
     columns: pa.Table
     source: str | None = None
     """Its file, if it comes from one."""
+    notes: tuple[str, ...] = ()
+    """What the reader of the file says about it: lines that were not plain, an encoding that is uncertain."""
 
     @property
     def header(self) -> list[str]:
@@ -61,12 +63,13 @@ def read_query(path: str | PathLike[str], encoding: str | None = None) -> QueryT
     for reject in rejects:
         place = f", line {reject.line}" if reject.line else ""
         _log.warning("%s%s: %s (%s in all)", fspath(path), place, reject.reason, reject.count)
+    notes = tuple(f"{f'line {r.line}: ' if r.line else ''}{r.reason} ({r.count:,} in all)" for r in rejects)
     cells = pa.concat_arrays([chunk.cells for chunk in chunks])
     names = unique_names(chunks[0].table.header)
     width = len(names)
     places = np.arange(0, len(cells), width)
     table = pa.table([cells.take(pa.array(places + i)) for i in range(width)], names=names)
-    return QueryTable(chunks[0].table.name, table, fspath(path))
+    return QueryTable(chunks[0].table.name, table, fspath(path), notes)
 
 
 def from_pandas(frame: pd.DataFrame, name: str = "query") -> QueryTable:

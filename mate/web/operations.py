@@ -30,6 +30,16 @@ def _asked(required: tuple[str, ...] = (), /, **fields: Schema) -> Schema:
     return either(record(required, **_QUERY, **fields), *_QUERY)
 
 
+_JOIN = _asked(
+    ("key", "with"),
+    **_KEY,
+    **_WITH,
+    matches=one_of(("first", "all", "aggregate"), "what becomes of several matching rows"),
+    format=one_of(("csv", "parquet")),
+    safe=flag(False, "whether cells that a spreadsheet may run as formulas get an apostrophe in front"),
+)
+
+
 @dataclass(frozen=True)
 class Operation:
     """One operation: a method and an address, and the function of the service that answers it."""
@@ -78,6 +88,7 @@ OPERATIONS = (
         returns=("table_id", "source", *_DESCRIBED),
     ),
     Operation("GET", "/api/rejects", Service.rejects, record(**_PAGE), returns=("total", "rejects")),
+    Operation("GET", "/api/sources", Service.sources, record(**_PAGE), returns=("total", "sources")),
     Operation(
         "POST",
         "/api/queries",
@@ -85,7 +96,7 @@ OPERATIONS = (
         record(("name",), name=_ENDINGS),
         upload=True,
         search=True,
-        returns=("query", *_DESCRIBED),
+        returns=("query", *_DESCRIBED, "warnings"),
     ),
     Operation(
         "POST",
@@ -125,16 +136,10 @@ OPERATIONS = (
         "POST",
         "/api/join",
         Service.join,
-        body=_asked(
-            ("key", "with"),
-            **_KEY,
-            **_WITH,
-            matches=one_of(("first", "all", "aggregate"), "what becomes of several matching rows"),
-            format=one_of(("csv", "parquet")),
-            safe=flag(False, "whether cells that a spreadsheet may run as formulas get an apostrophe in front"),
-        ),
+        body=_JOIN,
         search=True,
     ),
+    Operation("POST", "/api/join/python", Service.join_lines, body=_JOIN, returns=("python",)),
     Operation(
         "GET",
         "/api/work/{work}",

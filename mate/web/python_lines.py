@@ -23,8 +23,10 @@ def search_lines(lake: str, source: str | int, given: Mapping[str, Any]) -> str:
 
 def join_lines(lake: str, source: str | int, given: Mapping[str, Any]) -> str:
     """Return the lines that join with one table."""
-    joined = f"joined = lake.enrich(query, {given['key']!r}, {given['with']})\n"
-    return _opened(lake, source) + joined + 'joined.write("enriched.csv")\n'
+    matches = "" if given["matches"] == "first" else f", matches={given['matches']!r}"
+    safe = ", safe=True" if given["safe"] else ""
+    joined = f"joined = lake.enrich(query, {given['key']!r}, {given['with']}{matches})\n"
+    return f'{_opened(lake, source)}{joined}joined.write("enriched.{given["format"]}"{safe})\n'
 
 
 def _opened(lake: str, source: str | int) -> str:

@@ -6,7 +6,7 @@ import secrets
 import tempfile
 import threading
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 import mate
@@ -20,27 +20,35 @@ PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PK\x03\x0
 """How compressed files begin: a small one may become too much."""
 
 
+@dataclass(frozen=True)
+class Upload:
+    """A table that was uploaded, and the name of its file: a label, never a path."""
+
+    file: str
+    table: mate.QueryTable
+
+
 class Queries:
     """The tables that were uploaded; usable from several threads."""
 
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
-        self._kept: OrderedDict[str, mate.QueryTable] = OrderedDict()
+        self._kept: OrderedDict[str, Upload] = OrderedDict()
         self._lock = threading.Lock()
 
-    def add(self, name: str, content: bytes) -> tuple[str, mate.QueryTable]:
+    def add(self, name: str, content: bytes) -> tuple[str, Upload]:
         """Read an uploaded file; return the name to find it by, and the table."""
-        table = read_upload(name, content, self._limits)
+        upload = read_upload(name, content, self._limits)
         number = secrets.token_urlsafe(16)
         with self._lock:
-            self._kept[number] = table
+            self._kept[number] = upload
             while len(self._kept) > self._limits.kept_queries or (
                 len(self._kept) > 1 and self._bytes() > self._limits.kept_bytes
             ):
                 self._kept.popitem(last=False)
-        return number, table
+        return number, upload
 
-    def find(self, number: str) -> mate.QueryTable:
+    def find(self, number: str) -> Upload:
         """Return a table that was uploaded."""
         with self._lock:
             if number not in self._kept:
@@ -49,10 +57,10 @@ class Queries:
             return self._kept[number]
 
     def _bytes(self) -> int:
-        return sum(table.columns.nbytes for table in self._kept.values())
+        return sum(upload.table.columns.nbytes for upload in self._kept.values())
 
 
-def read_upload(name: str, content: bytes, limits: ServerLimits) -> mate.QueryTable:
+def read_upload(name: str, content: bytes, limits: ServerLimits) -> Upload:
     """Read a table from the bytes of a file; its name is a label and tells the format, it is never a path."""
     label = PurePosixPath(name.replace("\\", "/")).name or "upload.csv"
     ending = PurePosixPath(label).suffix.lower()
@@ -70,7 +78,7 @@ def read_upload(name: str, content: bytes, limits: ServerLimits) -> mate.QueryTa
         except MateError as error:
             raise type(error)(str(error).replace(str(path), label[:80])) from None
     check_size(table.columns.num_rows, table.columns.num_columns, limits)
-    return replace(table, name=PurePosixPath(label).stem, source=None)
+    return Upload(label, replace(table, name=PurePosixPath(label).stem, source=None))
 
 
 def check_size(rows: int, columns: int, limits: ServerLimits) -> None:

@@ -12,6 +12,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
+import numpy as np
+
 import mate
 from mate.errors import MateError
 from mate.web.errors import NotFoundError, TooLargeError
@@ -25,6 +27,7 @@ Given: TypeAlias = Mapping[str, Any]
 Json: TypeAlias = dict[str, Any]
 
 MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
+MOST_NOTES = 20
 PAIRS = 20
 """Matched rows that a preview shows."""
 
@@ -44,12 +47,44 @@ class _Asked:
     """The table that is searched with: an uploaded one, or one of the lake."""
 
     table: mate.QueryTable
-    own: int | None = None
-    """Its number, if it is one of the lake; it is left out of its own answers."""
+    source: str | int
+    """What stands for it in Python: the name of a file, or its number in the lake."""
 
     @property
     def excluded(self) -> list[int]:
-        return [] if self.own is None else [self.own]
+        """A table of the lake is left out of its own answers."""
+        return [self.source] if isinstance(self.source, int) else []
+
+
+class _State:
+    """What was read from one state of the lake; after a refresh there is another one, which begins with nothing."""
+
+    def __init__(self, lake: mate.Lake) -> None:
+        self._lake = lake
+        self.table = lru_cache(maxsize=4)(self._read)
+
+    @cached_property
+    def listed(self) -> list[tuple[mate.TableInfo, str]]:
+        """All tables, each with the text that a search for it looks at."""
+        return [(t, " ".join((t.name, t.source, *t.columns)).casefold()) for t in self._lake.tables()]
+
+    @cached_property
+    def nulls(self) -> frozenset[str]:
+        """Texts that count as no value."""
+        return frozenset(self._lake.stats().manifest["nulls"])
+
+    @cached_property
+    def sources(self) -> list[Json]:
+        """The files that were read."""
+        return self._lake.sources()
+
+    @cached_property
+    def rejects(self) -> int:
+        """How many records of rejects there are."""
+        return len(self._lake.rejects())
+
+    def _read(self, info: mate.TableInfo) -> mate.QueryTable:
+        return mate.QueryTable(info.name, self._lake.table(info, "arrow"))
 
 
 class Service:
@@ -61,7 +96,7 @@ class Service:
         self._queries = Queries(limits)
         self._works: dict[str, Work] = {}
         self._refreshing = threading.Lock()
-        self._lake_table = lru_cache(maxsize=4)(self._read_table)
+        self._state = _State(lake)
 
     # The lake
 
@@ -75,7 +110,7 @@ class Service:
     def tables(self, given: Given) -> Json:
         """Tables of the lake, by words of their name, source or columns."""
         words = given["search"].casefold().split()
-        found = [info for info, text in self._listed if all(word in text for word in words)]
+        found = [info for info, text in self._state.listed if all(word in text for word in words)]
         shown = found[given["offset"] : given["offset"] + given["limit"]]
         return {"total": len(found), "tables": [self._summary(info) for info in shown]}
 
@@ -90,14 +125,27 @@ class Service:
         records = self.lake.rejects(given["offset"] + given["limit"])
         longest = self.limits.cell_characters
         shown = [{**r, "reason": cut(r["reason"], longest)} for r in records[given["offset"] :]]
-        return {"total": self.lake.stats().rejects, "rejects": shown}
+        return {"total": self._state.rejects, "rejects": shown}
+
+    def sources(self, given: Given) -> Json:
+        """The files that the lake was made of: source, format, bytes, tables."""
+        found = self._state.sources
+        shown = found[given["offset"] : given["offset"] + given["limit"]]
+        fields = ("source", "format", "bytes", "tables")
+        return {"total": len(found), "sources": [{name: one[name] for name in fields} for one in shown]}
 
     # Searches
 
     def upload(self, given: Given) -> Json:
         """Keep a table to search with, in memory."""
-        number, table = self._queries.add(given["name"], given["content"])
-        return {"query": number, "name": table.name, **self._described(table.columns, table.columns.num_rows)}
+        number, upload = self._queries.add(given["name"], given["content"])
+        table, longest = upload.table, self.limits.cell_characters
+        return {
+            "query": number,
+            "name": table.name,
+            **self._described(table.columns, table.columns.num_rows),
+            "warnings": [cut(note, longest) for note in table.notes[:MOST_NOTES]],
+        }
 
     def suggest(self, given: Given) -> Json:
         """Find keys: which columns, alone or together, join with which tables."""
@@ -109,7 +157,7 @@ class Service:
         return {
             "suggestions": [self._answer(one) for one in found],
             "tried": given.get("columns") or asked.table.header,
-            "python": suggest_lines(self.lake.address, self._source(given, asked), given),
+            "python": suggest_lines(self.lake.address, asked.source, given),
         }
 
     def search(self, given: Given) -> Json:
@@ -129,7 +177,7 @@ class Service:
                 "steps": [{"name": step.name, "text": step.text, "depth": step.depth} for step in why.steps],
                 "phases": [{"name": name, "milliseconds": spent} for name, spent in why.phases()],
             },
-            "python": search_lines(self.lake.address, self._source(given, asked), given),
+            "python": search_lines(self.lake.address, asked.source, given),
         }
 
     def preview(self, given: Given) -> Json:
@@ -147,16 +195,21 @@ class Service:
             "table_columns": theirs.column_names,
             "query_rows": rows_of(asked.table.columns, [row for row, _ in shown], longest),
             "table_rows": rows_of(theirs, range(theirs.num_rows), longest),
-            "python": join_lines(self.lake.address, self._source(given, asked), given),
         }
+
+    def join_lines(self, given: Given) -> Json:
+        """The lines of Python that do what a join does."""
+        return {"python": join_lines(self.lake.address, self._asked(given).source, given)}
 
     def join(self, given: Given) -> Download:
         """Join, and return the file."""
         asked = self._asked(given)
         answer = self.lake.match(asked.table, given["key"], self._find(given["with"]))
-        rows = asked.table.columns.num_rows
-        if given["matches"] == "all" and rows * answer.evidence.most_fan_out > self.limits.joined_rows:
-            raise TooLargeError("all matches may be too many rows for this page; take the first, or aggregate them")
+        if given["matches"] == "all" and _rows_of_all(answer) > self.limits.joined_rows:
+            raise TooLargeError(
+                f"all matches are {_rows_of_all(answer):,} rows; this page writes up to {self.limits.joined_rows:,}: "
+                "take the first match, aggregate them, or use mate search"
+            )
         name = f"enriched.{given['format']}"
         with tempfile.TemporaryDirectory(prefix="mate-") as folder:
             path = Path(folder) / name
@@ -187,21 +240,10 @@ class Service:
         """See the lake as it is now."""
         with self._refreshing:
             self.lake.refresh()
-            self._lake_table.cache_clear()
-            for name in ("_listed", "_nulls"):
-                self.__dict__.pop(name, None)
+            self._state = _State(self.lake)
         return self.about(given)
 
     # Parts
-
-    @cached_property
-    def _listed(self) -> list[tuple[mate.TableInfo, str]]:
-        """All tables, each with the text that a search for it looks at."""
-        return [(t, " ".join((t.name, t.source, *t.columns)).casefold()) for t in self.lake.tables()]
-
-    @cached_property
-    def _nulls(self) -> frozenset[str]:
-        return frozenset(self.lake.stats().manifest["nulls"])
 
     def _summary(self, info: mate.TableInfo) -> Json:
         names = [cut(name, 80) for name in info.column_names()[:12]]
@@ -221,7 +263,7 @@ class Service:
         return {
             "rows": rows,
             "profiled_rows": table.num_rows,
-            "columns": profile(table, self._nulls),
+            "columns": profile(table, self._state.nulls),
             "preview": preview(table, self.limits.cell_characters),
         }
 
@@ -230,20 +272,21 @@ class Service:
 
     def _asked(self, given: Given) -> _Asked:
         if "query" in given:
-            return _Asked(self._queries.find(given["query"]))
-        return _Asked(self._lake_table(given["table"]), given["table"])
-
-    def _read_table(self, number: int) -> mate.QueryTable:
-        info = self._find(number)
+            upload = self._queries.find(given["query"])
+            return _Asked(upload.table, upload.file)
+        info = self._find(given["table"])
         check_size(info.rows, len(info.columns), self.limits)
-        return mate.QueryTable(info.name, self.lake.table(info, "arrow"))
-
-    def _source(self, given: Given, asked: _Asked) -> str | int:
-        """Return what stands for the query in Python: the name of a file, or the number of a table."""
-        return f"{asked.table.name}.csv" if asked.own is None else asked.own
+        return _Asked(self._state.table(info), info.table_id)
 
     def _find(self, number: int) -> mate.TableInfo:
         try:
             return self.lake.find(number)
         except MateError as error:
             raise NotFoundError(str(error)) from None
+
+
+def _rows_of_all(answer: mate.Answer) -> int:
+    """Return how many rows a join with all matches has: one per match, and one where there is none."""
+    row_tuple = answer.find_key().row_tuple
+    partners = np.bincount(answer.matches.tuple_id, minlength=int(row_tuple.max(initial=0)) + 1)
+    return int(np.maximum(partners[row_tuple[row_tuple >= 0]], 1).sum()) + int((row_tuple < 0).sum())

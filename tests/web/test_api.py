@@ -8,6 +8,7 @@ import random
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ import mate
 from mate.web.app import application
 from mate.web.limits import ServerLimits
 from mate.web.operations import OPERATIONS
+from mate.web.queries import ENDINGS
+from mate.web.service import Service
 from mate.work import current_work
 from tests.web.conftest import LONG, SCRIPT, TERMINAL
 
@@ -54,6 +57,13 @@ def test_lake_and_tables(client: TestClient, web_lake: mate.Lake) -> None:
     assert all(page["total"] == 5 for page in seen)
     rejects = client.get("/api/rejects").json()["rejects"]
     assert rejects == web_lake.rejects()
+    assert client.get("/api/rejects", params={"limit": 1}).json()["total"] == len(rejects)
+    listed = client.get("/api/sources", params={"limit": 2, "offset": 1}).json()
+    expected = web_lake.sources()
+    assert listed["total"] == len(expected)
+    assert listed["sources"] == [
+        {name: one[name] for name in ("source", "format", "bytes", "tables")} for one in expected[1:3]
+    ]
     assert "lake/picture.parquet" in [reject["source"] for reject in rejects]
 
 
@@ -126,20 +136,86 @@ def test_downloads_are_the_librarys_joins(
     assert read.num_rows == expected.num_rows
 
 
-@pytest.mark.parametrize("operation", ["search", "suggest", "preview"])
+@pytest.mark.parametrize("operation", ["search", "suggest", "join/python"])
 def test_the_python_lines_run(
     client: TestClient, web_folder: Path, web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     own, other = web_lake.find("weather").table_id, web_lake.find("traffic").table_id
-    given = {"search": {"key": ["place", "date"]}, "suggest": {}, "preview": {"key": ["place", "date"], "with": other}}
+    key = {"key": ["place", "date"]}
+    given = {"search": key, "suggest": {}, "join/python": {**key, "with": other}}
     lines = client.post(f"/api/{operation}", json={"table": own, **given[operation]}).json()["python"]
     monkeypatch.chdir(web_folder)
     names: dict[str, Any] = {}
     exec(compile(lines, operation, "exec"), names)
-    if operation == "preview":
+    if operation == "join/python":
         assert (web_folder / "enriched.csv").exists()
     else:
         assert other in [answer.table_id for answer in names["found"]]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+@pytest.mark.parametrize("matches", ["first", "all", "aggregate"])
+def test_the_lines_of_a_join_write_what_is_downloaded(
+    client: TestClient, web_folder: Path, web_lake: mate.Lake, tmp_path: Path, ending: str, format: str, matches: str
+) -> None:
+    table = mate.read(web_folder / "sensors.csv").columns
+    file = tmp_path / f"my sensors{ending}"
+    if ENDINGS[ending] == ".parquet":
+        pq.write_table(table, file)
+    else:
+        text = json.dumps(table.to_pylist()) if ending == ".json" else (web_folder / "sensors.csv").read_text()
+        file.write_text(text, encoding="utf-8")
+    asked = {
+        "query": upload(client, file)["query"], "key": KEY, "with": web_lake.find("traffic").table_id,
+        "matches": matches, "format": format, "safe": True,
+    }  # fmt: skip
+    lines = client.post("/api/join/python", json=asked).json()["python"]
+    with chdir(tmp_path):
+        exec(compile(lines.replace(repr(web_lake.address), repr(str(web_folder / "lake.mate"))), "lines", "exec"), {})
+    assert (tmp_path / f"enriched.{format}").read_bytes() == client.post("/api/join", json=asked).content
+
+
+def test_what_the_reader_says_about_an_upload_is_told(client: TestClient) -> None:
+    told = send(client, b'a,b\n1,"2\n3,4\n', "a.csv").json()["warnings"]
+    assert told == ["line 2: stray quote, the line was read as it stands (1 in all)"]
+    assert send(client, b"a,b\n1,2\n", "a.csv").json()["warnings"] == []
+
+
+def test_all_matches_are_refused_by_their_number(web_lake: mate.Lake, web_folder: Path) -> None:
+    rows = web_lake.enrich(web_folder / "sensors.csv", ["city"], "weather", "all").rows
+    for most, status in ((rows, 200), (rows - 1, 413)):
+        with TestClient(application(web_lake, ServerLimits(joined_rows=most)), base_url="http://localhost") as client:
+            query = upload(client, web_folder / "sensors.csv")["query"]
+            asked = {"query": query, "key": ["city"], "with": web_lake.find("weather").table_id, "matches": "all"}
+            reply = client.post("/api/join", json=asked)
+            assert reply.status_code == status, reply.text
+    assert f"all matches are {rows} rows" in reply.json()["error"]
+
+
+def test_a_request_from_before_a_refresh_does_not_bring_the_old_tables_back(
+    web_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = mate.open(web_folder / "lake.mate")
+    service, listing, refreshed = Service(lake, ServerLimits()), threading.Event(), threading.Event()
+    current = lake.tables
+
+    def slow() -> list[mate.TableInfo]:
+        found = current()
+        listing.set()
+        assert refreshed.wait(30)
+        return found[:1]
+
+    monkeypatch.setattr(lake, "tables", slow)
+    asked = {"search": "", "offset": 0, "limit": 50}
+    with lake, ThreadPoolExecutor(1) as pool:
+        old = pool.submit(service.tables, asked)
+        assert listing.wait(30)
+        monkeypatch.setattr(lake, "tables", current)
+        service.refresh({})
+        refreshed.set()
+        assert old.result()["total"] == 1
+        assert service.tables(asked)["total"] == 5
 
 
 # What others may send

@@ -184,13 +184,57 @@ def test_with_the_keyboard_from_a_table_of_the_lake(page: Page) -> None:
     for _ in range(3):  # a button, the list, which can be scrolled, and its first link
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#neighbours")
-    page.focus("#neighbours")
+    page.wait_for_selector("#neighbours ol.answers > li")
+    assert "weather" not in page.inner_text("#neighbours ol.answers")
+    press_until(page, "#neighbours .preview")
     page.keyboard.press("Enter")
-    page.wait_for_selector("ol.answers > li")
-    assert "weather" not in page.inner_text("ol.answers")
+    page.wait_for_selector("#neighbours .pairs")
+    press_until(page, "#neighbours .row > .preview + button")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#results ol.answers > li")
     page.click("nav >> text=Rejects")
-    page.wait_for_selector("text=picture.parquet")
+    page.wait_for_selector("#reject-list >> text=picture.parquet")
+
+
+def test_sources_and_sizes_of_the_lake(page: Page) -> None:
+    page.click("nav >> text=Tables")
+    page.click("#source-list summary >> text=Sources: ")
+    page.wait_for_selector("#source-list >> text=lake/weather.csv")
+    page.click("#source-list summary >> text=Size of the index")
+    assert page.locator("#source-list details:last-child tbody tr").count() > 2
+    assert _too_wide(page) == 0
+
+
+def test_more_answers_and_names_on_demand(page: Page, web_folder: Path) -> None:
+    asked: list[Any] = []
+    page.on("request", lambda r: asked.append(r.post_data_json) if r.url.endswith("/api/search") else None)
+    page.evaluate("few = 1")
+    drop(page, web_folder / "sensors.csv")
+    page.check('#query input[value="city"]')
+    page.uncheck("#names")
+    page.click("#search")
+    page.wait_for_selector("text=1 table found")
+    page.click("text=Show more")
+    page.wait_for_selector("text=3 tables found")
+    assert [(one["k"], one["names"]) for one in asked] == [(1, False), (3, False)]
+
+
+def test_what_the_reader_says_is_shown(page: Page) -> None:
+    page.evaluate(DROP, ["quotes.csv", 'city,day\nBonn,"2019-01-01\nUlm,2019-01-02\n'])
+    page.wait_for_selector("#query .warning >> text=stray quote")
+
+
+def test_the_lines_of_a_join_follow_the_choice(page: Page, web_folder: Path) -> None:
+    search_sensors(page, web_folder)
+    page.click("ol.answers > li:first-child .preview")
+    page.click(".more .python summary")
+    page.select_option("select.matches", "all")
+    page.wait_for_selector(".more pre >> text=matches='all'")
+    page.check("text=keep spreadsheets from running")
+    page.wait_for_selector(".more pre >> text=safe=True")
+    with page.expect_download():
+        page.click(".parquet")
+    page.wait_for_selector('.more pre >> text=joined.write("enriched.parquet", safe=True)')
 
 
 def search_sensors(page: Page, web_folder: Path) -> None:

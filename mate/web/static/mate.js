@@ -3,6 +3,7 @@
 
 const $ = (id) => document.getElementById(id);
 const PAGE_ROWS = 50;
+let few = 10; // answers at first
 const CONTROL = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const KEPT = new Set(["\u200c", "\u200d"]);
 
@@ -167,25 +168,28 @@ async function upload(file) {
 function choose(table, reference) {
   query = { ...table, reference };
   $("results").hidden = true;
-  const search = el("button", { type: "button", class: "primary", id: "search", disabled: true, onclick: runSearch }, "Search with the chosen columns");
+  const search = el("button", { type: "button", class: "primary", id: "search", disabled: true, onclick: () => runSearch() }, "Search with the chosen columns");
   const pick = () => (search.disabled = !keyColumns().length);
   const rank = el("select", { id: "rank", "aria-label": "Order of the results" },
     el("option", { value: "usefulness" }, "most useful first"), el("option", { value: "joinability" }, "most matches first"));
+  const names = el("label", { class: "pick quiet" }, el("input", { type: "checkbox", id: "names", checked: true }), "names of columns count");
+  const warnings = table.warnings?.length
+    ? el("div", { class: "message warning", role: "note" }, el("b", {}, "The file was read, but:"), el("ul", {}, table.warnings.map((text) => el("li", {}, visible(text))))) : null;
   fill($("query"),
     el("h2", { tabindex: "-1" }, `2. Key columns of ${short(table.name)}`),
     el("p", { class: "quiet" }, `${counted(table.rows, "row")}, ${counted(table.columns.length, "column")}. Pick the columns that together name what a row is about, or let them be found.`),
-    ...columnTable(table, pick), firstRows(table),
-    el("div", { class: "row" }, search, el("button", { type: "button", id: "suggest", onclick: runSuggest }, "Suggest keys"),
-      el("span", { class: "push" }, rank)));
+    warnings, ...columnTable(table, pick), firstRows(table),
+    el("div", { class: "row" }, search, el("button", { type: "button", id: "suggest", onclick: () => runSuggest() }, "Suggest keys"),
+      el("span", { class: "row push" }, names, rank)));
   $("query").hidden = false;
   $("query").querySelector("h2").focus({ preventScroll: true });
   $("query").scrollIntoView({ block: "start" });
 }
 
-const keyColumns = () => [...$("query").querySelectorAll("input:checked")].map((box) => box.value);
+const keyColumns = () => [...$("query").querySelectorAll("tbody input:checked")].map((box) => box.value);
 
 function setKey(key) {
-  for (const box of $("query").querySelectorAll("input[type=checkbox]")) box.checked = key.includes(box.value);
+  for (const box of $("query").querySelectorAll("tbody input[type=checkbox]")) box.checked = key.includes(box.value);
   $("search").disabled = !key.length;
 }
 
@@ -196,32 +200,44 @@ function present(title, lead, answers, parts) {
   $("results").scrollIntoView({ block: "start" });
 }
 
-function runSearch() {
-  const key = keyColumns();
+// A button for more answers, where there may be more.
+function moreAnswers(found, k, most, show) {
+  return found === k && k < most ? el("button", { type: "button", class: "all-answers", onclick: () => show(Math.min(most, k * 3)) }, "Show more") : null;
+}
+
+function runSearch(k = few) {
+  const key = keyColumns(), asked = query;
   return shown($("results"), () => work("Searching", async (signal) => {
-    const json = { ...query.reference, key, k: 10, rank: $("rank").value };
+    const json = { ...query.reference, key, k, rank: $("rank").value, names: $("names").checked };
     const found = await (await ask("POST", "/api/search", { json, signal })).json();
     const left = found.rows_left_out ? ` ${counted(found.rows_left_out, "row")} with an empty cell in the key cannot join.` : "";
     const lead = `${query.name} has ${counted(found.key_tuples, "distinct combination")} of ${key.map((k) => short(k)).join(", ")}.${left}`;
     const title = found.answers.length ? `3. ${counted(found.answers.length, "table")} found` : "3. Nothing found";
     const list = found.answers.length
-      ? el("ol", { class: "answers" }, found.answers.map((answer, place) => answerItem(answer, place, key)))
+      ? el("ol", { class: "answers" }, found.answers.map((answer, place) => answerItem(asked, answer, place, key)))
       : message("No table of the lake holds any of these combinations in one row. Try fewer columns, or let keys be suggested.");
-    present(title, visible(lead), list, [explanation(found.explanation), python(found.python, "Python lines of this search")]);
+    present(title, visible(lead), list, [moreAnswers(found.answers.length, k, 1000, runSearch), explanation(found.explanation), python(found.python, "Python lines of this search")]);
   }));
 }
 
-function runSuggest() {
+function runSuggest(k = few) {
+  const asked = query;
   return shown($("results"), () => work("Looking for keys", async (signal) => {
     const chosen = keyColumns();
-    const json = { ...query.reference, k: 10, ...(chosen.length > 1 ? { columns: chosen } : {}) };
+    const json = { ...query.reference, k, ...(chosen.length > 1 ? { columns: chosen } : {}) };
     const found = await (await ask("POST", "/api/suggest", { json, signal })).json();
     const title = found.suggestions.length ? "3. Suggested keys" : "3. Nothing found";
     const list = found.suggestions.length
-      ? el("ol", { class: "answers" }, found.suggestions.map((one, place) => answerItem(one, place, one.key, true)))
+      ? el("ol", { class: "answers" }, found.suggestions.map((one, place) => answerItem(asked, one, place, one.key, searchWith)))
       : message(`No table of the lake joins with any of these columns: ${found.tried.map((name) => short(name, 40)).join(", ")}.`);
-    present(title, "Each is a key and the table that joins best on it.", list, [python(found.python, "Python lines of this")]);
+    present(title, "Each is a key and the table that joins best on it.", list,
+      [moreAnswers(found.suggestions.length, k, 100, runSuggest), python(found.python, "Python lines of this")]);
   }));
+}
+
+function searchWith(key) {
+  setKey(key);
+  return runSearch();
 }
 
 function explanation(why) {
@@ -246,13 +262,14 @@ function fact(name, ...value) {
   return el("div", {}, el("dt", {}, name), el("dd", {}, ...value));
 }
 
-function answerItem(answer, place, key, suggested = false) {
+// `asked` is the table that was searched with; `search` searches with a suggested key.
+function answerItem(asked, answer, place, key, search = null) {
   const e = answer.evidence;
   const fan = e.fan_out === e.most_fan_out ? count(e.most_fan_out) : `${e.fan_out.toFixed(1)} (max ${count(e.most_fan_out)})`;
   const times = e.chance ? `${(answer.joinability / e.chance).toFixed(1)}×` : "";
   const more = el("div", { class: "more" });
   const open = el("button", { type: "button", class: "preview", "aria-expanded": "false" }, "Preview and download");
-  open.addEventListener("click", () => toggle(open, more, answer, key));
+  open.addEventListener("click", () => toggle(open, more, asked, answer, key));
   const mapping = Object.entries(answer.mapping).map(([mine, theirs]) =>
     el("span", {}, el("code", {}, short(mine, 40)), " = ", el("code", { class: "theirs" }, short(theirs, 40))));
   return el("li", { class: e.is_chance ? "chance" : "", "data-table": answer.table_id },
@@ -268,18 +285,18 @@ function answerItem(answer, place, key, suggested = false) {
     el("p", { class: "mapping" }, mapping),
     el("p", { class: "adds quiet" }, answer.added.length ? ["adds ", answer.added.slice(0, 12).flatMap((name) => [el("code", {}, short(name, 40)), " "]),
       answer.added.length > 12 ? `and ${count(answer.added.length - 12)} more` : ""] : "adds no column"),
-    el("div", { class: "row" }, open, suggested ? el("button", { type: "button", onclick: () => { setKey(key); runSearch(); } }, "Search with this key") : null),
+    el("div", { class: "row" }, open, search && el("button", { type: "button", onclick: () => search(key) }, "Search with this key")),
     more);
 }
 
-async function toggle(button, more, answer, key) {
+async function toggle(button, more, asked, answer, key) {
   const open = button.getAttribute("aria-expanded") !== "true";
   button.setAttribute("aria-expanded", String(open));
   if (!open) return fill(more);
   await shown(more, () => work("Matching rows", async (signal) => {
-    const json = { ...query.reference, key, with: answer.table_id };
+    const json = { ...asked.reference, key, with: answer.table_id };
     const found = await (await ask("POST", "/api/preview", { json, signal })).json();
-    fill(more, ...sideBySide(found), downloads(json), python(found.python, "Python lines of this join"));
+    fill(more, ...sideBySide(found), downloads(asked, json));
   }));
 }
 
@@ -297,27 +314,38 @@ function sideBySide(found) {
   return [el("p", { class: "quiet" }, lead), scroll(el("table", { class: "pairs" }, el("thead", {}, top, head), el("tbody", {}, rows)))];
 }
 
-function downloads(reference) {
+function downloads(asked, reference) {
   const option = (value, text) => el("option", { value }, text);
   const matches = el("select", { class: "matches", "aria-label": "Where several rows match" }, option("first", "first match"),
     option("aggregate", "matches made one row"), option("all", "all matches"));
   const safe = el("input", { type: "checkbox" });
-  const place = el("div");
-  const save = (format) => shown(place, () => work("Joining", async (signal) => {
-    const json = { ...reference, matches: matches.value, format, safe: safe.checked };
-    const blob = await (await ask("POST", "/api/join", { json, signal })).blob();
+  const place = el("div"), lines = el("div");
+  let format = "csv";
+  const choice = () => ({ ...reference, matches: matches.value, format, safe: safe.checked });
+  const showLines = () => shown(lines, async () => {
+    const open = lines.querySelector("details")?.open;
+    const found = await (await ask("POST", "/api/join/python", { json: choice() })).json();
+    fill(lines, python(found.python, "Python lines of this join"));
+    lines.firstChild.open = Boolean(open);
+  });
+  for (const input of [matches, safe]) input.addEventListener("change", showLines);
+  showLines();
+  const save = (chosen) => shown(place, () => work("Joining", async (signal) => {
+    format = chosen;
+    showLines();
+    const blob = await (await ask("POST", "/api/join", { json: choice(), signal })).blob();
     const address = URL.createObjectURL(blob);
-    const link = el("a", { href: address, download: `${fileName(query.name)}-enriched.${format}` });
+    const link = el("a", { href: address, download: `${fileName(asked.name)}-enriched.${chosen}` });
     document.body.append(link);
     link.click();
     link.remove();
     setTimeout(() => URL.revokeObjectURL(address), 60000);
-    fill(place, message(`All ${counted(query.rows, "row")} of yours with the columns of the table: ${size(blob.size)}.`));
+    fill(place, message(`All ${counted(asked.rows, "row")} of yours with the columns of the table: ${size(blob.size)}.`));
   }));
   return el("div", {}, el("div", { class: "row" }, matches,
     el("button", { type: "button", class: "primary csv", onclick: () => save("csv") }, "Download CSV"),
     el("button", { type: "button", class: "parquet", onclick: () => save("parquet") }, "Download Parquet"),
-    el("label", { class: "pick quiet" }, safe, "keep spreadsheets from running cells as formulas")), place);
+    el("label", { class: "pick quiet" }, safe, "keep spreadsheets from running cells as formulas")), place, lines);
 }
 
 const fileName = (name) => name.replace(/[^\p{L}\p{N} ._-]/gu, "_").slice(0, 80) || "table";
@@ -336,6 +364,7 @@ const refresh = () => shown($("table-list"), async () => {
   lake = Promise.resolve(stats);
   await showLake();
   await showTables();
+  await showSources();
 });
 
 async function showTables(offset = 0) {
@@ -354,6 +383,23 @@ async function showTables(offset = 0) {
   });
 }
 
+async function showSources(offset = 0) {
+  await shown($("source-list"), async () => {
+    const [found, stats] = await Promise.all([get(`/api/sources?offset=${offset}&limit=${PAGE_ROWS}`), lake]);
+    const rows = found.sources.map((one) => el("tr", {}, el("th", { scope: "row" }, short(one.source, 100)), el("td", { class: "optional" }, visible(one.format ?? "")),
+      el("td", { class: "number" }, size(one.bytes ?? 0)), el("td", { class: "number" }, count(one.tables))));
+    const parts = Object.entries(stats.bytes).sort((a, b) => b[1] - a[1]);
+    const total = parts.reduce((sum, part) => sum + part[1], 0);
+    const sizes = parts.map(([name, bytes]) => el("tr", {}, el("th", { scope: "row" }, visible(name)), el("td", { class: "number" }, size(bytes)), el("td", { class: "share" }, bar(bytes / Math.max(total, 1)))));
+    fill($("source-list"),
+      el("details", {}, el("summary", {}, `Sources: ${counted(found.total, "file")}`),
+        scroll(el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "file"), el("th", { class: "optional" }, "format"), el("th", { class: "number" }, "size"), el("th", { class: "number" }, "tables"))), el("tbody", {}, rows))),
+        pages(offset, found.total, showSources)),
+      el("details", {}, el("summary", {}, `Size of the index: ${size(total)}`), scroll(el("table", {}, el("tbody", {}, sizes)))));
+    $("source-list").firstChild.open = offset > 0;
+  });
+}
+
 function pages(offset, total, show) {
   if (total <= PAGE_ROWS) return null;
   return el("div", { class: "row" },
@@ -366,13 +412,26 @@ async function showTable(number) {
   const place = $("view-table");
   await shown(place, async () => {
     const table = await get(`/api/tables/${encodeURIComponent(number)}`);
-    const take = () => { go("search"); choose(table, { table: table.table_id }); };
+    const asked = { ...table, reference: { table: table.table_id } };
+    const take = () => { go("search"); choose(table, asked.reference); };
+    const near = el("div", { class: "card", id: "neighbours" }, el("h2", {}, "Tables that join with it"), el("p", { class: "quiet" }, "Being looked for …"));
     fill(place, el("h1", {}, short(table.name)),
       el("p", { class: "quiet" }, `Table ${table.table_id}, ${counted(table.rows, "row")}, from ${short(table.source, 200)}`),
-      el("div", { class: "row" }, el("button", { type: "button", class: "primary", id: "neighbours", onclick: () => { take(); runSuggest(); } }, "Find tables that join with it"),
-        el("button", { type: "button", id: "take", onclick: take }, "Search with this table")),
-      el("div", { class: "card" }, ...columnTable(table), firstRows(table, true)));
+      el("div", { class: "row" }, el("button", { type: "button", class: "primary", id: "take", onclick: take }, "Search with this table")),
+      el("div", { class: "card" }, ...columnTable(table), firstRows(table, true)), near);
+    await showNeighbours(asked, near, (key) => { take(); return searchWith(key); });
   });
+}
+
+async function showNeighbours(asked, near, search) {
+  const place = el("div");
+  await shown(place, () => work("Looking for tables that join", async (signal) => {
+    const found = await (await ask("POST", "/api/suggest", { json: { ...asked.reference, k: few }, signal })).json();
+    fill(place, found.suggestions.length
+      ? el("ol", { class: "answers" }, found.suggestions.map((one, at) => answerItem(asked, one, at, one.key, search)))
+      : message("No other table of the lake joins with any of its columns."));
+  }));
+  fill(near, el("h2", {}, "Tables that join with it"), place);
 }
 
 async function showRejects(offset = 0) {
@@ -384,7 +443,7 @@ async function showRejects(offset = 0) {
       el("td", { class: "number" }, count(reject.count)), el("td", {}, short(reject.reason ?? "", 300))));
     fill($("reject-list"), scroll(el("table", {}, el("thead", {}, el("tr", {}, ["source", "line", "kind", "count", "reason"].map((name) =>
       el("th", { class: name === "line" || name === "count" ? "number" : "" }, name)))), el("tbody", {}, rows))),
-      found.rejects.length === PAGE_ROWS || offset ? pages(offset, found.rejects.length === PAGE_ROWS ? offset + PAGE_ROWS + 1 : offset + found.rejects.length, showRejects) : null);
+      pages(offset, found.total, showRejects));
   });
 }
 
@@ -398,7 +457,7 @@ function route() {
     if (link.hash === `#${known === "table" ? "tables" : known}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  if (known === "tables") showTables();
+  if (known === "tables") { showTables(); showSources(); }
   if (known === "table") showTable(number);
   if (known === "rejects") showRejects();
 }
