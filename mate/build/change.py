@@ -26,7 +26,7 @@ from mate.build.stored_tables import StoredTable
 from mate.corpus import Limits
 from mate.errors import UpdateError
 from mate.lake.base import Index
-from mate.lake.manifest import Counts
+from mate.lake.manifest import Counts, Manifest
 from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TableInfo
 
 Records = list[dict[str, Any]]
@@ -64,8 +64,8 @@ class Writer(Protocol):
     def counts_of(self, tables: list[TableInfo]) -> Counts:
         """Count what tables hold."""
 
-    def apply(self, change: Change, counts: Counts) -> None:
-        """Make the change, durably and all at once; `counts` is what the index holds afterwards."""
+    def apply(self, change: Change, counts: Counts) -> Manifest:
+        """Make the change, durably and all at once; `counts` is what the index holds afterwards, as the result says."""
 
 
 class ChangeBuilder:

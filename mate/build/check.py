@@ -229,8 +229,8 @@ def rewrite(folder: SegmentFolder, manifest: Manifest, directory: str) -> Writte
     sources = tuple(stored_table(folder, place, info) for place, info in enumerate(infos))
     settings = StageSettings(frozenset(manifest.nulls), Limits(**manifest.limits))
     [unit] = stage_unit(Unit(0, sources), directory, settings)
-    for part, records in (("sources", folder.sources_table), ("rejects", folder.rejects_table)):
-        pq.write_table(records, unit.path(f"{part}.parquet"))
+    for part, records in (("sources", folder.sources_file), ("rejects", folder.rejects_file)):
+        pq.write_table(records.read(), unit.path(f"{part}.parquet"))
     ids = np.array([info.table_id for info in infos], np.int64)
     return write_segment(SegmentPlan(0, (unit,), (ids,)), directory, manifest.hashes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from mate.build.change import Change
 from mate.build.stored_tables import StoredTable
 from mate.errors import StoreError
 from mate.lake.columns import column_codes
-from mate.lake.folder import LakeFolder, open_folder
+from mate.lake.folder import LakeFolder, open_folder, read_manifest
 from mate.lake.manifest import Counts, Manifest, SegmentRecord
 from mate.lake.records import TableInfo
 from mate.lake.segment import Segment
@@ -32,7 +33,7 @@ class LakeWriter:
         self.directory = self.workspace.directory
 
     def __enter__(self) -> Self:
-        open_folder(self._address)  # tells if there is none
+        read_manifest(Path(self._address))  # tells if there is none
         self.workspace.__enter__()
         try:
             self.index: LakeFolder = open_folder(self._address)
@@ -59,8 +60,8 @@ class LakeWriter:
             raise StoreError(f"{self._address} has no table {table.table_id}")
         return found
 
-    def apply(self, change: Change, counts: Counts) -> None:
-        """Publish the new segments, and what they supersede."""
+    def apply(self, change: Change, counts: Counts) -> Manifest:
+        """Publish the new segments, and what they supersede; return the new manifest."""
         manifest = self.index.manifest
         gone = np.array([table.table_id for table in change.gone_tables], np.int64)
         records = [
@@ -69,12 +70,10 @@ class LakeWriter:
         ]
         kept = tuple(record for record in records if record is not None)
         new = (written.record for written in change.written)
-        self._publish(change, replace(manifest, segments=(*kept, *new), counts=counts))
-
-    def _publish(self, change: Change, manifest: Manifest) -> None:
-        operations = self.index.manifest.operations + 1
-        manifest = replace(manifest, operations=operations, changed=now(), next_table=change.next_table)
+        manifest = replace(manifest, segments=(*kept, *new), counts=counts, operations=manifest.operations + 1)
+        manifest = replace(manifest, changed=now(), next_table=change.next_table)
         self.workspace.publish((written.folder for written in change.written), manifest)
+        return manifest
 
     def _superseded(
         self, segment: Segment, record: SegmentRecord, gone: np.ndarray, sources: list[str]
@@ -83,14 +82,14 @@ class LakeWriter:
         arrays = segment.arrays
         tables = arrays.table_id[segment.live & np.isin(arrays.table_id, gone)].tolist()
         wanted = set(sources) - set(record.superseded_sources)
-        named = segment.folder.source_names() if wanted or tables else set()
+        named = segment.folder.source_names(list(wanted)) if wanted else set()
         new = replace(
             record,
             superseded_tables=(*record.superseded_tables, *tables),
-            superseded_sources=(*record.superseded_sources, *sorted(wanted & named)),
+            superseded_sources=(*record.superseded_sources, *sorted(named)),
         )
         if new != record and len(new.superseded_tables) == len(arrays.table_id):
-            return None if named <= set(new.superseded_sources) else new
+            return None if segment.folder.source_names() <= set(new.superseded_sources) else new
         return new
 
 

@@ -246,13 +246,12 @@ class Updates:
 
     @staticmethod
     def _applied(writer: Writer, change: Change) -> Manifest:
-        """Apply a change; return the manifest with the new counts."""
+        """Apply a change; return the new manifest."""
         index = writer.index
         rejects = sum(record["count"] for record in index.rejects_from(change.gone_sources))
         gone = writer.counts_of(change.gone_tables) + Counts(rejects=rejects)
         counts = counts_after(index.manifest.counts, gone, change)
-        writer.apply(change, counts)
-        return replace(index.manifest, counts=counts)
+        return writer.apply(change, counts)
 
     @contextmanager
     def engine(self, size: int) -> Iterator[Engine]:

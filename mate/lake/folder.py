@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,9 @@ _SPARE_FILES = 256
 """Files that a process may have open beside those of a lake."""
 _OLD = (b"DUCK", 8)
 """What a DuckDB file has at which byte: the embedded index of the first format."""
+
+
+_ReadRecords: TypeAlias = Callable[[SegmentFolder, Sequence[str] | None], list[dict[str, Any]]]
 
 
 class LakeFolder(Index):
@@ -137,21 +140,27 @@ class LakeFolder(Index):
 
     def sources(self) -> list[dict[str, Any]]:
         """Return the files that were read."""
-        return [
-            record
-            for segment, gone in self._with_gone_sources()
-            for record in segment.sources()
-            if record["source"] not in gone
-        ]
+        return self._records(SegmentFolder.sources)
 
     def rejects(self, limit: int | None = None) -> list[dict[str, Any]]:
         """Return what was not indexed, by source and line."""
-        kept = (r for segment, gone in self._with_gone_sources() for r in segment.rejects() if r["source"] not in gone)
-        return sorted(kept, key=lambda record: (record["source"], record["line"] or 0))[:limit]
+        return sorted(self._records(SegmentFolder.rejects), key=_by_line)[:limit]
 
-    def _with_gone_sources(self) -> Iterator[tuple[SegmentFolder, set[str]]]:
-        for segment, record in zip(self.segments, self.manifest.segments, strict=True):
-            yield segment.folder, set(record.superseded_sources)
+    def sources_named(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return what `sources` tells of some files only; no other record leaves Arrow."""
+        return self._records(SegmentFolder.sources, names)
+
+    def rejects_from(self, sources: Sequence[str]) -> list[dict[str, Any]]:
+        """Return what `rejects` tells of some files only."""
+        return sorted(self._records(SegmentFolder.rejects, sources), key=_by_line)
+
+    def _records(self, read: _ReadRecords, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return records of sources that are in use."""
+        found: list[dict[str, Any]] = []
+        for segment, noted in zip(self.segments, self.manifest.segments, strict=True):
+            gone = set(noted.superseded_sources)
+            found += (record for record in read(segment.folder, names) if record["source"] not in gone)
+        return found
 
     def sizes(self) -> dict[str, int]:
         """Return bytes by part of all segments."""
@@ -161,6 +170,10 @@ class LakeFolder(Index):
                 found[name] = found.get(name, 0) + size
         found["manifest"] = (self.path / MANIFEST).stat().st_size if (self.path / MANIFEST).is_file() else 0
         return found
+
+
+def _by_line(record: dict[str, Any]) -> tuple[str, int]:
+    return record["source"], record["line"] or 0
 
 
 _PARTS = {

@@ -1,7 +1,7 @@
 """The folder of a segment but for its arrays: cells as they were read, and records of tables, sources and rejects.
 
 The arrays can be rebuilt from what is here. All files are opened at once, so that whoever has opened the folder can
-read it to the end even if it is removed.
+read it to the end even if it is removed; what is in them is read when it is asked for.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mate.lake.arrays import Array, damaged
@@ -60,6 +62,11 @@ class ParquetRecords:
         except (OSError, IndexError, pa.ArrowException) as error:
             raise damaged(self._path, str(error).splitlines()[0]) from None
 
+    def note(self, name: str) -> str | None:
+        """Return what the file notes of itself under a name; no record is read."""
+        notes = self._file.schema_arrow.metadata or {}
+        return notes[name.encode()].decode() if name.encode() in notes else None
+
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return all records, or some columns of them."""
         with self._lock, self._explained():
@@ -82,9 +89,9 @@ class SegmentFolder:
 
     path: Path
     tables_file: ParquetRecords
-    sources_table: pa.Table
-    rejects_table: pa.Table
-    pieces: Pieces
+    sources_file: ParquetRecords
+    rejects_file: ParquetRecords
+    pieces_file: ParquetRecords
     cell_files: list[ParquetRecords]
     _table_groups: dict[int, pa.Table] = field(default_factory=dict, repr=False)
     _last_cells: dict[str, tuple[int, int, pa.StringArray]] = field(default_factory=dict, repr=False)
@@ -92,26 +99,29 @@ class SegmentFolder:
     @classmethod
     def open(cls, path: Path) -> SegmentFolder:
         """Open the files in a folder."""
-        pieces = ParquetRecords(path / PIECES).read()
-        columns = (pieces.column(name).to_numpy() for name in Pieces._fields)
-        files = int(pieces.schema.metadata[b"cell_files"]) if pieces.schema.metadata else 0
+        tables, sources, rejects, pieces = (ParquetRecords(path / name) for name in (TABLES, SOURCES, REJECTS, PIECES))
+        files = int(pieces.note("cell_files") or 0)
         cells = [ParquetRecords(path / CELLS.format(number)) for number in range(files)]
-        sources, rejects = (ParquetRecords(path / name).read() for name in (SOURCES, REJECTS))
-        return cls(path, ParquetRecords(path / TABLES), sources, rejects, Pieces(*columns), cells)
+        return cls(path, tables, sources, rejects, pieces, cells)
 
-    def sources(self) -> list[dict[str, Any]]:
-        """Return the sources that were read: source, format, bytes, sha256, tables."""
-        found: list[dict[str, Any]] = self.sources_table.to_pylist()
-        return found
+    @cached_property
+    def pieces(self) -> Pieces:
+        """Where the cells of its tables are."""
+        records = self.pieces_file.read()
+        return Pieces(*(records.column(name).to_numpy() for name in Pieces._fields))
 
-    def rejects(self) -> list[dict[str, Any]]:
-        """Return what was not indexed: source, line, kind, reason, count."""
-        found: list[dict[str, Any]] = self.rejects_table.to_pylist()
-        return found
+    def sources(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return the sources that were read, or those of some names: source, format, bytes, sha256, tables."""
+        return _records(self.sources_file, names)
 
-    def source_names(self) -> set[str]:
+    def rejects(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return what was not indexed, or that of some sources: source, line, kind, reason, count."""
+        return _records(self.rejects_file, names)
+
+    def source_names(self, among: Sequence[str] | None = None) -> set[str]:
         """Return the sources that it has a record or rejects of: a file in parts may have these in two segments."""
-        return {name for table in (self.sources_table, self.rejects_table) for name in table["source"].to_pylist()}
+        files = (self.sources_file, self.rejects_file)
+        return {name for file in files for name in _with_sources(file.read(["source"]), among)["source"].to_pylist()}
 
     def tables(self, places: Array | None = None) -> list[TableInfo]:
         """Describe tables by their places; all of them unless some are asked for."""
@@ -171,3 +181,15 @@ class SegmentFolder:
                 values = [column.take(pa.array(inside - first)).to_pylist() for column in columns]
                 found.update(zip(inside.tolist(), map(list, zip(*values, strict=True)), strict=True))
         return [found[row] for row in np.asarray(rows).tolist()]
+
+
+def _records(file: ParquetRecords, sources: Sequence[str] | None) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = _with_sources(file.read(), sources).to_pylist()
+    return found
+
+
+def _with_sources(records: pa.Table, sources: Sequence[str] | None) -> pa.Table:
+    """Return the records of some sources, or of all."""
+    if sources is None:
+        return records
+    return records.filter(pc.is_in(records["source"], value_set=pa.array(list(sources), pa.string())))

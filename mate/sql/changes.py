@@ -22,7 +22,7 @@ from mate.build.change import Change
 from mate.build.stored_tables import Columns, StoredTable
 from mate.errors import StoreError
 from mate.lake.base import Ids
-from mate.lake.manifest import Counts
+from mate.lake.manifest import Counts, Manifest
 from mate.lake.records import TableInfo
 from mate.lake.segment import Segment
 from mate.sql import statements as sql
@@ -104,8 +104,8 @@ class DatabaseWriter:
         rows = sum(table.rows for table in tables)
         return Counts(len(tables), columns, rows, int(sum(cells)))
 
-    def apply(self, change: Change, counts: Counts) -> None:
-        """Delete and load in one transaction."""
+    def apply(self, change: Change, counts: Counts) -> Manifest:
+        """Delete and load in one transaction; return the new manifest."""
         reader, before = self.index.reader, self.index.manifest
         with Session(self._where, self._password, writes=True) as session:
             session.prepare(sql.TOUCHED, token_columns(before.cell_characters))
@@ -121,6 +121,7 @@ class DatabaseWriter:
             values = [manifest.to_json(), reader.generation.number]
             session.execute(sql.rewrite_manifest(self._where.schema), values)
             self._commit(session)
+            return manifest
 
     def _delete(self, session: Session, change: Change) -> None:
         """Delete what belongs to the tables and sources that go; their tokens are noted first."""

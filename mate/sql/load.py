@@ -161,11 +161,11 @@ class _Records:
 
     def sources(self) -> Iterator[Columns]:
         """Yield the files that were read."""
-        return (batch.columns for batch in self.segment.folder.sources_table.to_batches())
+        return (batch.columns for batch in self.segment.folder.sources_file.iter_batches())
 
     def rejects(self) -> Iterator[Columns]:
         """Yield what was not indexed."""
-        return (batch.columns for batch in self.segment.folder.rejects_table.to_batches())
+        return (batch.columns for batch in self.segment.folder.rejects_file.iter_batches())
 
     def postings(self) -> Iterator[Columns]:
         """Yield postings, with super keys if these belong there."""

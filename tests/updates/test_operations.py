@@ -11,11 +11,13 @@ import pyarrow as pa
 import pytest
 
 import mate.build.compact
+from mate.build import lake_writer
 from mate.build.check import check
 from mate.build.naming import find_column, find_table
 from mate.build.updates import Updates
 from mate.errors import MateError, StoreError, UpdateError
 from mate.lake.folder import MANIFEST, SEGMENTS, LakeFolder, open_folder
+from mate.lake.segment_folder import ParquetRecords
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.values.token_ids import token_ids
@@ -226,6 +228,48 @@ def test_compaction_leaves_large_whole_segments_alone(
     assert after
     assert [segment.name == large.name for segment in after.segments] == [True, False]
     assert updates.compact().after == after  # one small segment is nothing to merge
+
+
+def test_sources_and_rejects_of_some_files_are_those_of_all(store: Path, lake: Path, tmp_path: Path) -> None:
+    write_csv(lake / "people.csv", ["name", "city"], [["Lee", "Bonn"]])  # supersedes what the first segment has of it
+    (lake / "torn.xyz").write_text("no table either")
+    updates = Updates(str(store))
+    updates.sync([str(lake)])
+    with open_folder(store) as index:
+        assert len(index.segments) == 2
+        for names in ([], [str(lake / "people.csv")], [str(lake / "torn.xyz"), str(lake / "notes.xyz"), "none"]):
+            assert index.sources_named(names) == [r for r in index.sources() if r["source"] in names]
+            assert index.rejects_from(names) == [r for r in index.rejects() if r["source"] in names]
+        assert len(index.rejects_from([str(lake / name) for name in ("torn.xyz", "notes.xyz")])) == 2
+        assert len(index.sources_named([str(lake / "people.csv")])) == 1
+
+
+def test_opening_reads_no_record_and_a_change_opens_the_lake_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    real = ParquetRecords.read
+
+    def watched(self: ParquetRecords, columns: Any = None) -> Any:
+        read.append(self._path.name)
+        return real(self, columns)
+
+    monkeypatch.setattr(ParquetRecords, "read", watched)
+    with open_folder(store) as opened:
+        assert read == []
+        assert len(opened.sources()) == 3
+        assert read == ["sources.parquet"]
+    opens: list[object] = []
+    monkeypatch.setattr(lake_writer, "open_folder", lambda address: [opens.append(address), open_folder(address)][1])
+    Updates(str(store)).remove_rows(PEOPLE, [0])
+    assert opens == [str(store)]
+
+
+def test_a_report_has_the_manifest_as_it_was_published(store: Path) -> None:
+    before = manifest_of(store)
+    report = Updates(str(store)).append_rows(PEOPLE, [["Ada", "Kiel", "2001"]])
+    with open_folder(store) as opened:
+        assert report.after == opened.manifest
+    assert report.before
+    assert (len(report.before.segments), report.before.to_json().encode()) == (1, before)
 
 
 @pytest.fixture
