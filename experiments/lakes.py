@@ -15,10 +15,10 @@ from mate.build.build import BuildSettings, HashRequest, Summary, build
 from mate.build.engine import AUTO
 from mate.build.progress import Progress
 from mate.corpus import Limits
-from mate.errors import StoreError
 from mate.hashing import CorpusStatistics
 from mate.lake.folder import MANIFEST
 from mate.lake.manifest import FORMAT_VERSION, HashSpec
+from mate.sql.failures import MissingError
 from mate.stores import open_index, open_target
 
 ARRAYS, SERVERS = "arrays", ("postgresql", "vertica")
@@ -116,7 +116,7 @@ class MeasuredLake:
             return bool(self.given) or Path(self.address(results), MANIFEST).is_file()
         try:
             open_index(self.address(results)).close()
-        except StoreError:
+        except MissingError:
             return False
         return True
 

@@ -196,14 +196,23 @@ class Search:
         The most promising segment comes first and alone. Always as many in a wave: what is pruned never depends on the
         machine.
         """
-        parts = map(self.part, self.index.search_segments(self))
         if not isinstance(self.index, LakeFolder):
-            yield from ([part] for part in parts)  # a database decides by the k-th score which ones follow
+            yield from ([part] for part in self._fetched())  # a database decides by the k-th score which ones follow
             return
-        ordered = sorted(parts, key=lambda part: -len(part.tuples))
+        ordered = sorted(map(self.part, self.index.search_segments(self)), key=lambda part: -len(part.tuples))
         yield ordered[:1]
         for first in range(1, len(ordered), WAVE):
             yield ordered[first : first + WAVE]
+
+    def _fetched(self) -> Iterator[SegmentSearch]:
+        """Yield the searches of what a database sends, which takes its time."""
+        segments = self.index.search_segments(self)
+        while True:
+            with self.statistics.phase("fetch postings"):
+                segment = next(segments, None)
+            if segment is None:
+                return
+            yield self.part(segment)
 
     def again(self, above: int, exclude: Sequence[int], room: int) -> Search:
         """Return the same search for other tables, up to `room` of them, that join more key tuples than `above`."""

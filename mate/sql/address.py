@@ -74,7 +74,8 @@ class Address:
     backup: tuple[tuple[str, int], ...] = ()
     """Further nodes, tried in turn when the first does not answer: ``backup=node2,node3:5433``."""
     balance: bool = True
-    """Let the server send the session to another of its nodes, if it is set up to."""
+    """Let the server send the session to another of its nodes, if it is set up to. With verify-full that node's
+    certificate has to have the name that the balancer gives, not the one in the address."""
     auth: str = "password"
     """How the user is known: by password, by an OAuth token in the password's place, or by Kerberos."""
     kerberos_service: str = ""
@@ -146,7 +147,12 @@ class Address:
             return self.tlsmode
         if self.tls_cafile:
             return "verify-full"
-        return "prefer" if is_this_machine(self.host) else "require"
+        return "prefer" if self.stays_here else "require"
+
+    @property
+    def stays_here(self) -> bool:
+        """Whether no node that may be connected with is another machine."""
+        return all(is_this_machine(host) for host in (self.host, *(name for name, _ in self.backup)))
 
     def password(self) -> Password:
         """Read the password; without one, the server is asked whether it lets the user in."""

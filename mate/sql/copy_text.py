@@ -17,7 +17,9 @@ from mate.hashing import Keys
 from mate.hashing.superkey import to_bytes
 
 _RECORDS = 50_000
-"""Records that are made into text at a time."""
+"""Records that are made into text at a time, at most."""
+_OCTETS = 1 << 23
+"""Octets of their texts, at most; one record is made in any case."""
 
 FRAME = 1 << 18
 """Octets that are handed to a client at a time, at most."""
@@ -43,10 +45,24 @@ CSV = Style(",", '"', [('"', '""')], "x")
 
 def lines(columns: Sequence[pa.Array], style: Style) -> Iterator[bytes]:
     """Yield the records in pieces of bounded size."""
-    for start in range(0, len(columns[0]), _RECORDS):
-        parts = [_field(column.slice(start, _RECORDS), style) for column in columns]
+    for start, count in _portions(columns):
+        parts = [_field(column.slice(start, count), style) for column in columns]
         joined = pc.binary_join_element_wise(*parts, _text(style.delimiter)) if len(parts) > 1 else parts[0]
         yield from frames(_bytes(pc.binary_join_element_wise(joined, _text(""), _text("\n"))))
+
+
+def _portions(columns: Sequence[pa.Array]) -> Iterator[tuple[int, int]]:
+    """Yield where portions of records begin, and how many records each has."""
+    texts = [c for c in columns if pa.types.is_string(c.type) or pa.types.is_large_string(c.type)]
+    lengths = sum((pc.binary_length(c).fill_null(0).to_numpy().astype(np.int64) for c in texts), np.zeros(1, np.int64))
+    ends = np.cumsum(np.broadcast_to(lengths, len(columns[0])))
+    start = 0
+    while start < len(ends):
+        done = int(ends[start - 1]) if start else 0
+        stop = int(np.searchsorted(ends, done + _OCTETS, "right"))
+        stop = min(max(start + 1, stop), start + _RECORDS)
+        yield start, stop - start
+        start = stop
 
 
 def _field(column: pa.Array, style: Style) -> pa.LargeStringArray:

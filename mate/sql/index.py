@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mate.errors import ChangedError, StoreError
+from mate.errors import ChangedError
 from mate.lake.base import Ids, Index, Sought, TableSegment
 from mate.lake.manifest import Manifest
 from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TableInfo
@@ -47,7 +47,7 @@ class DatabaseIndex(Index):
 
     def _published(self) -> tuple[int, int, Manifest]:
         whose = f", or {self._where.user} may not see it" if self._where.user else ""
-        missing = StoreError(
+        missing = MissingError(
             f"there is no index at {self._where}{whose}; build one with: mate index PATH --store ADDRESS"
         )
         try:

@@ -110,14 +110,17 @@ class Loader:
 
 @contextmanager
 def slot(address: Address) -> Iterator[None]:
-    """Hold one of the loading sessions that this machine may have at a time.
+    """Hold one of the loading sessions that this machine may have at a time: one only for a file.
 
     Tasks run in processes of their own, so that the slots are locked files; the lock of a killed task is gone with it.
     """
-    server = hashlib.sha256(f"{address.kind} {address.host}:{address.port}".encode()).hexdigest()[:12]
+    is_file = address.kind == "duckdb"
+    place = str(Path(address.database).resolve()) if is_file else f"{address.host}:{address.port}"
+    server = hashlib.sha256(f"{address.kind} {place}".encode()).hexdigest()[:12]
+    slots = 1 if is_file else address.connections
     folder = _own_folder(Path(tempfile.gettempdir(), f"mate-load-{os.getuid()}-{server}"))
     with ExitStack() as stack:
-        files = [stack.enter_context((folder / f"slot-{n}").open("a")) for n in range(address.connections)]
+        files = [stack.enter_context((folder / f"slot-{n}").open("a")) for n in range(slots)]
         while not any(_locked(file) for file in files):
             time.sleep(_SLOT_WAIT)
         yield

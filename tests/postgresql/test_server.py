@@ -102,6 +102,18 @@ def test_a_lock_that_another_session_holds_is_not_waited_for(server: PostgresSer
     Updates(address, wait=0).remove_tables([0])
 
 
+def test_no_timeout_ends_the_session_that_holds_the_lock(server: PostgresServer, address: str) -> None:
+    names = "('idle_in_transaction_session_timeout', 'transaction_timeout')"
+    known = [name for (name,) in server.run(f"SELECT name FROM pg_settings WHERE name IN {names}")]
+    server.run(*(f"ALTER ROLE postgres SET {name} = '90s'" for name in known))
+    try:
+        with open_target(address) as target:
+            found = target._lock._client.execute(f"SELECT setting FROM pg_settings WHERE name IN {names}")  # type: ignore[attr-defined]
+        assert [setting for (setting,) in found] == ["0"] * len(known)
+    finally:
+        server.run(*(f"ALTER ROLE postgres RESET {name}" for name in known))
+
+
 def test_a_lock_that_was_lost_publishes_nothing(server: PostgresServer, address: str, files: Path) -> None:
     class Unlucky:
         def __call__(self, event: str, line: Any, detail: str) -> None:

@@ -88,6 +88,13 @@ def test_connections_are_encrypted_unless_they_stay_on_this_machine(scheme: str)
     assert not is_this_machine("localhost.example.org")
 
 
+def test_a_backup_node_elsewhere_makes_a_connection_one_that_leaves_this_machine() -> None:
+    assert mode("vertica", "localhost", "?backup=127.0.0.1,db.example.org") == "require"
+    assert mode("vertica", "localhost", "?backup=127.0.0.1:99") == "prefer"
+    elsewhere = Address.parse("vertica://me@localhost/db?backup=db.example.org")
+    assert vertica.options(elsewhere, NOTHING)["connection_load_balance"]
+
+
 def test_connecting_is_given_up_soon_and_answers_are_waited_for() -> None:
     assert vertica.options(Address.parse("vertica://me@host/db"), NOTHING)["connection_timeout"] == 10
     given = postgresql.options(Address.parse("postgresql://me@host/db"), NOTHING)
@@ -123,3 +130,27 @@ def test_slots_are_in_a_folder_that_nobody_else_gets_into(tmp_path: Path, monkey
     folder.symlink_to(elsewhere)
     with pytest.raises(StoreError, match="belongs to somebody else"), load.slot(address):
         pass
+
+
+def test_a_file_is_loaded_by_one_task_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks that wait for the file itself would give up after a while."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    waits: list[float] = []
+
+    class WaitedError(Exception):
+        pass
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        raise WaitedError
+
+    monkeypatch.setattr(load.time, "sleep", sleep)
+    monkeypatch.chdir(tmp_path)
+    with load.slot(Address.parse("duckdb:lake.duckdb")):
+        with pytest.raises(WaitedError), load.slot(Address.parse(f"duckdb:{tmp_path}/lake.duckdb?connections=8")):
+            pass
+        with load.slot(Address.parse("duckdb:other.duckdb")):
+            assert len(waits) == 1
+    server = Address.parse("vertica://me@host/db?connections=2")
+    with load.slot(server), load.slot(server):
+        assert len(waits) == 1

@@ -16,7 +16,11 @@ from mate.errors import ChangedError, StoreError
 from mate.search.joins import enrich
 from mate.search.query import QueryTable
 from mate.search.systems import BUILT_IN
+from mate.sql.address import Address
+from mate.sql.failures import MissingError
 from mate.sql.index import DatabaseIndex
+from mate.sql.schema import Column
+from mate.sql.session import Session
 from tests.sql.conftest import write_csv
 from tests.sql.places import PLACES, index, open_database
 
@@ -133,3 +137,27 @@ def test_an_index_that_was_replaced_twice_while_it_was_searched(
         search(opened, QUERY, ["a", "b"])
     with pytest.raises(ChangedError, match="open it again"):
         opened.tables()
+
+
+def test_the_time_that_a_database_takes_is_told(opened: DatabaseIndex) -> None:
+    for name in ("column-first", "mate"):
+        assert BUILT_IN[name](opened, QUERY, ["a", "b"]).statistics.seconds["fetch postings"] > 0
+
+
+def test_a_temporary_table_outlives_a_rollback(address: str) -> None:
+    where = Address.parse(address)
+    with Session(where, where.password(), writes=True) as session:
+        session.prepare("mate_kept", [Column("id")])
+        session.execute("INSERT INTO mate_kept (id) VALUES (1)")
+        session.rollback()
+        assert session.execute("SELECT COUNT(*) FROM mate_kept")[0][0] == 0
+
+
+def test_an_index_that_is_not_there_is_told_from_one_that_cannot_be_opened(address: str, tmp_path: Path) -> None:
+    separator = "&" if "?" in address else "?"
+    with pytest.raises(MissingError, match="there is no index at"):
+        open_database(f"{address}{separator}schema=nowhere")
+    (tmp_path / "lake.duckdb").write_text("no database at all" * 99)
+    with pytest.raises(StoreError) as error:
+        open_database(f"duckdb:{tmp_path}/lake.duckdb")
+    assert not isinstance(error.value, MissingError)

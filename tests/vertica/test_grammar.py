@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -29,9 +30,9 @@ def ask_everything(opened: Index) -> None:
         texts = pa.array([f"name {n}" for n in range(count)])
         opened.posting_counts(token_ids(texts), texts)
         query = QueryTable("query", pa.table({"a": texts, "b": [f"city {n % 7}" for n in range(count)]}))
-        for hash_name in ("xash", "bf"):
+        for name, hash_name in product(BUILT_IN, ("xash", "bf")):
             settings = SearchSettings(hash_name=hash_name)
-            for result in BUILT_IN["mate"](opened, query, ["a", "b"], settings=settings):
+            for result in BUILT_IN[name](opened, query, ["a", "b"], settings=settings):
                 assert len(result.matches.row)
         assert scr.search(opened, query, ["a", "b"]).results[0].matches
         opened.cells(0, np.arange(count))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from mate.lake.base import Ids
 from mate.sql.address import Address, Password
+from mate.sql.failures import UnknownStatementError
 from mate.sql.schema import BUILDS, Column, Generation, Kind, Shape, Table
 
 Columns: TypeAlias = list[pa.Array]
@@ -116,14 +117,6 @@ class Dialect(ABC):
         """Return a super key as it is read."""
         return column
 
-    def encoded(self, texts: pa.Array) -> pa.Array:
-        """Return texts as this database can hold them."""
-        return texts
-
-    def decoded(self, text: str) -> str:
-        """Return a text as it was before `encoded`."""
-        return text
-
     # Catalogue
 
     table_names: ClassVar[str] = "SELECT table_name FROM information_schema.tables WHERE LOWER(table_schema) = %s"
@@ -142,9 +135,19 @@ class Dialect(ABC):
     def connect(self, address: Address, password: Password, *, writes: bool) -> Client:
         """Connect. A reader's statements are each a transaction; a writer's go on until it says how they end."""
 
-    @abstractmethod
-    def lock(self, address: Address, password: Password) -> AbstractContextManager[Lock]:
-        """Return the lock that only one build or change of a schema has; it ends with its holder."""
+    keep_session: ClassVar[str] = ""
+    """SQL that lets a session wait within a transaction for as long as others work, where it might be ended."""
+
+    @contextmanager
+    def lock(self, address: Address, password: Password) -> Iterator[Lock]:
+        """Hold what only one build or change of a schema has: the table of builds, by a session of its own."""
+        client = self.connect(address, password, writes=True)
+        try:
+            if self.keep_session:
+                client.execute(self.keep_session)
+            yield TableLock(client, address.schema)
+        finally:
+            client.close()
 
 
 class Lock(Protocol):
@@ -152,6 +155,21 @@ class Lock(Protocol):
 
     def verify(self) -> None:
         """Fail if the lock was lost meanwhile."""
+
+
+class TableLock:
+    """A table that is locked until the session ends; servers without LOCK TABLE … NOWAIT take an UPDATE."""
+
+    def __init__(self, client: Client, schema: str) -> None:
+        self._client, self._schema = client, schema
+        self.verify()
+
+    def verify(self) -> None:
+        """Take the lock, which its holder has already: that fails if the session is gone."""
+        try:
+            self._client.execute(lock_statement(self._schema))
+        except UnknownStatementError:
+            self._client.execute(f"UPDATE {self._schema}.{BUILDS} SET load_id = 0")
 
 
 def lock_statement(schema: str) -> str:

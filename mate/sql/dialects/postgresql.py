@@ -17,7 +17,7 @@ from mate.errors import StoreError
 from mate.lake.base import Ids
 from mate.sql.address import Address, Password
 from mate.sql.copy_text import CSV, lines
-from mate.sql.dialects.base import Columns, Dialect, lock_statement
+from mate.sql.dialects.base import Columns, Dialect
 from mate.sql.failures import (
     NO_ROOM,
     NOT_ALLOWED,
@@ -72,6 +72,12 @@ class PostgreSql(Dialect):
         **dict.fromkeys((Kind.TOKEN, Kind.CELL, Kind.PATH, Kind.TEXT, Kind.WORD), 'TEXT COLLATE "C"'),
     }
 
+    keep_session = (
+        "SELECT set_config(name, '0', false) FROM pg_settings"
+        " WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')"
+    )
+    """The second is new in version 17."""
+
     def after_load(self, generation: Generation, shape: Shape) -> list[str]:
         """SQL that creates indexes, which is quicker than to keep them up while records come, and statistics."""
         names = {table.name: generation.table(table.name) for table in shape.tables()}
@@ -110,28 +116,6 @@ class PostgreSql(Dialect):
     def connect(self, address: Address, password: Password, *, writes: bool) -> PostgreSqlClient:
         """Connect to the server."""
         return PostgreSqlClient(address, password, writes=writes)
-
-    @contextmanager
-    def lock(self, address: Address, password: Password) -> Iterator[TableLock]:
-        """Hold the table of builds, by a session of its own."""
-        client = self.connect(address, password, writes=True)
-        try:
-            yield TableLock(client, address.schema)
-        finally:
-            client.close()
-
-
-class TableLock:
-    """A table that is locked until the session ends."""
-
-    def __init__(self, client: PostgreSqlClient, schema: str) -> None:
-        self._client, self._schema = client, schema
-        client.execute("SET idle_in_transaction_session_timeout = 0")
-        self.verify()
-
-    def verify(self) -> None:
-        """Take the lock, which its holder has already: that fails if the session is gone."""
-        self._client.execute(lock_statement(self._schema))
 
 
 class PostgreSqlClient:

@@ -19,9 +19,9 @@ from vertica_python import errors
 
 from mate.errors import StoreError
 from mate.lake.base import Ids
-from mate.sql.address import Address, Password, is_this_machine
+from mate.sql.address import Address, Password
 from mate.sql.copy_text import FRAME, VERTICA, Stream, lines
-from mate.sql.dialects.base import Client, Columns, Dialect, lock_statement
+from mate.sql.dialects.base import Columns, Dialect
 from mate.sql.failures import (
     NO_ROOM,
     NOT_ALLOWED,
@@ -36,7 +36,7 @@ from mate.sql.failures import (
     PushBackError,
     UnknownStatementError,
 )
-from mate.sql.schema import BUILDS, Column, Generation, Kind, Shape, Table
+from mate.sql.schema import Column, Generation, Kind, Shape, Table
 
 DUPLICATE_KEY, QUOTA, TOO_MANY_CONTAINERS = 6745, 10765, 5065
 DISK_FULL = "53100"
@@ -107,30 +107,6 @@ class Vertica(Dialect):
     def connect(self, address: Address, password: Password, *, writes: bool) -> VerticaClient:
         """Connect to a node."""
         return VerticaClient(address, password, writes=writes)
-
-    @contextmanager
-    def lock(self, address: Address, password: Password) -> Iterator[TableLock]:
-        """Hold the table of builds, by a session of its own."""
-        client = self.connect(address, password, writes=True)
-        try:
-            yield TableLock(client, address.schema)
-        finally:
-            client.close()
-
-
-class TableLock:
-    """A table that is locked until the session ends; versions without LOCK TABLE … NOWAIT take an UPDATE."""
-
-    def __init__(self, client: Client, schema: str) -> None:
-        self._client, self._schema = client, schema
-        self.verify()
-
-    def verify(self) -> None:
-        """Take the lock, which its holder has already: that fails if the session is gone."""
-        try:
-            self._client.execute(lock_statement(self._schema))
-        except UnknownStatementError:
-            self._client.execute(f"UPDATE {self._schema}.{BUILDS} SET load_id = 0")
 
 
 class VerticaClient:
@@ -225,7 +201,7 @@ def options(address: Address, password: Password) -> dict[str, object]:
         **secret,
         **{name: value for name, value in given.items() if value},
         "backup_server_node": list(address.backup),
-        "connection_load_balance": address.balance and not is_this_machine(address.host),
+        "connection_load_balance": address.balance and not address.stays_here,
         "connection_timeout": address.connect_timeout,
         "session_label": address.label,
         "binary_transfer": True,

@@ -1,0 +1,118 @@
+"""What the Vertica client sets, and what errors of a server mean to us: seen by the protocol stand-in."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mate.sql import load
+from mate.sql.address import Address
+from mate.sql.dialects.vertica import Vertica, VerticaClient
+from mate.sql.failures import ForbiddenError, PushBackError
+from mate.sql.schema import CELLS, Shape
+from tests.sql.conftest import write_csv
+from tests.sql.faulty import FaultyServer, faulty_server
+from tests.sql.places import index, open_database
+from tests.vertica.standin.wire import ServerError
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[FaultyServer]:
+    with faulty_server("vertica", tmp_path) as running:
+        yield running
+
+
+def connected(server: FaultyServer, **options: object) -> VerticaClient:
+    address = Address.parse(server.address(**options))
+    return Vertica().connect(address, address.password(), writes=False)
+
+
+def line_of(client: VerticaClient) -> socket.socket:
+    line: socket.socket = client._connection.socket
+    return line
+
+
+def test_answers_may_take_their_time_and_the_line_is_kept_alive(server: FaultyServer) -> None:
+    client = connected(server, connect_timeout=3)
+    line = line_of(client)
+    assert line.gettimeout() is None
+    assert line.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+    assert line.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 60
+    assert line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    client.close()
+    limited = connected(server, timeout=7)
+    assert line_of(limited).gettimeout() == 7
+    limited.close()
+
+
+def test_a_resource_pool_is_chosen_before_anything_else(server: FaultyServer) -> None:
+    seen: list[str] = []
+
+    def fault(event: str, _: Any, detail: str) -> None:
+        if event == "statement":
+            seen.append(detail)
+            raise ServerError("no such pool", "42704", 4600)
+
+    with server.faulty(fault), pytest.raises(Exception, match="no such pool"):
+        connected(server, resource_pool="searches")
+    assert seen == ["SET SESSION RESOURCE_POOL = searches"]
+
+
+def test_a_user_without_a_privilege_is_told_so(server: FaultyServer) -> None:
+    def fault(event: str, _: Any, detail: str) -> None:
+        if event == "statement":
+            raise ServerError("Permission denied for relation manifest", "42501", 4367)
+
+    client = connected(server)
+    with server.faulty(fault), pytest.raises(ForbiddenError, match="ask the owner of the schema for the grants"):
+        client.execute("SELECT load_id FROM mate.manifest")
+    client.close()
+
+
+def test_a_server_that_pushes_back_is_given_a_pause(
+    server: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lake").mkdir()
+    write_csv(tmp_path / "lake" / "a.csv", ["a", "b"], [["x", "y"], ["z", "w"]])
+    refused: list[str] = []
+    pauses: list[float] = []
+
+    def fault(event: str, _: Any, detail: str) -> None:
+        if event == "statement" and "load_log" in detail and detail.startswith("INSERT") and len(refused) < 2:
+            refused.append(detail)
+            raise ServerError("Too many ROS containers exist", "53000", 5065)
+
+    monkeypatch.setattr(load.time, "sleep", pauses.append)
+    with server.faulty(fault):
+        index(tmp_path / "lake", server.address())
+    long = [pause for pause in pauses if pause >= 0.5]
+    assert len(refused) == 2
+    assert 0.5 <= long[0] <= 1.0 <= long[1] <= 2.0
+    with open_database(server.address()) as found:
+        assert found.manifest.counts.rows == 2
+
+
+def test_push_back_is_known_by_its_number(server: FaultyServer) -> None:
+    def fault(event: str, _: Any, detail: str) -> None:
+        raise ServerError("Too many ROS containers exist", "53000", 5065)
+
+    client = connected(server)
+    with server.faulty(fault), pytest.raises(PushBackError):
+        client.execute("SELECT 1")
+    client.close()
+
+
+def test_what_is_granted_on_the_schema_goes_for_later_tables() -> None:
+    assert Vertica().create_schema("mate").endswith("mate DEFAULT INCLUDE PRIVILEGES")
+
+
+def test_postings_are_sorted_by_a_coarse_bucket_first() -> None:
+    postings = Shape((16,), "per_cell", 100, Vertica.buckets).table("postings")
+    created = Vertica().create_table("mate.postings_1", postings)
+    assert "(bucket INT NOT NULL ENCODING RLE, token_id INT NOT NULL, " in created
+    assert " ORDER BY bucket, token_id, table_id, row_id SEGMENTED BY HASH(table_id, row_id) ALL NODES" in created
+    assert "ENCODING RLE" in Vertica().create_table("mate.cells_1", CELLS)
