@@ -133,7 +133,7 @@ class DatabaseWriter:
             session.execute(sql.take_gone(reader.generation, sql.TOUCHED, tables))
             # Postings are sorted by token: a condition on the table alone would go through all of them.
             tokens = sql.among_temporary("token_id", sql.TOUCHED, "token_id")
-            session.execute(sql.delete(reader.table("postings"), f"{tokens} AND {tables}"))
+            session.execute(sql.delete(reader.table("postings"), f"{self._buckets(session)}{tokens} AND {tables}"))
             super_keys = ["super_keys"] if reader.shape.has_super_keys else []
             for name in ("cells", *super_keys, "tables", "columns"):
                 session.execute(sql.delete(reader.table(name), tables))
@@ -142,6 +142,15 @@ class DatabaseWriter:
             for name in ("sources", "rejects"):
                 gone = sql.among_temporary("source", sql.NAMES, "source")
                 session.execute(sql.delete(reader.table(name), gone))
+
+    def _buckets(self, session: Session) -> str:
+        """Return the condition on the buckets of the noted tokens, if postings are sorted by these and they are few."""
+        reader = self.index.reader
+        if not reader.shape.buckets:
+            return ""
+        [tokens] = session.numbers(f"SELECT token_id FROM {sql.TOUCHED}", [8])
+        buckets = np.unique(sql.bucket_of(tokens))
+        return f"{sql.among('bucket', buckets)} AND " if 0 < len(buckets) <= reader.in_list else ""
 
     def _update_tokens(self, session: Session) -> None:
         """Replace the tokens that a change touches by the sums of what they had, lost and won."""

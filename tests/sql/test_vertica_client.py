@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from mate.build.updates import Updates
+from mate.search.query import QueryTable
+from mate.search.systems import BUILT_IN
 from mate.sql import load
 from mate.sql.address import Address
 from mate.sql.dialects.vertica import Vertica, VerticaClient
@@ -116,3 +121,24 @@ def test_postings_are_sorted_by_a_coarse_bucket_first() -> None:
     assert "(bucket INT NOT NULL ENCODING RLE, token_id INT NOT NULL, " in created
     assert " ORDER BY bucket, token_id, table_id, row_id SEGMENTED BY HASH(table_id, row_id) ALL NODES" in created
     assert "ENCODING RLE" in Vertica().create_table("mate.cells_1", CELLS)
+
+
+def test_look_ups_and_deletes_give_constants_on_the_sort_columns(server: FaultyServer, tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    write_csv(tmp_path / "lake" / "a.csv", ["a", "b"], [["x", "y"], ["z", "w"]])
+    write_csv(tmp_path / "lake" / "b.csv", ["a", "b"], [["x", "v"], ["u", "w"]])
+    index(tmp_path / "lake", server.address())
+    server.statements.clear()
+    query = QueryTable("query", pa.table({"a": ["x"], "b": ["y"]}))
+    with open_database(server.address()) as opened:
+        assert [result.table_id for result in BUILT_IN["column-first"](opened, query, ["a", "b"])] == [0]
+    Updates(server.address(), master="none").remove_tables([1])
+    with open_database(server.address()) as opened:
+        [postings] = opened.reader.records_of(f"SELECT COUNT(*) FROM {opened.reader.table('postings')}")
+        assert postings == [4]
+    [bounds] = [statement for statement in server.statements if "AS bound" in statement]
+    assert "p.bucket IN (" in bounds
+    [cells] = [statement for statement in server.statements if statement.startswith("SELECT c.table_id")]
+    assert "c.table_id IN (0)" in cells
+    [gone] = [statement for statement in server.statements if statement.startswith("DELETE FROM mate.postings_1")]
+    assert re.search(r"WHERE bucket IN \(\d+(, \d+)*\) AND token_id IN \(SELECT token_id FROM mate_touched\)", gone)
