@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,6 +22,10 @@ if TYPE_CHECKING:
 # A shell starts what runs in the background with Ctrl-C ignored, and so would be the programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What was verified is remembered for the user; tests leave nothing behind.
+os.environ["MATE_CACHE_DIR"] = tempfile.mkdtemp(prefix="mate-tests-cache-")
+atexit.register(shutil.rmtree, os.environ["MATE_CACHE_DIR"], True)
 
 # No test asserts a time: the first call of a compiled kernel may take seconds.
 settings.register_profile("default", deadline=None)

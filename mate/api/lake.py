@@ -226,10 +226,11 @@ class Lake(Reader):
         return report
 
 
-def open(address: str | PathLike[str], *, verify: bool = False) -> Lake:
+def open(address: str | PathLike[str], *, verify: bool | None = None) -> Lake:
     """Open an index: the folder of a lake, or the address of a database.
 
-    With `verify` all its arrays are read, so that damaged ones are refused: worth it where storage is not trusted.
+    A segment is verified when it is used first on this machine, so that damage is an error and no wrong answer. With
+    `verify=True` all segments are verified now, whatever was done before; with `verify=False` none is.
 
     >>> import mate
     >>> lake = mate.open("lake.mate")

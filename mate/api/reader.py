@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Reader:
     """The state of a lake at one moment, until `refresh`; usable from several threads at a time."""
 
-    def __init__(self, address: str, *, verify: bool = False) -> None:
+    def __init__(self, address: str, *, verify: bool | None = None) -> None:
         self.address = address
         """Where it is: the path of a folder, or the address of a database."""
         self._verify = verify
@@ -45,6 +45,8 @@ class Reader:
         index = open_index(self.address)
         if self._verify:
             index.verify()
+        elif self._verify is False:
+            index.trust()
         return index
 
     def search(

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mate.errors import StoreError
+from mate.lake import marks
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -55,6 +56,7 @@ class ArrayWriter:
         self._stream.write(len(foot).to_bytes(8, "little") + zlib.crc32(foot).to_bytes(4, "little") + MAGIC)
         self._stream.flush()
         os.fsync(self._stream.fileno())
+        marks.trust(marks.identity(os.fstat(self._stream.fileno())))
         self._stream.close()
 
     def __enter__(self) -> Self:
@@ -72,6 +74,7 @@ class ArrayFile:
         try:
             with path.open("rb") as stream:
                 self._mapped = mmap.mmap(stream.fileno(), 0, prot=mmap.PROT_READ)
+                self._identity = marks.identity(os.fstat(stream.fileno()))
         except (OSError, ValueError) as error:
             raise StoreError(
                 f"{path} cannot be read ({error}): mate check --repair rebuilds it from the cells"
@@ -82,6 +85,19 @@ class ArrayFile:
             self._described: dict[str, dict[str, Any]] = {name: dict(told) for name, told in foot["arrays"].items()}
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise damaged(path, f"its foot cannot be read ({error})") from None
+
+    @property
+    def trusted(self) -> bool:
+        """Whether this process has written the file, or one of this user has verified it on this machine."""
+        return marks.is_trusted(self._identity)
+
+    def trust(self) -> None:
+        """Take the file for sound without reading it, in this process."""
+        marks.trust(self._identity)
+
+    def remember(self) -> None:
+        """Note that the file was verified."""
+        marks.remember(self._identity)
 
     @property
     def size(self) -> int:

@@ -151,6 +151,9 @@ class Index(ABC):
     def verify(self) -> None:  # noqa: B027
         """Make sure that what is stored can be read; a database looks after that itself."""
 
+    def trust(self) -> None:  # noqa: B027
+        """Take what is stored for sound without a look at it."""
+
     @property
     def change(self) -> int:
         """Number of the last change that is known here, without looking.

@@ -26,9 +26,6 @@ from mate.values.compiled import is_worth
 ARRAYS = "arrays"
 FORMAT = 2
 
-VERIFIED_FIRST = 250_000
-"""Postings up to which a segment is verified before its first search: in larger ones that takes longer than it."""
-
 _SMALL = 20_000
 """Up to this many tokens are looked up before a compiler is loaded."""
 
@@ -119,16 +116,16 @@ class Segment(SearchSegment):
         return cls(arrays, keys, live, None, SegmentFolder.open(path), file)
 
     def for_search(self) -> Segment:
-        """Return the segment itself; a small one is verified, a large one was when it was written, or is on request."""
-        return self.verified() if len(self.arrays.postings) <= VERIFIED_FIRST else self
+        """Return the segment itself, verified unless this was done before on this machine."""
+        return self if self.file.trusted else self.verified()
 
     def verified(self) -> Segment:
-        """Return the segment itself, having made sure once that no array of it leads outside of another."""
-        wrong = self._wrong_values
+        """Return the segment itself, having made sure that its arrays are sound: the values, and their checksums."""
+        wrong = check_values(self.arrays)
         if wrong:
             raise damaged(self.file.path, f"the array {wrong} leads outside of another one")
+        changed = next(self.file.problems(), None)
+        if changed:
+            raise damaged(self.file.path, f"the array {changed} does not have its checksum")
+        self.file.remember()
         return self
-
-    @cached_property
-    def _wrong_values(self) -> str | None:
-        return check_values(self.arrays)

@@ -108,12 +108,51 @@ def damaged_lake(folder: Path) -> str:
     return str(folder / "a.mate")
 
 
-def test_a_large_segment_is_verified_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mate.lake.segment.VERIFIED_FIRST", 0)
+QUERY = pa.table({"x": ["a1", "a2"], "y": ["b1", "b2"]})
+
+
+@pytest.mark.parametrize("array", ["entry_column", "codes", "postings", "text", "keys0"])
+def test_a_large_segment_is_verified_before_its_first_search(tmp_path: Path, array: str) -> None:
+    """Also where the damage leads nowhere outside: it would be another answer."""
+    rows = [[f"a{n % 997}", f"b{n % 7}"] for n in range(140_000)]
+    file = lake(tmp_path / "a.mate", [rows]).segments[0].file
+    data = bytearray(file.path.read_bytes())
+    data[file._described[array]["at"] + 1_000] ^= 1
+    file.path.write_bytes(data)
+    with mate.open(tmp_path / "a.mate") as opened, pytest.raises(StoreError, match=f"the array {array} "):
+        opened.search(QUERY, ["x", "y"])
+
+
+def test_verification_is_remembered_and_may_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mate.lake import marks
+
     address = damaged_lake(tmp_path)
-    mate.open(address).close()
     with pytest.raises(StoreError, match="entry_column leads outside"):
         mate.open(address, verify=True)
+    with pytest.raises(StoreError, match="entry_column leads outside"):
+        mate.open(address).search(QUERY, ["x", "y"])
+    checked: list[str] = []
+    monkeypatch.setenv(marks.CACHE, str(tmp_path / "cache"))
+    monkeypatch.setattr("mate.lake.segment.check_values", lambda _: checked.append("again"))
+    sound = str(tmp_path / "b.mate")
+    lake(tmp_path / "b.mate", [[["a1", "b1"]]])
+    mate.open(sound).search(QUERY, ["x", "y"])
+    assert checked == []  # this process has written it
+    for expected in (1, 1):
+        monkeypatch.setattr(marks, "_known", set())  # as another process
+        mate.open(sound).search(QUERY, ["x", "y"])
+        assert len(checked) == expected
+    mate.open(sound, verify=True)
+    assert len(checked) == 2
+    monkeypatch.setattr(marks, "_known", set())
+    for mark in (tmp_path / "cache/verified").iterdir():
+        mark.unlink()
+        mark.symlink_to(tmp_path)  # no mark of ours
+    mate.open(sound, verify=False).search(QUERY, ["x", "y"])
+    assert len(checked) == 2
+    monkeypatch.setattr(marks, "_known", set())
+    mate.open(sound).search(QUERY, ["x", "y"])
+    assert len(checked) == 3
 
 
 def test_a_damaged_lake_is_refused_by_graph_and_suggestion(tmp_path: Path) -> None:
@@ -123,12 +162,6 @@ def test_a_damaged_lake_is_refused_by_graph_and_suggestion(tmp_path: Path) -> No
             opened.graph()
         with pytest.raises(StoreError, match="entry_column leads outside"):
             opened.suggest(query)
-
-
-def test_the_graph_verifies_large_segments_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mate.lake.segment.VERIFIED_FIRST", 0)
-    with mate.open(damaged_lake(tmp_path)) as opened, pytest.raises(StoreError, match="entry_column leads outside"):
-        opened.graph()
 
 
 def test_a_lake_whose_arrays_lead_outside_is_refused_when_it_is_searched(tmp_path: Path) -> None:
