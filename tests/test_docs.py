@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import mate
+from mate.cli.program import main
 from tests.api.conftest import write_files
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -19,6 +21,23 @@ def test_the_example_of_an_added_hash_runs() -> None:
     done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("[[")
+
+
+def test_the_join_by_chance_is_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    text = (DOCS / "evidence.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (console,) = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+    exec(compile(example, "evidence.md", "exec"), {})
+    index, search, *printed = console.splitlines()
+    for command in (index, search):
+        capsys.readouterr()
+        assert main(shlex.split(command.removeprefix("$ mate "))) == 0
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == printed
+    assert sum("  chance  " in line and "batting" in line for line in printed) == 1
 
 
 def test_the_reference_is_that_of_the_code() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -64,6 +65,9 @@ def test_what_comes_from_data_is_text(folder: Path) -> None:
 
 def test_suggestions_name_a_unique_part(lake: mate.Lake) -> None:
     found = lake.suggest("sensors.csv")
-    html = found._repr_html_()
-    assert ("<th>unique part</th>" in html) == any(one.unique_part for one in found)
-    assert "keys of sensors" in html
+    assert "keys of sensors" in found._repr_html_()
+    assert "unique part" not in found._repr_html_()
+    found._answers[1] = replace(found[1], unique_part=("city", "<day>"))
+    page = Tags(found._repr_html_())
+    assert page.tags.count("th") == 10
+    assert page.text.count("city, <day>") == 1
