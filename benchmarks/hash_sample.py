@@ -18,20 +18,17 @@ import pyarrow as pa
 from benchmarks.hash_contestants import row_bytes
 from benchmarks.sample import Sample
 from benchmarks.timing import best_of
-from mate.hashing import SuperKeyHash, bits_set, or_aggregate
-from mate.lake.super_keys import by_function
+from experiments.probes import Flags, ProbedRows, covered, fill
+from mate.hashing import SuperKeyHash, bits_set
 
 WIDTHS = ((1, 3), (4, 6), (7, 10), (11, 20), (21, 10_000))
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Probes:
     """Rows and values that they do not hold."""
 
-    cells: pa.StringArray
-    offsets: npt.NDArray[np.int64]
-    widths: npt.NDArray[np.int64]
+    rows: ProbedRows
     anywhere: pa.StringArray
     near: pa.StringArray
 
@@ -49,9 +46,7 @@ def draw_probes(data: Sample, seed: int, rows: int = 20_000) -> Probes:
             near.append(taken.cells[other].as_py())
     anywhere = data.distinct.take(pa.array(random.integers(0, len(data.distinct), len(cells)))).to_pylist()
     return Probes(
-        pa.array([cell for row in cells for cell in row], pa.string()),
-        np.cumsum([0, *map(len, cells)]),
-        np.array(list(map(len, cells))),
+        ProbedRows(pa.array([cell for row in cells for cell in row], pa.string()), np.cumsum([0, *map(len, cells)])),
         _absent(anywhere, cells),
         _absent(near, cells),
     )
@@ -75,17 +70,17 @@ def measure(function: SuperKeyHash, data: Sample, probes: Probes, rounds: int) -
         rounds,
     )
     hashes = function.hash(data.distinct)
-    filled = fill(function, probes)
-    near, anywhere = covered(function, probes, probes.near), covered(function, probes, probes.anywhere)
-    size = row_bytes(function, probes.widths)
-    inside = {_range(bounds): _within(probes.widths, bounds) for bounds in WIDTHS}
+    filled, widths = fill(function, probes.rows), probes.rows.widths
+    near, anywhere = (covered(function, probes.rows, values) for values in (probes.near, probes.anywhere))
+    size = row_bytes(function, widths)
+    inside = {_range(bounds): _within(widths, bounds) for bounds in WIDTHS}
     return {
         "values_per_second": len(texts) / seconds["batch"],
         "times_mmh3": seconds["mmh3"] / seconds["batch"],
         "bits_per_value": float(bits_set(hashes).mean()),
         "distinct_hashes": len(np.unique(hashes, axis=0)) / len(texts),
         "bits_per_row": float(size.mean() * 8),
-        "columns_per_row": float(probes.widths.mean()),
+        "columns_per_row": float(widths.mean()),
         "fill": {name: float(filled[rows].mean()) for name, rows in inside.items() if rows.any()},
         "false_positives": _share(anywhere, probes.anywhere),
         "near_misses": _share(near, probes.near),
@@ -93,42 +88,6 @@ def measure(function: SuperKeyHash, data: Sample, probes: Probes, rounds: int) -
             name: _share(near[rows], probes.near.filter(pa.array(rows))) for name, rows in inside.items() if rows.any()
         },
     }
-
-
-def covered(function: SuperKeyHash, probes: Probes, values: pa.StringArray) -> Flags:
-    """Tell which rows a filter by super keys lets through for these values; not those without a value."""
-    asked: Flags = values.is_valid().to_numpy(zero_copy_only=False).astype(np.bool_)
-    found: Flags = np.zeros(len(asked), np.bool_)
-    if function.by_column:
-        row = np.repeat(np.arange(len(asked)), probes.widths)
-        same = function.hash(probes.cells)[:, 0] == function.hash(values)[row, 0]
-        np.logical_or.at(found, row, same)
-        return found & asked
-    for sized, rows, cells, offsets in _by_width(function, probes):
-        keys = or_aggregate(sized.hash(cells), offsets)
-        found[rows] = ~np.any(sized.hash(values.take(pa.array(rows))) & ~keys, axis=1)
-    return found & asked
-
-
-def fill(function: SuperKeyHash, probes: Probes) -> npt.NDArray[np.float64]:
-    """Return the share of 1-bits in the super key of each row; of fingerprints that of those that are there."""
-    found = np.zeros(len(probes.widths))
-    if function.by_column:
-        present = probes.cells.is_valid().to_numpy(zero_copy_only=False)
-        np.add.at(found, np.repeat(np.arange(len(found)), probes.widths), present)
-        return found / probes.widths
-    for sized, rows, cells, offsets in _by_width(function, probes):
-        found[rows] = bits_set(or_aggregate(sized.hash(cells), offsets)) / sized.bits
-    return found
-
-
-def _by_width(function: SuperKeyHash, probes: Probes) -> Any:
-    """Yield the hash functions that rows have, with the rows, their cells and where each row's begin."""
-    functions, kind = by_function(function, probes.widths)
-    for number, sized in enumerate(functions):
-        rows = np.flatnonzero(kind == number)
-        cell = np.concatenate([np.arange(probes.offsets[row], probes.offsets[row + 1]) for row in rows.tolist()])
-        yield sized, rows, probes.cells.take(pa.array(cell)), np.concatenate([[0], np.cumsum(probes.widths[rows])])
 
 
 def _share(flags: Flags, values: pa.StringArray) -> float:

@@ -24,23 +24,20 @@ from experiments.errors import ExperimentError
 from experiments.experiment import LakeExperiment, Measured
 from experiments.hashes import described
 from experiments.lakes import MeasuredLake
+from experiments.probes import ProbedRows, covered, fill
 from experiments.queries import rows_of, shuffled
 from experiments.scales import Scale
-from mate.hashing import SuperKeyHash, bits_set, or_aggregate
+from experiments.stored_keys import missed
+from mate.hashing import SuperKeyHash
 from mate.hashing.xash import Layout
 from mate.lake.base import Ids, Index
-from mate.lake.counting import ranges
 from mate.lake.folder import LakeFolder
-from mate.lake.layout import WIDE_ROWS
 from mate.lake.manifest import HashSpec
-from mate.lake.segment import SearchSegment
 from mate.stores import open_index
 from mate.values.text import tokens
 
 SEED = 1
 SIX = 6
-_ENTRIES = 200_000
-"""Directory entries whose postings are looked at in one go."""
 _PER_TABLE = 20
 """Rows of a table that probes are drawn for, at most."""
 
@@ -107,42 +104,17 @@ def _postings(index: LakeFolder) -> Iterator[Row]:
 
 def _kept(index: LakeFolder, number: int, spec: HashSpec) -> Row:
     """Count the values of rows whose bits the row's super key does not have."""
-    checked = missed = 0
-    for segment in index.segments:
-        hashes = spec.function().hash(segment.texts(np.arange(len(segment.arrays.token_id))).cast(pa.string()))
-        keys = segment.keys[number]
-        for row, token in postings(segment):
-            checked += len(row)
-            missed += int(np.count_nonzero((hashes[token] & ~keys[row]).any(axis=1)))
-    return {"kind": "kept", "checked": checked, "missed": missed, "share": missed / max(1, checked)}
-
-
-def postings(segment: SearchSegment) -> Iterator[tuple[Ids, Ids]]:
-    """Yield the row, counted through the segment, and the token of every posting, some at a time."""
-    arrays = segment.arrays
-    entry_first = arrays.entry_first.astype(np.int64)
-    entry_token = np.repeat(np.arange(len(entry_first) - 1), np.diff(entry_first))
-    table = arrays.column_table[arrays.entry_column]
-    wide = (np.diff(arrays.table_row_first) >= WIDE_ROWS)[table]
-    for start in range(0, len(entry_token), _ENTRIES):
-        for is_wide in (False, True):
-            entry = start + np.flatnonzero(wide[start : start + _ENTRIES] == is_wide)
-            unit, owner = ranges(
-                arrays.posting_first[entry].astype(np.int64), arrays.posting_first[entry + 1].astype(np.int64)
-            )
-            if is_wide:
-                unit, owner = unit[::2], owner[::2]
-            row = arrays.postings[unit].astype(np.int64)
-            if is_wide:
-                row += arrays.postings[unit + 1].astype(np.int64) << 16
-            yield arrays.table_row_first[table[entry[owner]]] + row, entry_token[entry[owner]]
+    found = [missed(spec.function(), segment, segment.keys[number]) for segment in index.segments]
+    checked, wrong = (sum(counts) for counts in zip(*found, strict=True))
+    return {"kind": "kept", "checked": checked, "missed": wrong, "share": wrong / max(1, checked)}
 
 
 class Probes(NamedTuple):
     """Rows, and for each a value of its own table that it does not hold."""
 
-    cells: pa.StringArray
-    offsets: Ids
+    rows: ProbedRows
+    held: Ids
+    """The values of each row."""
     value: pa.StringArray
     width: npt.NDArray[np.str_]
     length: npt.NDArray[np.str_]
@@ -154,22 +126,25 @@ def draw(index: Index, rows: int) -> Probes:
     """Draw rows of tables in random order, and a value for each that another row of the table has."""
     nulls = frozenset(index.manifest.nulls)
     dice = np.random.default_rng(SEED)
+    whole: list[list[str | None]] = []
     held: list[list[str]] = []
     values: list[str] = []
     for table in shuffled(index, np.random.default_rng(SEED)):
-        body = [tokens(cells, nulls).drop_null().to_pylist() for cells in rows_of(index, table, 200)]
-        body = [row for row in body if row]
+        cells = [tokens(row, nulls).to_pylist() for row in rows_of(index, table, 200)]
+        cells = [row for row in cells if any(row)]
+        body = [[cell for cell in row if cell is not None] for row in cells]
         for place in dice.permutation(len(body))[:_PER_TABLE].tolist():
             other = body[int(dice.integers(len(body)))]
             value = other[int(dice.integers(len(other)))]
             if value not in body[place]:
+                whole.append(cells[place])
                 held.append(body[place])
                 values.append(value)
         if len(held) >= rows:
             break
     return Probes(
-        pa.array([cell for row in held for cell in row], pa.string()),
-        np.cumsum([0, *map(len, held)]),
+        ProbedRows(pa.array([cell for row in whole for cell in row], pa.string()), np.cumsum([0, *map(len, whole)])),
+        np.array([len(row) for row in held], np.int64),
         pa.array(values, pa.string()),
         np.array([_named(len(row), WIDTHS) for row in held]),
         np.array([_named(len(value), LENGTHS) for value in values]),
@@ -198,18 +173,17 @@ def looks_like(value: str, row: list[str]) -> bool:
 
 def _probed(function: SuperKeyHash, probes: Probes) -> Iterator[Row]:
     """Yield how often rows cover values that they do not hold, and how full rows of six values are."""
-    keys = or_aggregate(function.hash(probes.cells), probes.offsets)
-    covered = np.logical_not((function.hash(probes.value) & ~keys).any(axis=1))
-    yield {"kind": "covered", "by": "all", "group": "all", "checked": len(keys), "share": _mean(covered)}
+    found = covered(function, probes.rows, probes.value)
+    yield {"kind": "covered", "by": "all", "group": "all", "checked": len(found), "share": _mean(found)}
     for by in ("width", "length", "type", "similar"):
         groups = getattr(probes, by)
         for group in dict.fromkeys(groups.tolist()):
-            own = covered[groups == group]
+            own = found[groups == group]
             yield {"kind": "covered", "by": by, "group": group, "checked": len(own), "share": _mean(own)}
-    six = np.diff(probes.offsets) == SIX
+    six = probes.held == SIX
     if six.any():
-        fill = bits_set(keys[six]) / function.bits
-        yield {"kind": "fill", "group": "six values", "checked": int(six.sum()), "share": float(fill.mean())}
+        full = fill(function, probes.rows)[six]
+        yield {"kind": "fill", "group": "six values", "checked": int(six.sum()), "share": float(full.mean())}
 
 
 def _mean(flags: Any) -> float:

@@ -12,8 +12,9 @@ from benchmarks.__main__ import main
 from benchmarks.hash_contestants import contestants, fitting, load_plugin, row_bytes
 from benchmarks.hash_page import equal_bytes
 from benchmarks.hash_records import Store, best_precision, precision
-from benchmarks.hash_sample import covered, draw_probes, measure
+from benchmarks.hash_sample import draw_probes, measure
 from benchmarks.sample import Sample, TokenTable
+from experiments.probes import covered
 from mate.errors import HashError
 from mate.hashing import base, get
 from tests.experiments.conftest import write_lake
@@ -60,8 +61,8 @@ def test_synthetic_samples_are_reproducible(small: Sample) -> None:
 
 def test_probes_are_never_members(small: Sample) -> None:
     probes = draw_probes(small, seed=1, rows=300)
-    for row in range(len(probes.widths)):
-        cells = probes.cells[probes.offsets[row] : probes.offsets[row + 1]].to_pylist()
+    for row in range(len(probes.rows.widths)):
+        cells = probes.rows.cells[probes.rows.offsets[row] : probes.rows.offsets[row + 1]].to_pylist()
         for probe in (probes.anywhere[row].as_py(), probes.near[row].as_py()):
             assert probe is None or probe not in cells
 
@@ -69,8 +70,8 @@ def test_probes_are_never_members(small: Sample) -> None:
 @pytest.mark.parametrize(("name", "bits"), [("xash", 128), ("wide", 8), ("wide", 20), ("fingerprint", 12)])
 def test_rows_cover_what_they_hold(small: Sample, name: str, bits: int) -> None:
     probes = draw_probes(small, seed=1, rows=300)
-    own = probes.cells.take(pa.array(probes.offsets[:-1]))
-    found = covered(get(name, bits), probes, own)
+    own = probes.rows.cells.take(pa.array(probes.rows.offsets[:-1]))
+    found = covered(get(name, bits), probes.rows, own)
     assert (found == own.is_valid().to_numpy(zero_copy_only=False)).all()
 
 

@@ -3,14 +3,17 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
+from experiments.__main__ import main
 from experiments.records import load
-from experiments.regenerate.row_filter import draw, looks_like, postings, type_of
+from experiments.regenerate.row_filter import draw, looks_like, type_of
+from experiments.stored_keys import missed, postings
+from mate.build.build import BuildSettings, HashRequest, build
 from mate.lake.base import Ids
-from mate.stores import open_index
+from mate.stores import open_index, open_target
 from tests.experiments.conftest import Experiments
+from tests.lakes import lake
 from tests.search.memory_lake import MemoryLake
 
 
@@ -46,14 +49,41 @@ def test_an_experiment(experiments: Experiments, results: Path) -> None:
     assert set(frame[frame["kind"] == "length"]["bits"]) == {128, 512}
 
 
+@pytest.mark.parametrize("name", ["wide:20", "fingerprint:12", "fingerprint:16", "xash:128"])
+def test_stored_keys_of_any_size_miss_nothing_unless_spoiled(tmp_path: Path, name: str) -> None:
+    """Tables of several widths, so that the keys of rows have several sizes."""
+    tables = [
+        [[f"{w} {row} {c}" if (row + c) % 4 else None for c in range(w)] for row in range(9)] for w in (1, 3, 7, 30)
+    ]
+    family, bits = name.split(":")
+    with lake(tmp_path / "x.mate", tables, [HashRequest(family, int(bits))]) as index:
+        (spec,), (segment,) = index.manifest.hashes, index.segments
+        checked, wrong = missed(spec.function(), segment, segment.keys[0])
+        assert (checked, wrong) == (sum(cell is not None for rows in tables for row in rows for cell in row), 0)
+        spoiled = np.zeros_like(segment.keys[0])
+        assert missed(spec.function(), segment, spoiled) == (checked, checked)
+
+
+def test_the_experiment_on_an_index_with_keys_by_width(files: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.mate"
+    requests = (HashRequest("wide", 20), HashRequest("fingerprint", 16))
+    with open_target(str(own)) as target:
+        build([str(files)], target, BuildSettings(requests, master="none"))
+    results = tmp_path / "results"
+    assert main(["run", "row-filter", "--store", str(own), "--results", str(results), "--scale", "smoke"]) == 0
+    frame = load(results, "row-filter")
+    kept = frame[frame["kind"] == "kept"]
+    assert kept["missed"].tolist() == [0, 0]
+    assert (frame[(frame["kind"] == "covered") & (frame["by"] == "all")]["share"] < 0.01).all()
+
+
 def test_probes_are_not_held(experiments: Experiments, results: Path) -> None:
     (address,) = (results / "lakes").glob("*/*.mate")
     with open_index(str(address)) as index:
         probes = draw(index, 50)
     assert len(probes.value) >= 50
     for row, value in enumerate(probes.value.to_pylist()):
-        assert value not in probes.cells[probes.offsets[row] : probes.offsets[row + 1]].to_pylist()
-        assert isinstance(probes.cells, pa.StringArray)
+        assert value not in probes.rows.cells[probes.rows.offsets[row] : probes.rows.offsets[row + 1]].to_pylist()
 
 
 @pytest.mark.parametrize("experiment", ["own-table"])
