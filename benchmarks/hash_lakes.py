@@ -67,7 +67,7 @@ class LakeRun:
             right = plain(self.index, query.table, query.key, 10, PAPER)
             seconds["filtered"].append(middle - start)
             seconds["plain"].append(time.perf_counter() - middle)
-        if [r.joinability for r in found] != [r.joinability for r in right]:
+        if [r.joinability for r in found.found] != [r.joinability for r in right.found]:
             raise MateError(f"{settings.hash_name}: query {query.name} has other answers than without a filter")
         told, unfiltered = found.statistics, right.statistics
         return {

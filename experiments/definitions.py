@@ -11,12 +11,17 @@ from typing import Any
 
 from experiments.hashes import described
 
-CODE = 3
+CODE = 4
 """Raised when the way of measuring changes, so that older records are not taken for new ones."""
 
 
 ARRAYS = "arrays"
 """The engine of a lake of segments."""
+
+
+def titled(lake: str, engine: str) -> str:
+    """Return a lake for people, with what holds it unless that is arrays."""
+    return lake if engine == ARRAYS else f"{lake}, {engine}"
 
 
 def digest(value: Any) -> str:

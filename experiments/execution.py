@@ -72,7 +72,7 @@ def carry_out(plans: Sequence[Plan], run: Run) -> list[Plan]:
     kept = [_with_queries(plan, sets, run) for plan in plans]
     for plan in kept:
         if plan.files:
-            note_plan(run.results, plan.experiment.name, plan.lake.name, _entry(plan, sets, run))
+            note_plan(run.results, plan.experiment.name, plan.lake.name, plan.lake.engine, _entry(plan, sets, run))
     _measure(kept, sets, run)
     _agree(kept, run)
     run.progress.say(f"done in {duration(time.monotonic() - began)}; records in {run.results}")
@@ -143,7 +143,11 @@ def _wanted(made: QuerySet) -> str:
         return f"{spec.least} to {spec.below - 1} distinct key tuples in two columns that vary"
     if spec.role == "key size":
         return f"ten columns that vary and {spec.least} to {spec.below - 1} rows"
-    return "columns Program Type and School Name" if spec.role == "school" else "query files with their key columns"
+    return (
+        "a column School Name and another that varies"
+        if spec.role == "school"
+        else "query files with their key columns"
+    )
 
 
 def _with_queries(plan: Plan, sets: Sets, run: Run) -> Plan:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from experiments import pypi_lake
 from experiments.bloom_mistakes import MISTAKES
-from experiments.definitions import digest, slug
+from experiments.definitions import ARRAYS, digest, slug
 from experiments.errors import ExperimentError
-from experiments.hashes import Spec, compared, components
+from experiments.hashes import READINGS, Spec, compared, components
 from mate.build.build import BuildSettings, HashRequest, Summary, build
 from mate.build.engine import AUTO
 from mate.build.progress import Progress
@@ -18,10 +18,11 @@ from mate.corpus import Limits
 from mate.hashing import CorpusStatistics
 from mate.lake.folder import MANIFEST
 from mate.lake.manifest import FORMAT_VERSION, HashSpec
+from mate.sql.address import kind_of
 from mate.sql.failures import MissingError
 from mate.stores import open_index, open_target
 
-ARRAYS, SERVERS = "arrays", ("postgresql", "vertica")
+SERVERS = ("postgresql", "vertica")
 ENGINES = (ARRAYS, "duckdb", *SERVERS)
 """What an index can be in."""
 
@@ -63,6 +64,9 @@ ALL_HASHES = IndexSpec(tuple(dict.fromkeys([("xash", 128), *compared(), *compone
 """The index that all experiments search: every hash function in all sizes, the variants of figure 5, and mistakes. A
 search reads the super keys of one hash function only, so that the others cost space and no time. XASH comes first: what
 a search uses that names no hash function."""
+IN_DATABASES = IndexSpec((*((name, 128) for name in (*READINGS, "bf", "bf-fair-released")), ("xash", 512), ("bf", 512)))
+"""The index in a database. Every posting carries the super keys of its row, as in the paper, so that each hash function
+makes all searches read more: there are those that claims on runtime need, and no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +97,22 @@ class MeasuredLake:
         return f"{slug(self.name)}-{self.fingerprint}"
 
     @property
+    def index(self) -> IndexSpec:
+        """What its index carries, unless it is given."""
+        return ALL_HASHES if self.engine == ARRAYS else IN_DATABASES
+
+    @property
     def index_name(self) -> str:
         """Names what its index carries."""
         suffix = "" if self.engine == ARRAYS else f"-{self.engine}"
-        return "given" if self.given else ALL_HASHES.fingerprint + suffix
+        return "given" if self.given else self.index.fingerprint + suffix
+
+    def hashes(self) -> set[tuple[str, int]]:
+        """Return the hash functions whose super keys its index has or will have, by name and size."""
+        if not self.given:
+            return set(self.index.hashes)
+        with open_index(self.given) as index:
+            return {(spec.name, spec.bits) for spec in index.manifest.hashes}
 
     def address(self, results: Path) -> str:
         """Return where its index is, or will be."""
@@ -107,8 +123,8 @@ class MeasuredLake:
             return f"{path}.mate"
         if self.database:
             separator = "&" if "?" in self.database else "?"
-            return f"{self.database}{separator}schema=mate_{digest((self.folder, path.name))[:16]}&layout=per_row"
-        return f"{self.engine}:{path}.duckdb?layout=per_row"
+            return f"{self.database}{separator}schema=mate_{digest((self.folder, path.name))[:16]}&layout=per_cell"
+        return f"{self.engine}:{path}.duckdb?layout=per_cell"
 
     def has_index(self, results: Path) -> bool:
         """Tell whether the index is there."""
@@ -126,7 +142,7 @@ def build_index(lake: MeasuredLake, results: Path, master: str | None, progress:
     if lake.has_index(results):
         return None
     with open_target(lake.address(results)) as target:
-        return build(lake.paths, target, ALL_HASHES.settings(master or AUTO, lake.limits), progress)
+        return build(lake.paths, target, lake.index.settings(master or AUTO, lake.limits), progress)
 
 
 def synthetic(tables: int, seed: int) -> MeasuredLake:
@@ -193,7 +209,9 @@ def of_index(address: str) -> MeasuredLake:
         manifest = index.manifest
         name = Path(address).stem if "://" not in address else address.partition(":")[0]
         bounds = (10, 100, 1_000, 10_000)
-        return MeasuredLake(name, name, bounds, (), digest(manifest.to_json()), 0, address, manifest.label)
+        engine = kind_of(address) or ARRAYS
+        fingerprint = digest(manifest.to_json())
+        return MeasuredLake(name, name, bounds, (), fingerprint, 0, address, manifest.label, engine=engine)
 
 
 def pypi() -> MeasuredLake:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from experiments.definitions import titled
 from experiments.records import missing, plan
 from experiments.registry import EXPERIMENTS
 from experiments.run import add_results
@@ -38,5 +39,9 @@ def state(results: Path, name: str) -> str:
         return "nothing"
     lakes = plan(results, name)["lakes"]
     left = len(missing(results, name))
-    scales = ", ".join(f"{lake} ({entry['scale']})" for lake, entry in lakes.items())
+    scales = ", ".join(
+        f"{titled(lake, engine)} ({entry['scale']})"
+        for lake, engines in lakes.items()
+        for engine, entry in engines.items()
+    )
     return scales + (f"; {left} files missing" if left else "")

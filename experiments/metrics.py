@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-METHOD = ("lake", "query_set", "method")
-"""What a figure is computed for, unless asked otherwise: one method on one query set."""
+METHOD = ("lake", "query_set", "engine", "method")
+"""What a figure is computed for, unless asked otherwise: one method on one query set in one engine."""
 
 
 def by_query(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from mate.cli.terminal import console
 if TYPE_CHECKING:
     from mate.cli import Commands
 
-VERSION = 1
+VERSION = 2
 """Raised when what is in a package changes."""
 CONTENTS = "package.json"
 FOLDERS = ("experiments", "records", "queries")

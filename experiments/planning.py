@@ -7,13 +7,18 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.definitions import CODE, Definition, Method, digest, slug
+from experiments.definitions import ARRAYS, CODE, Definition, Method, digest, slug
 from experiments.experiment import Experiment, LakeExperiment, Measured, SearchExperiment
-from experiments.lakes import ARRAYS, MeasuredLake
+from experiments.lakes import MeasuredLake
 from experiments.query_sets import SetSpec
 from experiments.records import Recorded, read
 from experiments.settings import RunSettings, chosen_lakes, set_specs
-from mate.stores import is_database, open_index
+
+ON_ARRAYS_ONLY = {
+    ("scr-josie", "mcr-josie"): "a database has no column sets for",
+    ("mcr",): "a database does not intersect posting lists, so that it would fetch what SCR fetches for",
+}
+"""Systems that are not measured in a database, and why."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ def _definitions(
             index=lake.index_name,
             query_set=spec.name,
             queries_fingerprint=spec.fingerprint,
-            method=method,
+            method=replace(method, engine=lake.engine),
             k=k,
             repetitions=experiment.repetitions(scale),
             timeout=settings.timeout,
@@ -100,18 +105,21 @@ def _methods(experiment: SearchExperiment, lake: MeasuredLake, settings: RunSett
     methods = list(experiment.methods)
     if experiment.name == "figure4":
         methods += [Method(system) for system in settings.systems]
-    address = lake.address(settings.results)
-    kept = [method for method in methods if not (is_database(address) and method.system.endswith("-josie"))]
-    if lake.given:
-        with open_index(lake.given) as index:
-            present = {(spec.name, spec.bits) for spec in index.manifest.hashes}
-        kept = [method for method in kept if not method.hash or (method.hash, method.bits) in present]
-    absent = [method.label for method in methods if method not in kept]
-    if not absent:
-        return kept, []
-    return kept, [
-        f"{lake.given or lake.engine} has no super keys or column sets for: {', '.join(absent)}; they are left out"
-    ]
+    present = lake.hashes()
+    without = [method for method in methods if method.hash and (method.hash, method.bits) not in present]
+    kept = [method for method in methods if method not in without]
+    notes = [_left_out(lake, without, "it has no super keys for")] if without else []
+    if lake.engine != ARRAYS:
+        for systems, reason in ON_ARRAYS_ONLY.items():
+            absent = [method for method in kept if method.system in systems]
+            kept = [method for method in kept if method not in absent]
+            notes += [_left_out(lake, absent, reason)] if absent else []
+    return kept, notes
+
+
+def _left_out(lake: MeasuredLake, methods: Sequence[Method], reason: str) -> str:
+    where = lake.given or f"{lake.name} on {lake.engine}"
+    return f"{where}: {reason} {', '.join(method.label for method in methods)}; left out"
 
 
 def _lake_plan(experiment: LakeExperiment, lake: MeasuredLake, settings: RunSettings) -> Plan:

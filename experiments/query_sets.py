@@ -9,6 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +21,16 @@ from experiments.errors import ExperimentError, RecordError
 from experiments.queries import Query, Shape, distinct, rows_of, sample_queries, shuffled, taken, varied
 from mate.errors import QueryError
 from mate.lake.base import Index
+from mate.lake.records import TableInfo
 from mate.search.query import QueryTable, key_columns, read_query
 
 SCHOOL_KEY = ("Program Type", "School Name")
+SCHOOL_QUERIES = 10
+"""As many as the paper has."""
 KEY_SIZES = tuple(range(2, 11))
 RELEASED_KEY_SIZE = "1290.csv"
 """The authors' table for figure 6."""
-CODE = 1
+CODE = 2
 """Raised when another set would come out of the same specification."""
 
 _METADATA = b"mate.query_set"
@@ -140,17 +144,39 @@ def _sampled(index: Index, spec: SetSpec) -> Iterator[Query]:
 
 
 def _school(index: Index, spec: SetSpec) -> Iterator[Query]:
-    """Take every table that has the paper's two key columns, whatever their case."""
-    wanted = [name.casefold() for name in SCHOOL_KEY]
+    """Take every table that has the paper's two key columns, whatever their case, then others that have one of them."""
     made: set[bytes] = set()
+    for query, content in chain(_both_school_columns(index), _school_names(index, spec.seed)):
+        if query.cardinality and content not in made and len(made) < spec.count:
+            made.add(content)
+            yield query
+
+
+def _both_school_columns(index: Index) -> Iterator[tuple[Query, bytes]]:
+    wanted = [name.casefold() for name in SCHOOL_KEY]
     for table in index.tables():
-        header = [name.strip().casefold() for name in table.columns]
+        header = _header(table)
         if all(name in header for name in wanted):
-            columns = [header.index(name) for name in wanted]
-            query, content = taken(index, table, rows_of(index, table), columns)
-            if query.cardinality and content not in made:
-                made.add(content)
-                yield query
+            yield taken(index, table, rows_of(index, table), [header.index(name) for name in wanted])
+
+
+def _school_names(index: Index, seed: int) -> Iterator[tuple[Query, bytes]]:
+    """Yield tables in random order with School Name and another column that varies, drawn by the seed."""
+    kind, school = (name.casefold() for name in SCHOOL_KEY)
+    random = np.random.default_rng(seed)
+    for table in shuffled(index, random):
+        header = _header(table)
+        if school not in header or kind in header:
+            continue
+        place, body = header.index(school), rows_of(index, table)
+        order = [column for column in random.permutation(len(header)).tolist() if column != place]
+        other = varied(index, body, order, 1, 2)
+        if other and varied(index, body, [place], 1, 2):
+            yield taken(index, table, body, [*other, place])
+
+
+def _header(table: TableInfo) -> list[str]:
+    return [name.strip().casefold() for name in table.columns]
 
 
 def _key_sizes(index: Index, spec: SetSpec) -> Iterator[Query]:

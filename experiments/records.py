@@ -1,8 +1,8 @@
 """Raw records: one per search, in one Parquet file per definition, and how they are written and read.
 
 A file appears under its name only when it is complete. Its metadata says what was measured, with which versions, on
-which machine. What an experiment consists of stands in ``experiments/NAME.json`` below the folder of results, lake by
-lake; `load` reads the records that are named there, so that those of other settings never mix in.
+which machine. What an experiment consists of stands in ``experiments/NAME.json`` below the folder of results, by lake
+and engine; `load` reads the records that are named there, so that those of other settings never mix in.
 """
 
 from __future__ import annotations
@@ -125,11 +125,11 @@ def read(path: Path) -> Recorded:
     return Recorded(path, table, metadata)
 
 
-def note_plan(results: Path, experiment: str, lake: str, entry: Mapping[str, Any]) -> None:
-    """Note which files make up an experiment on a lake; what is noted of other lakes stays."""
+def note_plan(results: Path, experiment: str, lake: str, engine: str, entry: Mapping[str, Any]) -> None:
+    """Note which files make up an experiment on a lake in an engine; what is noted of others stays."""
     path = results / "experiments" / f"{experiment}.json"
     known: dict[str, Any] = _plan(path) if path.exists() else {"experiment": experiment, "lakes": {}}
-    known["lakes"][lake] = dict(entry)
+    known["lakes"].setdefault(lake, {})[engine] = dict(entry)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     part.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -139,15 +139,19 @@ def note_plan(results: Path, experiment: str, lake: str, entry: Mapping[str, Any
 def _plan(path: Path) -> dict[str, Any]:
     try:
         known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        for entry in known["lakes"].values():
+        for entry in _entries(known):
             list(entry["files"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise RecordError(f"{path} cannot be read ({error}): delete it and run the experiment again") from error
     return known
 
 
+def _entries(known: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [entry for engines in known["lakes"].values() for entry in engines.values()]
+
+
 def plan(results: Path | str, experiment: str) -> dict[str, Any]:
-    """Return what an experiment consists of: by lake its scale, seed and files, as last asked for."""
+    """Return what an experiment consists of: by lake and engine its scale, seed and files, as last asked for."""
     path = Path(results) / "experiments" / f"{experiment}.json"
     if not path.exists():
         raise RecordError(
@@ -175,7 +179,7 @@ def missing(results: Path | str, experiment: str) -> list[str]:
 
 def _names(results: Path | str, experiment: str) -> list[str]:
     """Return the files of an experiment, those that several lakes share once."""
-    entries = plan(results, experiment)["lakes"].values()
+    entries = _entries(plan(results, experiment))
     return list(dict.fromkeys(name for entry in entries for name in entry["files"]))
 
 

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.definitions import ARRAYS
 from experiments.errors import ExperimentError
 from experiments.execution import Run, carry_out
-from experiments.lakes import ARRAYS, ENGINES, SERVERS
+from experiments.lakes import ENGINES, SERVERS
 from experiments.planning import Plan, finished, plans
 from experiments.progress import RunProgress
 from experiments.query_sets import path_of

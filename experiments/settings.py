@@ -7,9 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from experiments import lakes, pypi_lake
+from experiments.definitions import ARRAYS
 from experiments.errors import ExperimentError
-from experiments.lakes import ARRAYS, MeasuredLake
-from experiments.query_sets import RELEASED_KEY_SIZE, SetSpec, file_facts, listed
+from experiments.lakes import MeasuredLake
+from experiments.query_sets import RELEASED_KEY_SIZE, SCHOOL_QUERIES, SetSpec, file_facts, listed
 from experiments.scales import Scale
 from mate.errors import did_you_mean
 
@@ -72,7 +73,8 @@ def chosen_lakes(settings: RunSettings) -> list[MeasuredLake]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise ExperimentError(f'two lakes are called "{twice}"; give one of them another name: --lake NAME=FOLDER')
-    return [replace(lake, engine=settings.engine, database=settings.database) for lake in found]
+    engine, database = settings.engine, settings.database
+    return [lake if lake.given else replace(lake, engine=engine, database=database) for lake in found]
 
 
 def _named(text: str, settings: RunSettings) -> MeasuredLake:
@@ -96,17 +98,17 @@ def set_specs(lake: MeasuredLake, all_lakes: list[MeasuredLake], settings: RunSe
     if settings.kaggle and lake.name == _home("webtables", all_lakes):
         _check_folder("kaggle", settings.kaggle)
         files = [path for path, _ in listed(settings.kaggle, "kaggle", "Kaggle")]
-        specs.append(_of_files("Kaggle", "kaggle", settings.kaggle, files, settings))
+        specs.append(_of_files("Kaggle", "kaggle", settings.kaggle, files, settings.seed))
     if settings.released:
         _check_folder("released", settings.released)
         for folder, (name, corpus) in RELEASED.items():
             path = settings.released / folder
             if path.is_dir() and lake.name == _home(corpus, all_lakes):
                 files = [path for path, _ in listed(path, "released", name)]
-                specs.append(_of_files(f"released {name}", "released", path, files, settings))
+                specs.append(_of_files(f"released {name}", "released", path, files, settings.seed))
         table = settings.released / "keysize" / RELEASED_KEY_SIZE
         if table.is_file() and lake.name == _home("opendata", all_lakes):
-            specs.append(_of_files("released key size", "released key size", table.parent, [table], settings))
+            specs.append(_of_files("released key size", "released key size", table.parent, [table], settings.seed))
     return specs
 
 
@@ -114,7 +116,7 @@ def _own(lake: MeasuredLake, settings: RunSettings) -> list[SetSpec]:
     """Return the sets that are taken from the lake's own tables."""
     count, seed = settings.queries, settings.seed
     if lake.name == "school":
-        return [SetSpec("School", "school", count, seed)]
+        return [SetSpec("School", "school", min(count, SCHOOL_QUERIES), seed)]
     specs = []
     pairs = tuple(pairwise((2, *lake.bounds)))
     for place, (least, below) in enumerate(pairs):
@@ -125,8 +127,9 @@ def _own(lake: MeasuredLake, settings: RunSettings) -> list[SetSpec]:
     return specs
 
 
-def _of_files(name: str, role: str, folder: Path, files: list[Path], settings: RunSettings) -> SetSpec:
-    return SetSpec(name, role, settings.queries, settings.seed, folder=str(folder), files=file_facts(files))
+def _of_files(name: str, role: str, folder: Path, files: list[Path], seed: int) -> SetSpec:
+    """Return a set of all queries that somebody put together: none of them is left out."""
+    return SetSpec(name, role, len(files), seed, folder=str(folder), files=file_facts(files))
 
 
 def _check_folder(option: str, folder: Path) -> None:

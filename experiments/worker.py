@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 START_LIMIT = 120.0
 """Seconds that a process has for starting."""
+GONE_AFTER = 200
+"""Milliseconds after which PostgreSQL ends a search whose process was stopped, which else would go on and slow down the
+next ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,8 @@ def _searched(index: Index, query: Query, task: Task) -> Outcome:
     told = found.statistics
     counts = {name: getattr(told, name) for name in COUNTS}
     counts |= {"hash_parameters": told.hash, "initial_column": told.initial_column}
-    tables, scores = [r.table_id for r in found], [r.joinability for r in found]
+    answers = found.found  # as they were found: to order ties by their evidence reads whole tables
+    tables, scores = [answer.table_id for answer in answers], [answer.joinability for answer in answers]
     return Outcome(seconds, dict(told.seconds), counts, tables, scores)
 
 
@@ -197,6 +201,7 @@ def serve(connection: Connection) -> None:
     import experiments.hashes  # noqa: F401
 
     not_interactive()
+    os.environ.setdefault("PGOPTIONS", f"-c client_connection_check_interval={GONE_AFTER}")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
     searcher = Searcher()

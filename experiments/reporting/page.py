@@ -81,14 +81,25 @@ def render(
 
 def _lead(results: Results, judgements: Sequence[Judgement]) -> str:
     claims = summary.by_claim(judgements)
-    found = [verdict for _, _, verdict in claims]
-    told = ", ".join(f"{found.count(verdict)} {PLURALS[verdict]}" for verdict in Verdict if found.count(verdict))
+    told = _tally([found.verdict for found in claims])
+    others = dict.fromkeys(engine for found in claims for engine in list(found.engines)[1:])
+    for engine in others:
+        timed = [found for found in claims if engine in found.engines]
+        told += (
+            f". Of {count(len(timed), 'claim')} on runtime, on {engine} {_tally([f.engines[engine] for f in timed])}"
+        )
+    if others:
+        told += f". The verdict on {count(sum(found.depends for found in claims), 'claim')} {summary.DEPENDS}"
     lakes = ", ".join(results.title(lake) for lake in results.lakes)
     real = " (made-up lakes do not count)" if len(set(map(bool, results.lakes.values()))) > 1 else ""
     return escape(
         f"{count(len(claims), 'claim')} of MATE: Multi-Attribute Table Extraction (VLDB 2022), tested on {lakes}. "
         f"In all{real}, {told}."
     )
+
+
+def _tally(found: Sequence[Verdict]) -> str:
+    return ", ".join(f"{found.count(verdict)} {PLURALS[verdict]}" for verdict in Verdict if found.count(verdict))
 
 
 def _nav(names: Sequence[str], gaps: bool) -> str:
@@ -125,19 +136,19 @@ def _missing(results: Results) -> str:
 
 
 def _verdicts(judgements: Sequence[Judgement]) -> str:
-    rows = "".join(_claim(*entry) for entry in summary.by_claim(judgements))
+    rows = "".join(_claim(found) for found in summary.by_claim(judgements))
     head = "<tr><th>claim</th><th>paper</th><th>measured here</th><th>verdict</th></tr>"
     return f"<table class=verdicts><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 
-def _claim(claim: Claim, judgements: Sequence[Judgement], verdict: Verdict) -> str:
+def _claim(found: summary.ClaimVerdicts) -> str:
     """Return the rows of a claim: what it says and the paper's numbers once, then lake by lake, then the rule."""
-    rows = []
+    claim, judgements, rows = found.claim, found.judgements, []
     for place, judgement in enumerate(judgements):
         first = ""
         if place == 0:
             span = f" rowspan={len(judgements)}" if len(judgements) > 1 else ""
-            first = f"<td class=claim{span}>{_said(claim, len(judgements) > 1, verdict)}</td>"
+            first = f"<td class=claim{span}>{_said(found)}</td>"
             first += f"<td class=paper data-label=paper{span}>{escape(claim.published())}</td>"
         rows.append(
             f"<tr{' class=first' if place == 0 else ''}>{first}<td data-label=measured>{_measured(judgement)}</td>"
@@ -146,8 +157,13 @@ def _claim(claim: Claim, judgements: Sequence[Judgement], verdict: Verdict) -> s
     return "".join(rows) + f"<tr class=how><td colspan=4>{_how(claim, judgements)}</td></tr>"
 
 
-def _said(claim: Claim, several: bool, verdict: Verdict) -> str:
-    together = f"<br><span class=note>in all: {_mark(verdict)}</span>" if several else ""
+def _said(found: summary.ClaimVerdicts) -> str:
+    claim, together = found.claim, ""
+    if len(found.judgements) > 1:
+        several = len(found.engines) > 1
+        marks = (_mark(v) + (f" on {escape(engine)}" if several else "") for engine, v in found.engines.items())
+        depends = f"<br><b>{summary.DEPENDS}</b>" if found.depends else ""
+        together = f"<br><span class=note>in all: {', '.join(marks)}{depends}</span>"
     return (
         f"<b>{escape(claim.name)}</b> <span class=note>section {escape(claim.section)}</span><br>"
         f"<span class=said>{escape(claim.said)}</span>{together}"
@@ -196,7 +212,10 @@ def _verdict(judgement: Judgement) -> str:
 def _section(results: Results, name: str, figures: Sequence[Drawn], tables: Sequence[Table]) -> str:
     experiment = EXPERIMENTS[name]
     images = "".join(_figure(drawn) for drawn in figures)
-    commands = {results.commands.get((name, lake), ""): None for lake in results.lakes_of(name) or results.lakes}
+    own = results.lakes_of(name) or results.lakes
+    commands = dict.fromkeys(
+        command for (owner, lake, _), command in results.commands.items() if owner == name and lake in own
+    )
     made = "".join(f"<pre>{escape(command)}</pre>" for command in commands if command)
     left = "".join(f"<li>{escape(gap.what)}</li>" for gap in results.gaps if gap.experiment == name)
     lacking = f"<p class=warn>Not complete:</p><ul>{left}</ul>" if left else ""

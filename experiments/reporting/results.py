@@ -11,14 +11,17 @@ import pandas as pd
 
 from experiments import records
 from experiments.definitions import ARRAYS, slug
+from experiments.definitions import titled as on_engine
 from experiments.errors import RecordError
 from experiments.experiment import LakeExperiment
 from experiments.metrics import METHOD, by_query
 from experiments.registry import EXPERIMENTS, find
 
 Made = TypeVar("Made")
+Entries = Mapping[tuple[str, str], Mapping[str, Any]]
+"""What is noted of an experiment, by lake and engine."""
 
-BY = (*METHOD, "k", "engine")
+BY = (*METHOD, "k")
 """One method on one query set for one k on one engine."""
 
 
@@ -41,8 +44,8 @@ class Results:
     """Records by experiment; of a query set or lake that is not finished there are none."""
     lakes: Mapping[str, str]
     """Lakes in the order they were measured, each with its label: ``synthetic`` or nothing."""
-    commands: Mapping[tuple[str, str], str]
-    """What made the records, by experiment and lake."""
+    commands: Mapping[tuple[str, str, str], str]
+    """What made the records, by experiment, lake and engine."""
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader should know of the query sets."""
@@ -69,6 +72,11 @@ class Results:
         frame = self.frames[experiment]
         made: pd.DataFrame = self.once("queries", experiment, lambda: _with_limits(by_query(frame, BY)))
         return made[made["engine"] == engine]
+
+    def on_arrays(self, experiment: str) -> bool:
+        """Tell whether arrays were searched or looked at, which tables and figures of one engine show."""
+        frame = self.frames[experiment]
+        return "query_set" not in frame or bool((frame["engine"] == ARRAYS).any())
 
     def title(self, lake: str) -> str:
         """Return a lake for people, one of made-up tables never without saying so."""
@@ -98,19 +106,20 @@ def read_results(root: Path | str, names: Iterable[str] = ()) -> Results:
     root = Path(root)
     named = [experiment.name for experiment in find(names)]
     frames: dict[str, pd.DataFrame] = {}
-    plans: dict[str, dict[str, Any]] = {}
+    plans: dict[str, Entries] = {}
     gaps: list[Gap] = []
     facts: list[Mapping[str, Any]] = []
     for name in named or EXPERIMENTS:
         if not named and not (root / "experiments" / f"{name}.json").exists():
             gaps.append(Gap(name, "not run yet", f"python -m experiments run {name} --results {root}"))
             continue
-        plans[name] = records.plan(root, name)["lakes"]
+        noted = records.plan(root, name)["lakes"].items()
+        plans[name] = {(lake, engine): entry for lake, engines in noted for engine, entry in engines.items()}
         read = _whole(root, name, plans[name], gaps)
         if read is not None:
             frames[name] = read[0]
             facts += read[1]
-    lakes = {lake: str(e.get("label", "")) for entries in plans.values() for lake, e in entries.items()}
+    lakes = {lake: str(e.get("label", "")) for entries in plans.values() for (lake, _), e in entries.items()}
     gaps += _not_measured(frames, plans, lakes, gaps)
     if not frames:
         raise RecordError(_nothing(root, named, gaps))
@@ -118,7 +127,7 @@ def read_results(root: Path | str, names: Iterable[str] = ()) -> Results:
         root,
         frames,
         lakes,
-        {(name, lake): str(e.get("command", "")) for name, entries in plans.items() for lake, e in entries.items()},
+        {(name, *place): str(e.get("command", "")) for name, entries in plans.items() for place, e in entries.items()},
         tuple(gaps),
         tuple(_small_sets(plans)),
         tuple(facts),
@@ -133,20 +142,21 @@ def _nothing(root: Path, named: list[str], gaps: list[Gap]) -> str:
 
 
 def _whole(
-    root: Path, name: str, entries: Mapping[str, Mapping[str, Any]], gaps: list[Gap]
+    root: Path, name: str, entries: Entries, gaps: list[Gap]
 ) -> tuple[pd.DataFrame, list[Mapping[str, Any]]] | None:
     """Return the records of all query sets that are finished, with their files' metadata; note the others as gaps."""
-    left_out: set[tuple[str, str]] = set()
-    for lake, entry in entries.items():
+    left_out: set[tuple[str, str, str]] = set()
+    for (lake, engine), entry in entries.items():
         absent = [Path(file) for file in entry["files"] if not (root / file).exists()]
         parts = {path.parent.name for path in absent}
         for part in sorted(parts):
             number = sum(path.parent.name == part for path in absent)
             whole = sum(Path(file).parent.name == part for file in entry["files"])
             where = next((s for s in entry.get("query_sets", {}) if slug(s) == part), "")
-            what = f"{lake}{f', {where}' if where else ''}: {number} of {whole} files are missing, so it is left out"
+            told = on_engine(lake, engine) + (f", {where}" if where else "")
+            what = f"{told}: {number} of {whole} files are missing, so it is left out"
             gaps.append(Gap(name, what, str(entry.get("command", ""))))
-            left_out.add((lake, part if where else ""))
+            left_out.add((lake, engine, part if where else ""))
     if len(left_out) and not any((root / file).exists() for entry in entries.values() for file in entry["files"]):
         return None
     frame = records.load(root, name)
@@ -160,18 +170,22 @@ def _whole(
     return frame, facts
 
 
-def _kept(frame: pd.DataFrame, left_out: set[tuple[str, str]], by_lake: bool) -> list[bool]:
-    lakes = {lake for lake, _ in left_out}
+def _kept(frame: pd.DataFrame, left_out: set[tuple[str, str, str]], by_lake: bool) -> list[bool]:
+    lakes = {lake for lake, _, _ in left_out}
     if by_lake:
         return [lake not in lakes for lake in frame["lake"]]
-    pairs = zip(frame["lake"], frame["query_set"], strict=True)
-    return [(lake, slug(query_set)) not in left_out for lake, query_set in pairs]
+    places = zip(frame["lake"], frame["engine"], frame["query_set"], strict=True)
+    return [(lake, engine, slug(query_set)) not in left_out for lake, engine, query_set in places]
 
 
 def _limits(frame: pd.DataFrame, facts: Iterable[Mapping[str, Any]]) -> list[float]:
     """Return the time limit of each search."""
-    known = {(f["definition"]["lake"], f["definition"]["query_set"]): float(f["definition"]["timeout"]) for f in facts}
-    return [known.get(pair, float("nan")) for pair in zip(frame["lake"], frame["query_set"], strict=True)]
+    known = {}
+    for definition in (fact["definition"] for fact in facts):
+        place = definition["lake"], definition["query_set"], definition["method"]["engine"]
+        known[place] = float(definition["timeout"])
+    places = zip(frame["lake"], frame["query_set"], frame["engine"], strict=True)
+    return [known.get(place, float("nan")) for place in places]
 
 
 def _with_limits(queries: pd.DataFrame) -> pd.DataFrame:
@@ -184,7 +198,7 @@ def _with_limits(queries: pd.DataFrame) -> pd.DataFrame:
 
 def _not_measured(
     frames: Mapping[str, pd.DataFrame],
-    plans: Mapping[str, Mapping[str, Any]],
+    plans: Mapping[str, Entries],
     lakes: Iterable[str],
     gaps: Iterable[Gap],
 ) -> list[Gap]:
@@ -194,15 +208,15 @@ def _not_measured(
         Gap(name, f"{lake}: nothing was measured; it was not asked for, or the lake has no queries for it")
         for name in plans
         for lake in lakes
-        if lake not in plans[name] and (name, lake) not in known
+        if lake not in {place[0] for place in plans[name]} and (name, lake) not in known
     ]
 
 
-def _small_sets(plans: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[str]:
+def _small_sets(plans: Mapping[str, Entries]) -> list[str]:
     """Say which query sets have fewer tables than were asked for, or none."""
     told: dict[str, None] = {}
     for entries in plans.values():
-        for lake, entry in entries.items():
+        for (lake, _), entry in entries.items():
             told |= dict.fromkeys(entry.get("notes", ()))
             for name, facts in entry.get("query_sets", {}).items():
                 wanted, found, role = facts.get("wanted"), facts.get("queries"), facts.get("role")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -75,16 +76,51 @@ def counts(judgements: Iterable[Judgement]) -> Table:
     return Table("verdict-counts", "Claims by verdict", tuple(("", name) for name in header), rows, numbers, left=1)
 
 
-def by_claim(judgements: Sequence[Judgement]) -> list[tuple[Claim, list[Judgement], Verdict]]:
-    """Return claims with what each lake says and one verdict: of all together, else what real lakes agree on."""
+@dataclass(frozen=True)
+class ClaimVerdicts:
+    """A claim, what each lake says of it, and one verdict per engine that searched."""
+
+    claim: Claim
+    judgements: tuple[Judgement, ...]
+    engines: Mapping[str, Verdict]
+    """By engine, arrays first. Of all lakes together if they were taken together, else what real lakes agree on."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on arrays, or on the first engine that there is."""
+        return next(iter(self.engines.values()))
+
+    @property
+    def depends(self) -> bool:
+        """Whether engines come to different verdicts, those that are open left aside."""
+        return len(set(self.engines.values()) - {Verdict.UNDECIDED, Verdict.UNTESTED}) > 1
+
+    @property
+    def told(self) -> str:
+        """The verdict for people: one where engines agree, else that of each."""
+        if len(set(self.engines.values())) == 1:
+            return f"{SIGNS[self.verdict]} {self.verdict}"
+        each = ", ".join(f"{engine} {SIGNS[verdict]} {verdict}" for engine, verdict in self.engines.items())
+        return f"{DEPENDS}: {each}" if self.depends else each
+
+
+DEPENDS = "depends on the engine"
+
+
+def by_claim(judgements: Sequence[Judgement]) -> list[ClaimVerdicts]:
+    """Return claims with what each lake says, and one verdict per engine."""
     groups: dict[str, list[Judgement]] = {}
     for judgement in judgements:
         groups.setdefault(judgement.claim.name, []).append(judgement)
     found = []
     for group in groups.values():
-        real = [j for j in group if not j.synthetic] or group
-        decides = [j for j in group if j.lake == TOGETHER] or real
-        found.append((group[0].claim, group, overall(j.verdict for j in decides)))
+        engines = {}
+        for engine in dict.fromkeys(j.engine for j in group):
+            own = [j for j in group if j.engine == engine]
+            real = [j for j in own if not j.synthetic] or own
+            decides = [j for j in own if j.lake == TOGETHER] or real
+            engines[engine] = overall(j.verdict for j in decides)
+        found.append(ClaimVerdicts(group[0].claim, tuple(group), engines))
     return found
 
 
@@ -92,10 +128,10 @@ def overview(judgements: Sequence[Judgement]) -> tuple[list[str], list[tuple[str
     """Return header and rows of the shortest table of all verdicts: a line per claim, a column per lake."""
     titles = list(dict.fromkeys(j.title for j in judgements if j.lake not in (TOGETHER, NO_LAKE)))
     rows = []
-    for claim, group, verdict in by_claim(judgements):
-        signs = {j.title: SIGNS[j.verdict] for j in group}
-        found = (signs.get(title, SIGNS[Verdict.UNTESTED]) for title in titles)
-        rows.append((claim.name, claim.section, f"{SIGNS[verdict]} {verdict}", *found))
+    for found in by_claim(judgements):
+        signs = {j.title: SIGNS[j.verdict] for j in found.judgements}
+        lakes = (signs.get(title, SIGNS[Verdict.UNTESTED]) for title in titles)
+        rows.append((found.claim.name, found.claim.section, found.told, *lakes))
     return ["claim", "section", "in all", *titles], rows
 
 

@@ -27,6 +27,12 @@ def endless(*arguments: Any) -> SearchResult:
         time.sleep(60)
 
 
+def endless_statement(index: Any, *arguments: Any) -> SearchResult:
+    """Let the database never answer."""
+    index.reader.sessions.ask(lambda session: session.execute("SELECT pg_sleep(600)"))
+    raise AssertionError("it answered")
+
+
 def dying(*arguments: Any) -> SearchResult:
     """End the process."""
     os._exit(9)

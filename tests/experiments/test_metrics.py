@@ -9,7 +9,15 @@ from experiments.metrics import by_query, precisions, query_sets, ratios, recall
 
 
 def frame(*rows: dict[str, Any]) -> pd.DataFrame:
-    plain = {"lake": "l", "query_set": "s", "counted": True, "finished": True, "exact": True, "precision": 1.0}
+    plain = {
+        "lake": "l",
+        "query_set": "s",
+        "engine": "arrays",
+        "counted": True,
+        "finished": True,
+        "exact": True,
+        "precision": 1.0,
+    }
     plain |= {"cardinality": 4, "best": 4, "best_other": 2}
     return pd.DataFrame([{**plain, "answer_scores": [5, 3, 3], **row} for row in rows])
 
@@ -52,6 +60,12 @@ def test_runtimes_are_means_over_finished_queries() -> None:
     found = runtimes(RUNS).set_index("method")
     assert found.loc["a", ["queries", "unfinished", "mean", "std"]].tolist() == [2, 0, 3.0, 1.0]
     assert found.loc["b", ["queries", "unfinished", "mean"]].tolist() == [2, 1, 8.0]
+
+
+def test_ratios_compare_on_one_engine() -> None:
+    slow = RUNS.assign(engine="duckdb", seconds=10 * RUNS["seconds"])
+    found = ratios(pd.concat([RUNS, slow], ignore_index=True), "a").set_index(["engine", "method"])
+    assert found.loc[("arrays", "b"), "median"] == found.loc[("duckdb", "b"), "median"] == 4.0
 
 
 def test_ratios_compare_query_by_query() -> None:

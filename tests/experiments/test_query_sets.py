@@ -89,11 +89,27 @@ def test_school_takes_the_tables_with_both_columns(tmp_path: Path) -> None:
     rows = [[f"school {i % 5}", f"type {i % 3}"] for i in range(20)]
     headers = [["SCHOOL NAME", "Program type "], ["School Name", "Type"], ["x", "y"]]
     with lake(tmp_path / "x.mate", [rows] * 3, headers=headers) as index:
-        (query,) = obtain(tmp_path, "school", SetSpec("School", "school", 10, 1), index).queries
+        (query,) = obtain(tmp_path, "school", SetSpec("School", "school", 1, 1), index).queries
     assert query.origin == 0
     assert query.cardinality == 15
     assert query.table.columns.column(0)[0].as_py() == "type 0"
     assert query.table.columns.column(1)[0].as_py() == "school 0"
+
+
+def test_school_is_filled_up_with_tables_that_name_schools(tmp_path: Path) -> None:
+    rows = [[f"school {i % 5}", f"type {i % 3}", "same"] for i in range(20)]
+    more = [[f"school {i % 7}", f"grade {i % 4}", "same"] for i in range(20)]
+    one = [["one school", f"{i}", "same"] for i in range(20)]
+    headers = [
+        ["School Name", "Program Type", "z"],
+        ["x", "y", "z"],
+        ["School Name ", "Grade", "z"],
+        ["school name", "n", "z"],
+    ]
+    with lake(tmp_path / "x.mate", [rows, rows, more, one], headers=headers) as index:
+        found = obtain(tmp_path, "school", SetSpec("School", "school", 10, 1), index).queries
+    assert [query.origin for query in found] == [0, 2]
+    assert [name.split(" [")[0] for name in found[1].key] == ["Grade", "School Name "]
 
 
 def test_query_files_that_do_not_fit_are_left_out(

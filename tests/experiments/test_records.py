@@ -54,8 +54,14 @@ def test_load_returns_what_belongs_to_the_experiment(tmp_path: Path) -> None:
     write(tmp_path / "records/a.parquet", [ROW], SEARCHES, {"seed": 7})
     write(tmp_path / "records/b.parquet", [{**ROW, "lake": "other", "phases": {}}], SEARCHES, {})
     write(tmp_path / "records/stale.parquet", [ROW], SEARCHES, {})
-    note_plan(tmp_path, "table1", "mine", {"files": ["records/a.parquet"]})
-    note_plan(tmp_path, "table1", "other", {"files": ["records/a.parquet", "records/b.parquet", "records/c.parquet"]})
+    note_plan(tmp_path, "table1", "mine", "arrays", {"files": ["records/a.parquet"]})
+    note_plan(
+        tmp_path,
+        "table1",
+        "other",
+        "arrays",
+        {"files": ["records/a.parquet", "records/b.parquet", "records/c.parquet"]},
+    )
     frame = load(tmp_path, "table1")
     assert frame["lake"].tolist() == ["mine", "other"]
     assert frame["phase_fetch_rows"].iloc[0] == 0.25
@@ -70,13 +76,13 @@ def test_load_returns_what_belongs_to_the_experiment(tmp_path: Path) -> None:
 def test_missing_results_say_how_to_make_them(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"no results of figure4.*experiments run figure4"):
         load(tmp_path, "figure4")
-    note_plan(tmp_path, "figure4", "mine", {"files": ["records/c.parquet"]})
+    note_plan(tmp_path, "figure4", "mine", "arrays", {"files": ["records/c.parquet"]})
     with pytest.raises(RecordError, match="begun but nothing of it is finished"):
         load(tmp_path, "figure4")
 
 
 def test_a_damaged_plan_is_named(tmp_path: Path) -> None:
-    note_plan(tmp_path, "figure4", "mine", {"files": []})
+    note_plan(tmp_path, "figure4", "mine", "arrays", {"files": []})
     (tmp_path / "experiments/figure4.json").write_text("{")
     with pytest.raises(RecordError, match=r"figure4\.json cannot be read"):
         load(tmp_path, "figure4")

@@ -122,7 +122,7 @@ def test_the_page_needs_nothing_else(report: Path) -> None:
 def test_the_page_says_what_was_measured_and_how(report: Path, measured: Path) -> None:
     text = (report / "index.html").read_text(encoding="utf-8")
     command = json.loads((measured / "experiments" / "figure4.json").read_text(encoding="utf-8"))
-    assert command["lakes"]["mine"]["command"].replace("'", "&#x27;") in text
+    assert command["lakes"]["mine"]["arrays"]["command"].replace("'", "&#x27;") in text
     for claim in CLAIMS:
         assert f"<b>{claim.name}</b>".replace("'", "&#x27;") in text
     for name in EXPERIMENTS:

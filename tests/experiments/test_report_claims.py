@@ -12,6 +12,7 @@ from experiments.reporting.claims.claim import TOGETHER
 from experiments.reporting.claims.claim import judged as judge_claim
 from experiments.reporting.results import Results
 from experiments.reporting.summary import by_claim
+from experiments.reporting.tables import tables
 from experiments.reporting.verdicts import Verdict
 from tests.experiments.made_up import ALPHA, both_alphas, hashes, results, search, systems
 
@@ -180,8 +181,28 @@ def test_engines_are_judged_apart_and_never_compared_with_each_other() -> None:
     found = results({"figure4": noisy(1.0, 0.0) + noisy(20.0, 0.0, "duckdb")})
     judgements = judge_claim(BY_NAME["faster than SCR"], found)
     assert [(j.title, j.verdict) for j in judgements] == [("webtables", FAILS), ("webtables, duckdb", HOLDS)]
-    assert by_claim(judgements)[0][2] is IN_PART
+    (one,) = by_claim(judgements)
+    assert one.engines == {"arrays": FAILS, "duckdb": HOLDS}
+    assert one.told == "depends on the engine: arrays ✗ does not hold, duckdb ✓ holds"
     assert [j.title for j in judge_claim(BY_NAME["no false negatives"], found)] == ["webtables"]
+
+
+def test_engines_that_agree_have_one_verdict() -> None:
+    found = results({"figure4": noisy(20.0, 0.0) + noisy(20.0, 0.0, "duckdb")})
+    (one,) = by_claim(judge_claim(BY_NAME["faster than SCR"], found))
+    assert not one.depends
+    assert one.told == "✓ holds"
+
+
+def test_figure_4_by_engine() -> None:
+    arrays = results({"figure4": noisy(2.0, 0.0)})
+    assert "figure4-engines" not in {table.name for table in tables(arrays, "figure4")}
+    both = results({"figure4": noisy(2.0, 0.0) + noisy(20.0, 0.0, "duckdb")})
+    table = next(table for table in tables(both, "figure4") if table.name == "figure4-engines")
+    assert [row[2] for row in table.rows] == ["arrays", "duckdb"]
+    assert [row[-1] for row in table.rows] == ["2,000 · 2.0×", "20,000 · 20.0×"]
+    alone = results({"figure4": noisy(20.0, 0.0, "duckdb")})
+    assert [table.name for table in tables(alone, "figure4")] == ["figure4-engines"]
 
 
 def row_filter(**changes: float) -> Results:
@@ -436,7 +457,7 @@ DIFFERENT = {
 
 
 def test_by_its_own_numbers_the_paper_is_right_but_for_a_few(as_published: Results) -> None:
-    found = {claim.name: verdict for claim, _, verdict in by_claim(verdicts(as_published))}
+    found = {found.claim.name: found.verdict for found in by_claim(verdicts(as_published))}
     assert {name for name, verdict in found.items() if verdict in (IN_PART, FAILS)} == DIFFERENT
 
 
@@ -446,7 +467,7 @@ def test_made_up_lakes_do_not_count_beside_real_ones() -> None:
     judgements = [j for j in verdicts(found) if j.claim.name == "faster than SCR"]
     assert [j.verdict for j in judgements] == [HOLDS, HOLDS, FAILS, HOLDS]
     assert [j.synthetic for j in judgements] == [False, False, True, False]
-    assert by_claim(judgements)[0][2] is HOLDS
+    assert by_claim(judgements)[0].verdict is HOLDS
 
 
 def test_every_claim_says_something_of_every_lake(as_published: Results) -> None:

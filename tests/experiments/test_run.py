@@ -145,7 +145,7 @@ def test_too_few_tables_are_said_and_empty_sets_left_out(
     assert "mine (10000): mine has no table for it" in error
     frame = records.load(results, "table1")
     assert "mine (10000)" not in set(frame["query_set"])
-    sets = records.plan(results, "table1")["lakes"]["mine"]["query_sets"]
+    sets = records.plan(results, "table1")["lakes"]["mine"]["arrays"]["query_sets"]
     assert 0 < sets["mine (100)"]["queries"] < sets["mine (100)"]["wanted"] == 50
 
 
@@ -183,7 +183,8 @@ def test_query_files_and_jobs(experiments: Experiments, results: Path, tmp_path:
     (tmp_path / "queries/queries.csv").write_text("path,key_columns\nkaggle/a.csv,n;y\n")
     folder = next(iter(RELEASED))
     (tmp_path / f"queries/{folder}").mkdir()
-    (tmp_path / f"queries/{folder}/1.csv").write_text("0,2\nname 1,city 1\n")
+    for row in range(3):
+        (tmp_path / f"queries/{folder}/{row}.csv").write_text(f"0,2\nname {row},city {row}\n")
     (tmp_path / "queries/keysize").mkdir()
     rows = [[f"name {row}", *(str(1990 + row) for _ in range(10))] for row in range(5)]
     lines = "\n".join(",".join(row) for row in [[str(i) for i in range(11)], *rows])
@@ -196,7 +197,9 @@ def test_query_files_and_jobs(experiments: Experiments, results: Path, tmp_path:
     keys = records.load(results, "figure6")
     assert set(keys[keys["query_set"] == "released key size"]["key_columns"]) == set(range(2, 11))
     plan = json.loads((results / "experiments/table1.json").read_text())
-    assert plan["lakes"]["mine"]["query_sets"]["Kaggle"] == {"role": "kaggle", "wanted": 2, "queries": 1}
+    assert plan["lakes"]["mine"]["arrays"]["query_sets"]["Kaggle"] == {"role": "kaggle", "wanted": 1, "queries": 1}
+    released = frame[frame["query_set"] == "released WT (10)"]
+    assert released["query"].nunique() == 3, "--queries is about sampled sets"
 
 
 def test_with_several_jobs_one_failure_ends_all(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from experiments.definitions import ARRAYS
+from experiments.definitions import ARRAYS, titled
 from experiments.reporting import rules
 from experiments.reporting.comparisons import READINGS, LakeResults
 from experiments.reporting.results import Results
@@ -123,12 +123,13 @@ def _judgement(claim: Claim, lake: LakeResults) -> Judgement:
     results, named = lake.results, lake.among or (lake.name,)
     title = TOGETHER if lake.among else results.title(lake.name) if lake.name else "no lake: computed"
     commands = (
-        results.commands.get((name, place), "") for name in claim.experiments for place in (*named, *results.lakes)
+        results.commands.get((name, place, lake.engine), "")
+        for name in claim.experiments
+        for place in (*named, *results.lakes)
     )
     synthetic = all(results.lakes.get(place) for place in named)
     command = next(filter(None, commands), "")
-    title = title if lake.engine == ARRAYS else f"{title}, {lake.engine}"
-    return Judgement(claim, lake.name, title, _found(claim, lake), command, synthetic, lake.engine)
+    return Judgement(claim, lake.name, titled(title, lake.engine), _found(claim, lake), command, synthetic, lake.engine)
 
 
 def _found(claim: Claim, lake: LakeResults) -> Finding:

@@ -165,7 +165,7 @@ def _gain_follows_false_positives(lake: LakeResults, reading: str) -> Finding:
 
 
 def _open_data_has_more(lake: LakeResults, reading: str) -> Finding:
-    other = LakeResults(lake.results, "webtables")
+    other = LakeResults(lake.results, "webtables", engine=lake.engine)
     here = lake.queries("figure4", "scr").query("query_set == 'OD (1000)'")
     there = other.queries("figure4", "scr").query("query_set == 'WT (1000)'")
     if here.empty or there.empty:

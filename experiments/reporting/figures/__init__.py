@@ -24,8 +24,8 @@ __all__ = ["FIGURES", "Drawn", "figures"]
 
 
 def figures(results: Results, experiment: str) -> list[Drawn]:
-    """Return the figures of an experiment; none if nothing of it is finished."""
-    if not results.has(experiment):
+    """Return the figures of an experiment; none if nothing of it is finished on arrays."""
+    if not results.has(experiment) or not results.on_arrays(experiment):
         return []
     makers = FIGURES.get(experiment, ())
     return results.once("figures", experiment, lambda: [drawn for draw in makers for drawn in draw(results)])

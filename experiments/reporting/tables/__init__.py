@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from experiments.reporting.results import Results
-from experiments.reporting.tables import bloom_mistakes, fairness, hashing, in_depth, indexing, row_filter, searching
+from experiments.reporting.tables import (
+    bloom_mistakes,
+    engines,
+    fairness,
+    hashing,
+    in_depth,
+    indexing,
+    row_filter,
+    searching,
+)
 from experiments.reporting.tables.table import Table
 
 TABLES: Mapping[str, tuple[Callable[[Results], list[Table]], ...]] = {
@@ -23,6 +32,8 @@ TABLES: Mapping[str, tuple[Callable[[Results], list[Table]], ...]] = {
     "own-table": (row_filter.own_table,),
     "bloom-mistakes": (bloom_mistakes.bloom_mistakes,),
 }
+BY_ENGINE: Mapping[str, tuple[Callable[[Results], list[Table]], ...]] = {"figure4": (engines.figure4,)}
+"""Those of all engines; the others are about arrays."""
 
 __all__ = ["TABLES", "Table", "tables"]
 
@@ -31,5 +42,5 @@ def tables(results: Results, experiment: str) -> list[Table]:
     """Return the tables of an experiment; none if nothing of it is finished."""
     if not results.has(experiment):
         return []
-    makers = TABLES.get(experiment, ())
+    makers = (*(TABLES.get(experiment, ()) if results.on_arrays(experiment) else ()), *BY_ENGINE.get(experiment, ()))
     return results.once("tables", experiment, lambda: [table for make in makers for table in make(results)])

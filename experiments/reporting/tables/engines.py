@@ -1,0 +1,49 @@
+"""Figure 4 by engine: what searching in a database changes."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from experiments.definitions import ARRAYS
+from experiments.reporting.comparisons import time_ratios
+from experiments.reporting.numbers import NOTHING, number
+from experiments.reporting.results import Results
+from experiments.reporting.tables.searching import BASE, label, methods_in
+from experiments.reporting.tables.statistics import runtime_summary
+from experiments.reporting.tables.table import Table
+
+
+def figure4(results: Results) -> list[Table]:
+    """Return medians of all engines and ratios to MATE on the same engine; nothing where only arrays were searched."""
+    engines = results.engines(["figure4"])
+    if engines == [ARRAYS]:
+        return []
+    queries = pd.concat([results.queries("figure4", engine) for engine in engines])
+    summary = runtime_summary(queries)
+    methods, labels = methods_in(queries), {row["method"]: label(row) for _, row in summary.iterrows()}
+    rows, numbers = [], []
+    for (lake, name, engine), group in summary.groupby(["lake", "query_set", "engine"], sort=False):
+        own = queries[(queries["lake"] == lake) & (queries["query_set"] == name) & (queries["engine"] == engine)]
+        medians = group.set_index("method")
+        cells = []
+        for method in methods:
+            if method not in medians.index:
+                cells.append(NOTHING)
+                continue
+            case = next(iter(time_ratios(own, method, BASE)), None)
+            median = float(medians.loc[method, "median"])
+            ratio = f" · {case.text}" if case is not None and method != BASE else ""
+            cells.append(f"{number(median * 1e3)}{ratio}" if median == median else f"none finished{ratio}")
+            low, high = (case.interval if case is not None else None) or (None, None)
+            place = {"lake": lake, "query_set": name, "engine": engine, "method": method, "median_seconds": median}
+            numbers.append(place | {"ratio_to_mate": case.value if case else None, "low": low, "high": high})
+        rows.append((results.title(str(lake)), str(name), str(engine), str(medians["queries"].max()), *cells))
+    rows.sort(key=lambda row: [results.title(lake) for lake in results.lakes].index(row[0]))
+    header = [("", "lake"), ("", "query set"), ("", "engine"), ("", "queries")]
+    header += [("ms per query (median) · times as long as MATE on the same engine", labels[m]) for m in methods]
+    notes = (
+        "Ratios are of mean seconds, as in the figure, with the range of nearly all draws of the queries. Engines are "
+        "compared by their ratios: what a second of one means on another depends on machine and server.",
+    )
+    title = "Figure 4 by engine"
+    return [Table("figure4-engines", title, tuple(header), tuple(rows), pd.DataFrame(numbers), notes, left=3)]
