@@ -7,13 +7,15 @@ READY   := $(VENV)/.ready
 JAVA    := $(VENV)/.java
 BROWSER := $(VENV)/.browser
 
-.PHONY: help reproduce notebooks test quick coverage lint types unit fuzz format clean
+.PHONY: help reproduce report notebooks test quick coverage lint types unit fuzz format clean
 
 help:
 	@echo "make reproduce   run every experiment of the paper on embedded lakes; report and verdicts in results/report"
 	@echo "                 (WEBTABLES=dir OPENDATA=dir SCHOOL=dir KAGGLE=dir for real corpora, LAKE=dir for your own"
-	@echo "                 tables, SCALE=smoke|small|full, RESULTS=dir)"
-	@echo "make notebooks   execute the notebooks on the results"
+	@echo "                 tables, RELEASED=dir for the authors' queries, SCALE=smoke|small|full, RESULTS=dir,"
+	@echo "                 ENGINE=duckdb|postgresql|vertica and DATABASE=address to search in a database)"
+	@echo "make report      the report on the results, or on those of the package in notebooks/, without measuring"
+	@echo "make notebooks   execute the notebooks on the same"
 	@echo "make test        lint, type-check and test everything"
 	@echo "make quick       lint and the fast tests, about a minute"
 	@echo "make coverage    the tests, and which lines of the library they do not reach"
@@ -65,12 +67,22 @@ $(VENV)/.lake: | $(READY)
 # Everything of the paper's section 7. A run that was stopped goes on where it was.
 reproduce: $(READY) $(JAVA) $(VENV)/.lake
 	$(BIN)/python -m experiments run --all --scale $(SCALE) --results '$(RESULTS)' $(CORPORA) \
-	  $(if $(KAGGLE),--kaggle '$(KAGGLE)')
+	  $(if $(KAGGLE),--kaggle '$(KAGGLE)') $(if $(RELEASED),--released '$(RELEASED)') \
+	  $(if $(ENGINE),--engine '$(ENGINE)') $(if $(DATABASE),--database '$(DATABASE)')
 	$(BIN)/python -m experiments report --results '$(RESULTS)'
 
-# Draw the figures of the notebooks again, from the results; PACKAGE=results.tar.xz takes raw results from a package.
+# Where nothing was measured, raw results are taken from the package in the repository, or from PACKAGE=results.tar.xz.
+PACKAGE ?= $(lastword $(sort $(wildcard notebooks/results-*.tar.xz)))
+UNPACK   = $(if $(PACKAGE),[ -d '$(RESULTS)/experiments' ] || $(BIN)/python -m experiments unpack '$(PACKAGE)' --results '$(RESULTS)')
+
+# Verdicts, tables and figures, without measuring.
+report: $(READY)
+	$(UNPACK)
+	$(BIN)/python -m experiments report --results '$(RESULTS)'
+
+# Draw the figures of the notebooks again.
 notebooks: $(READY)
-	$(if $(PACKAGE),$(BIN)/python -m experiments unpack '$(PACKAGE)' --results '$(RESULTS)')
+	$(UNPACK)
 	MATE_RESULTS='$(abspath $(RESULTS))' $(BIN)/python notebooks/execute.py
 
 QUICK := tests/api tests/test_architecture.py tests/test_cli.py tests/test_docs.py tests/test_text.py tests/test_token_ids.py \

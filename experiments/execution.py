@@ -13,6 +13,7 @@ from typing import Any
 
 from experiments import agreement, machine
 from experiments.batches import Batch, measure
+from experiments.definitions import ARRAYS
 from experiments.errors import ExperimentError
 from experiments.experiment import LakeExperiment, SearchExperiment
 from experiments.lakes import MeasuredLake, build_index
@@ -45,7 +46,8 @@ class Run:
 
     def facts(self, lake: MeasuredLake) -> dict[str, Any]:
         """Return what every file says besides its definition."""
-        return {
+        database = {} if lake.engine == ARRAYS else {"server": machine.server(lake.address(self.results))}
+        return database | {
             "command": self.command,
             "scale": self.settings.scale.name,
             "seed": self.settings.seed,

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import os
 import platform
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from mate import __version__
 
-PACKAGES = ("numpy", "numba", "pandas", "pyarrow", "pyspark", "duckdb", "mmh3", "cityhash", "simhash")
+PACKAGES = (
+    "numpy",
+    "numba",
+    "pandas",
+    "pyarrow",
+    "pyspark",
+    "duckdb",
+    "psycopg",
+    "vertica-python",
+    "mmh3",
+    "cityhash",
+    "simhash",
+)
 
 
 def versions() -> dict[str, str]:
@@ -21,6 +34,17 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+@cache
+def server(address: str) -> str:
+    """Return what a database says of its version."""
+    from mate.sql.address import Address
+    from mate.sql.session import Session
+
+    where = Address.parse(address)
+    with Session(where, where.password()) as session:
+        return str(session.execute("SELECT version()")[0][0])
 
 
 def describe() -> dict[str, str | int | float]:

@@ -1,7 +1,8 @@
 """`python -m experiments pack` and `unpack`: raw results as one compressed file with a version, and back.
 
-A package has everything that a report or a notebook reads: the records, what they belong to, and the query sets. It has
-no lake: what it says can be looked at and judged again anywhere, and measured again where the corpora are.
+A package has everything that a report or a notebook reads: the records, what they belong to, the query sets, and the
+records of the hash laboratory if they are in the same folder (``hashes``). It has no lake: what it says can be looked
+at and judged again anywhere, and measured again where the corpora are.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 VERSION = 2
 """Raised when what is in a package changes."""
 CONTENTS = "package.json"
-FOLDERS = ("experiments", "records", "queries")
+LABORATORY = Path("hashes", "records")
+"""Where `python -m benchmarks hashes` keeps records unless told otherwise."""
+FOLDERS = ("experiments", "records", "queries", "hashes")
 
 
 def add(commands: Commands) -> None:
@@ -86,8 +89,8 @@ def _files(results: Path) -> dict[str, bytes]:
         for recorded in records.recorded(results, plan.stem):
             found[recorded.path.relative_to(results).as_posix()] = recorded.path.read_bytes()
     if found:
-        queries = sorted((results / "queries").rglob("*.parquet"))
-        found |= {path.relative_to(results).as_posix(): path.read_bytes() for path in queries}
+        more = sorted((results / "queries").rglob("*.parquet")) + sorted((results / LABORATORY).rglob("*.json"))
+        found |= {path.relative_to(results).as_posix(): path.read_bytes() for path in more}
     return found
 
 

@@ -23,6 +23,12 @@ def xash(bits: int, reading: str = "") -> str:
     return f"xash {bits}" + (f" ({reading})" if reading else "")
 
 
+def readings_in(queries: pd.DataFrame, bits: int = 128) -> list[str]:
+    """Return the readings of XASH that were measured; all are shown, not one chosen for the others."""
+    measured = set(queries["method"])
+    return [reading for reading in READINGS if xash(bits, reading) in measured]
+
+
 @dataclass(frozen=True)
 class LakeResults:
     """The results of one lake, or of several taken together."""

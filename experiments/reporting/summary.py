@@ -154,6 +154,9 @@ def machine(results: Results) -> list[tuple[str, str]]:
         ("scale", ", ".join(scales)),
         ("measured", days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}" if days else NOTHING),
     ]
+    servers = dict.fromkeys(str(fact["server"]) for fact in facts if "server" in fact)
+    if servers:
+        told.insert(2, ("databases", "; ".join(servers)))
     if any(fact.get("jobs", 1) > 1 for fact in facts):
         told.append(("caution", "some timings were taken with several searches at a time (--jobs)"))
     return told

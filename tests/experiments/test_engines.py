@@ -37,6 +37,8 @@ def test_figure_4_on_a_database_beside_arrays(
     assert "no column sets for scr-josie, mcr-josie; left out" in told
     assert "would fetch what SCR fetches for mcr; left out" in told
     assert (found.groupby(["query_set", "query"])["checksum"].nunique() == 1).all()
+    servers = {fact.get("server", "") for fact in found.attrs["files"]}
+    assert len(servers - {""}) == 1, "the records of the database name its version"
     assert "phase_evidence" not in found, "answers are not read, so that nothing but the search is timed"
 
 

@@ -15,6 +15,9 @@ from tests.experiments.conftest import Experiments
 @pytest.fixture
 def package(experiments: Experiments, results: Path, tmp_path: Path) -> Path:
     assert experiments("table1", "initial-column") == 0
+    laboratory = results / "hashes/records/sample/xash-1.json"
+    laboratory.parent.mkdir(parents=True)
+    laboratory.write_text("{}")
     target = tmp_path / "new" / "results.tar.xz"
     assert main(["pack", str(target), "--results", str(results)]) == 0
     return target
@@ -25,6 +28,7 @@ def test_there_and_back(package: Path, results: Path, tmp_path: Path, capsys: py
     assert main(["unpack", str(package), "--results", str(other)]) == 0
     for name in ("table1", "initial-column"):
         assert load(other, name).equals(load(results, name))
+    assert (other / "hashes/records/sample/xash-1.json").read_text() == "{}"
     assert not (other / "lakes").exists()
     assert main(["report", "--results", str(other)]) == 0
     assert (other / "report" / "index.html").is_file()

@@ -12,7 +12,7 @@ from experiments.reporting.claims.claim import TOGETHER
 from experiments.reporting.claims.claim import judged as judge_claim
 from experiments.reporting.results import Results
 from experiments.reporting.summary import by_claim
-from experiments.reporting.tables import tables
+from experiments.reporting.tables import Table, tables
 from experiments.reporting.verdicts import Verdict
 from tests.experiments.made_up import ALPHA, both_alphas, hashes, results, search, systems
 
@@ -203,6 +203,45 @@ def test_figure_4_by_engine() -> None:
     assert [row[-1] for row in table.rows] == ["2,000 · 2.0×", "20,000 · 20.0×"]
     alone = results({"figure4": noisy(20.0, 0.0, "duckdb")})
     assert [table.name for table in tables(alone, "figure4")] == ["figure4-engines"]
+
+
+def table_named(found: Results, experiment: str, name: str) -> Table:
+    return next(table for table in tables(found, experiment) if table.name == name)
+
+
+def test_ratios_stand_beside_every_reading_of_xash() -> None:
+    """The paper's alpha is twice as fast here, so that everything else is twice as slow relative to it."""
+    rows = noisy(2.0, 0.0)
+    for row in rows:
+        row["seconds"] = row["seconds"] / (2 if row["variant"] == "paper's alpha" else 1)
+    table = table_named(results({"figure4": rows}), "figure4", "figure4-ratios")
+    assert [(row[2], row[-1].split(" / ")[0]) for row in table.rows] == [
+        ("alpha of this lake", "2.0×"),
+        ("the paper's alpha", "4.0×"),
+    ]
+    precise = [search("l", "s", q, m, precision=p) for q in range(2) for m, p in PRECISIONS.items()]
+    table = table_named(results({"table3": precise}), "table3", "table3-ratios")
+    assert [row[2:] for row in table.rows if row[1] == "s"] == [
+        ("alpha of this lake", "0.50×"),
+        ("the paper's alpha", "0.25×"),
+    ]
+
+
+PRECISIONS = {"xash 128": 0.4, "xash 128 (paper's alpha)": 0.8, "bf 128": 0.2}
+
+
+def test_averages_weigh_sets_by_their_queries() -> None:
+    rows = [search("l", "few", 0, "xash 128", precision=1.0)]
+    rows += [search("l", "many", q, "xash 128", precision=0.5) for q in range(9)]
+    table = table_named(results({"table3": rows}), "table3", "table3")
+    assert next(row for row in table.rows if row[1] == "Average")[-1].strip("*").startswith("0.55")
+
+
+def test_the_own_table_is_judged_on_the_same_queries() -> None:
+    inside = [search("l", "s", q, "scr", precision=0.9 if q else 0.1) for q in range(2)]
+    without = [search("l", "s", q, "scr", precision=0.5 if q else None) for q in range(2)]
+    table = table_named(results({"table3": inside, "own-table": without}), "own-table", "own-table")
+    assert table.rows[0][2:] == ("0.90", "0.50")
 
 
 def row_filter(**changes: float) -> Results:

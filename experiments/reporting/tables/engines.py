@@ -38,7 +38,8 @@ def figure4(results: Results) -> list[Table]:
             place = {"lake": lake, "query_set": name, "engine": engine, "method": method, "median_seconds": median}
             numbers.append(place | {"ratio_to_mate": case.value if case else None, "low": low, "high": high})
         rows.append((results.title(str(lake)), str(name), str(engine), str(medians["queries"].max()), *cells))
-    rows.sort(key=lambda row: [results.title(lake) for lake in results.lakes].index(row[0]))
+    order = list(dict.fromkeys(row[:2] for row in rows))
+    rows.sort(key=lambda row: order.index(row[:2]))
     header = [("", "lake"), ("", "query set"), ("", "engine"), ("", "queries")]
     header += [("ms per query (median) · times as long as MATE on the same engine", labels[m]) for m in methods]
     notes = (

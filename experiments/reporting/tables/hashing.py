@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from experiments.reporting import paper
-from experiments.reporting.comparisons import ratio_table, sets_in
+from experiments.reporting.comparisons import READINGS, ratio_table, readings_in, sets_in, xash
 from experiments.reporting.numbers import NOTHING, number, share, times
 from experiments.reporting.results import Results
 from experiments.reporting.style import look_of_hash
@@ -104,20 +104,26 @@ def _shaped(
     return Table(name, title, tuple(header), tuple(rows), summary, (note,), minor=minor)
 
 
-def _base(method: str) -> str:
-    """Return XASH of the same size, SCR's being 128 bits."""
+def _base(method: str, reading: str = "") -> str:
+    """Return a reading of XASH of the same size, SCR's being 128 bits."""
     parts = method.split()
-    return f"xash {parts[1] if len(parts) > 1 else 128}"
+    return xash(int(parts[1]) if len(parts) > 1 else 128, reading)
+
+
+def _besides(columns: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Return the columns of all methods but the readings of XASH."""
+    return [column for column in columns if column[0] not in {_base(column[0], reading) for reading in READINGS}]
 
 
 def _time_ratios(results: Results, queries: pd.DataFrame, columns: list[tuple[str, str, str]]) -> Table:
     wide = paper.hash_seconds()
-    others = [column for column in columns if column[0] != _base(column[0])]
+    others, readings = _besides(columns), readings_in(queries)
     rows, numbers = [], []
     for lake in results.lakes_of("table2"):
         own = queries[queries["lake"] == lake]
-        found = ratio_table(own, ((method, _base(method)) for method, _, _ in others))
-        for name in sets_in(own):
+        for name, reading in ((name, reading) for name in sets_in(own) for reading in readings):
+            pairs = ((method, _base(method, reading)) for method, _, _ in others)
+            found = ratio_table(own[own["query_set"] == name], pairs)
             known, cells = paper.corresponding(lake, name), []
             for method, _, _ in others:
                 case = found.get((name, method))
@@ -126,13 +132,14 @@ def _time_ratios(results: Results, queries: pd.DataFrame, columns: list[tuple[st
                 cells.append(here if printed is None else f"{here} / {times(printed)}")
                 value = case.value if case else None
                 numbers.append(
-                    {"lake": lake, "query_set": name, "method": method, "ratio_to_xash": value, "paper": printed}
+                    {"lake": lake, "query_set": name, "xash": READINGS[reading], "method": method}
+                    | {"ratio_to_xash": value, "paper": printed}
                 )
-            rows.append((results.title(lake), name, *cells))
-    header = [("", "lake"), ("", "query set"), *((group, size) for _, group, size in others)]
+            rows.append((results.title(lake), name, READINGS[reading], *cells))
+    header = [("", "lake"), ("", "query set"), ("", "XASH of"), *((group, size) for _, group, size in others)]
     note = "Ratio of mean seconds to XASH of the same size (SCR: to XASH 128), here / paper. Above 1: XASH is faster."
     title = "Table 2: runtime relative to XASH"
-    return Table("table2-ratios", title, tuple(header), tuple(rows), pd.DataFrame(numbers), (note,))
+    return Table("table2-ratios", title, tuple(header), tuple(rows), pd.DataFrame(numbers), (note,), left=3)
 
 
 def table3(results: Results) -> list[Table]:
@@ -161,9 +168,12 @@ def _most_precise(cells: pd.DataFrame) -> set[str]:
 
 
 def _averages(summary: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean over query sets, lake by lake, as the paper's last row."""
-    groups = summary.groupby(["lake", "method"], sort=False)
-    means = groups[["mean", "std"]].mean()
+    """Return the mean over query sets, lake by lake, as the paper's last row; sets weigh by their queries."""
+    asked = summary["queries"] - summary["without"]
+    weights = asked.groupby([summary["lake"], summary["method"]], sort=False).sum()
+    weighed = summary.assign(mean=summary["mean"] * asked, std=summary["std"] * asked)
+    groups = weighed.groupby(["lake", "method"], sort=False)
+    means = groups[["mean", "std"]].sum().div(weights.where(weights > 0), axis=0)
     facts = groups[["system", "hash", "bits", "variant"]].first()
     return facts.join(means).join(groups["queries"].sum()).reset_index().assign(query_set=_AVERAGE)
 
@@ -175,28 +185,27 @@ def _by_lake(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def _precision_ratios(results: Results, summary: pd.DataFrame, columns: list[tuple[str, str, str]]) -> Table:
-    wide = paper.precision()
+    wide, others = paper.precision(), _besides(columns)
     rows, numbers = [], []
     for lake, name, cells in _rows(_by_lake(summary)):
         average = name == _AVERAGE and paper.sets_of(lake)
-        known, texts = _AVERAGE if average else paper.corresponding(lake, name), []
-        for method, _, size in columns:
-            if method == f"xash {size}" or method not in cells.index:
-                texts += [] if method == f"xash {size}" else [NOTHING]
-                continue
-            own = cells["mean"].get(f"xash {size}")
-            ratio = cells.loc[method, "mean"] / own if own else None
-            printed = wide.loc[known, method] / wide.loc[known, f"xash {size}"] if known and method in wide else None
-            texts.append(times(ratio) if printed is None else f"{times(ratio)} / {times(printed)}")
-            numbers.append(
-                {"lake": lake, "query_set": name, "method": method, "ratio_to_xash": ratio, "paper": printed}
-            )
-        rows.append((results.title(lake), name, *texts))
-    others = [column for column in columns if column[0] != f"xash {column[2]}"]
-    header = [("", "lake"), ("", "query set"), *((group, size) for _, group, size in others)]
+        known = _AVERAGE if average else paper.corresponding(lake, name)
+        for reading in readings_in(summary):
+            texts = []
+            for method, _, _ in others:
+                base = cells["mean"].get(_base(method, reading))
+                ratio = cells.loc[method, "mean"] / base if base and method in cells.index else None
+                printed = wide.loc[known, method] / wide.loc[known, _base(method)] if known and method in wide else None
+                texts.append(times(ratio) if printed is None else f"{times(ratio)} / {times(printed)}")
+                numbers.append(
+                    {"lake": lake, "query_set": name, "xash": READINGS[reading], "method": method}
+                    | {"ratio_to_xash": ratio, "paper": printed}
+                )
+            rows.append((results.title(lake), name, READINGS[reading], *texts))
+    header = [("", "lake"), ("", "query set"), ("", "XASH of"), *((group, size) for _, group, size in others)]
     note = "Mean precision relative to XASH of the same size, here / paper. Below 1: XASH is more precise."
     title = "Table 3: precision relative to XASH"
-    return Table("table3-ratios", title, tuple(header), tuple(rows), pd.DataFrame(numbers), (note,))
+    return Table("table3-ratios", title, tuple(header), tuple(rows), pd.DataFrame(numbers), (note,), left=3)
 
 
 def _all_sizes(results: Results, summary: pd.DataFrame) -> Table:

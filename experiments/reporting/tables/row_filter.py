@@ -50,16 +50,22 @@ def own_table(results: Results) -> list[Table]:
         for name in sets_in(own):
             cells: list[str] = []
             for method in ("scr", *methods):
-                means = []
-                for frame in (inside, own):
-                    chosen = frame[(frame["lake"] == lake) & (frame["query_set"] == name) & (frame["method"] == method)]
-                    means.append(float(chosen["precision"].astype(float).mean()) if len(chosen) else None)
+                found = [_precisions(frame, lake, name, method) for frame in (inside, own)]
+                common = found[0].index.intersection(found[1].index) if len(found[0]) else found[1].index
+                means = [float(part.reindex(common).mean()) if len(part) else None for part in found]
                 cells += [share(mean) for mean in means]
                 facts = {"lake": lake, "query_set": name, "method": method}
                 numbers.append({**facts, "with": means[0], "without": means[1]})
             rows.append((results.title(lake), name, *cells))
     header = [("", "lake"), ("", "query set")]
     header += [(method, where) for method in ("scr", *methods) for where in ("with", "without")]
-    note = "Mean precision. All rows of a query's own table join, so that it raises every precision (table 3: with it)."
+    note = "Mean precision over the queries that have one both with and without. All rows of a query's own table join, "
+    note += "so that it raises every precision (table 3: with it)."
     title = "Precision with and without the query's own table"
     return [Table("own-table", title, tuple(header), tuple(rows), pd.DataFrame(numbers), (note,))]
+
+
+def _precisions(queries: pd.DataFrame, lake: str, query_set: str, method: str) -> pd.Series:
+    """Return the precision of a method by query, of those that have one."""
+    own = queries[(queries["lake"] == lake) & (queries["query_set"] == query_set) & (queries["method"] == method)]
+    return own.set_index("query")["precision"].astype(float).dropna()
