@@ -5,14 +5,13 @@ from __future__ import annotations
 import pandas as pd
 
 from experiments.metrics import index_bytes
+from experiments.regenerate.index_generation import KEYED, PLAIN
 from experiments.reporting import paper
 from experiments.reporting.numbers import NOTHING, count, gigabytes, number, percent, seconds, whole
 from experiments.reporting.results import Results
 from experiments.reporting.style import look_of_hash
 from experiments.reporting.tables.table import Table
 
-PLAIN, KEYED = "inverted index", "super keys"
-"""The builds of the experiment."""
 _GB = 1e9
 
 
