@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,8 @@ class Contestant:
     name: str
     bits: int
     parameters: dict[str, Any] = field(default_factory=dict)
+    source: str = ""
+    """The SHA-256 of the file of a plugin: one that was edited is another hash function."""
 
     @property
     def label(self) -> str:
@@ -46,18 +50,24 @@ class Contestant:
         return get(self.name, self.bits, **self.parameters)
 
 
-def load_plugin(where: str) -> list[str]:
-    """Load a Python file or module that registers hash functions; return the names that are new."""
+def load_plugin(where: str) -> dict[str, str]:
+    """Load a Python file or module that registers hash functions, or take one that an installed package offers.
+
+    Return the names that are new, each with the SHA-256 of the file.
+    """
     before = set(available())
     path = Path(where)
+    if where in before:
+        return {where: _checksum(import_module(find(where).__module__).__file__)}
     try:
         if path.suffix == ".py":
             spec = spec_from_file_location(f"plugin_{path.stem}", path)
             if spec is None or spec.loader is None or not path.is_file():
                 raise HashError(f"--plugin: there is no file {path}")
             spec.loader.exec_module(module_from_spec(spec))
+            file: str | None = str(path)
         else:
-            import_module(where)
+            file = import_module(where).__file__
     except HashError:
         raise
     except Exception as error:  # whatever somebody's file does
@@ -67,18 +77,25 @@ def load_plugin(where: str) -> list[str]:
         raise HashError(
             f"--plugin {where} registers no hash function: decorate a SuperKeyHash with mate.hashing.register"
         )
-    return new
+    return dict.fromkeys(new, _checksum(file))
+
+
+def _checksum(file: str | None) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""
 
 
 def contestants(
-    corpus: CorpusStatistics, widths: npt.NDArray[np.int64], only: Sequence[str] = (), plugins: Sequence[str] = ()
+    corpus: CorpusStatistics,
+    widths: npt.NDArray[np.int64],
+    only: Sequence[str] = (),
+    plugins: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Contestant]:
     """Yield every hash at every size with the parameters for a corpus; `widths` are the columns of its rows."""
     names = only or (*plugins, *ORDER, *BY_WIDTH)
     for name in dict.fromkeys(names):
         for bits in _sizes(name, widths):
             function = fit(name, bits, corpus)
-            yield Contestant(name, bits, function.parameters)
+            yield Contestant(name, bits, function.parameters, plugins.get(name, ""))
 
 
 def _sizes(name: str, widths: npt.NDArray[np.int64]) -> list[int]:

@@ -97,7 +97,7 @@ def open_lake(where: str, contestants: Sequence[Contestant], results: Path) -> L
     if Path(where, MANIFEST).is_file():
         return _folder(where)
     corpus = of_folder("lake", Path(where))
-    name = digest([corpus.fingerprint, [(c.name, c.bits, c.parameters) for c in contestants]])
+    name = digest([corpus.fingerprint, [(c.name, c.bits, c.parameters, c.source) for c in contestants]])
     address = str(results / "lakes" / f"{Path(where).name}-{name}.mate")
     if not Path(address, MANIFEST).is_file():
         requests = tuple(HashRequest(c.name, c.bits, dict(c.parameters)) for c in contestants)

@@ -115,6 +115,18 @@ class Store:
         """Return all records."""
         return [_read(path) for path in sorted((self.folder / "records").rglob("*.json"))]
 
+    def by_place(self) -> list[list[dict[str, Any]]]:
+        """Return the last record of every contestant, by where it was measured, of all calls."""
+        found: dict[str, dict[tuple[str, int], dict[str, Any]]] = {}
+        for path in sorted((self.folder / "records").rglob("*.json"), key=_written):
+            record = _read(path)
+            found.setdefault(record["place"], {})[record["name"], record["bits"]] = record
+        return [list(records.values()) for records in found.values()]
+
+
+def _written(path: Path) -> int:
+    return path.stat().st_mtime_ns
+
 
 def _read(path: Path) -> dict[str, Any]:
     try:

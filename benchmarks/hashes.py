@@ -56,7 +56,11 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--queries", type=int, default=20, metavar="N", help="queries of each of three sets (20)")
     parser.add_argument(
-        "--plugin", action="append", default=[], metavar="FILE", help="a Python file or module that registers a hash"
+        "--plugin",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a Python file or module with a hash, or an installed one",
     )
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only this hash; may be repeated")
     parser.add_argument("--rounds", type=int, default=5, help="time the best of so many rounds (default: 5)")
@@ -77,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
         header = ("where", "hash", "metric", "before", "after", "change")
         screen.print(table(header, list(differences(*options.compare))))
         return
-    plugins = [name for where in options.plugin for name in load_plugin(where)]
+    plugins = {name: source for where in options.plugin for name, source in load_plugin(where).items()}
     data = _sample(options)
     screen.print(
         f"[bold]{data.label}[/bold]: {len(data.distinct):,} distinct values of {sample.lengths(data.distinct):.1f} "
@@ -92,7 +96,7 @@ def run(options: argparse.Namespace) -> None:
         print_records(records, screen)
     from benchmarks.hash_page import write_page
 
-    screen.print(f"page: {write_page(shown, options.results / 'index.html')}")
+    screen.print(f"page: {write_page(store.by_place(), options.results / 'index.html')}")
 
 
 def _on_sample(

@@ -141,6 +141,32 @@ def test_a_plugin_takes_part_in_everything(tmp_path: Path, capsys: pytest.Captur
     assert "bits per value" in out
 
 
+def test_an_edited_plugin_is_measured_again(tmp_path: Path) -> None:
+    """The page shows the last record of each contestant of all calls."""
+    plugin, values = tmp_path / "my_hash.py", tmp_path / "words.txt"
+    values.write_text("\n".join(f"word {i}" for i in range(2_000)))
+    options = ["--values", str(values), "--rounds", "1", "--results", str(tmp_path / "results")]
+    for text in (PLUGIN, PLUGIN + "# edited"):
+        plugin.write_text(text)
+        base._registered.pop("crc", None)
+        assert main(["hashes", *options, "--plugin", str(plugin), "--only", "crc"]) == 0
+    base._registered.pop("crc")
+    store = Store(tmp_path / "results")
+    assert len({record["source"] for record in store.all()}) == 2
+    assert main(["hashes", *options, "--only", "xash"]) == 0
+    (shown,) = store.by_place()
+    assert len([record for record in shown if (record["name"], record["bits"]) == ("crc", 128)]) == 1
+    page = (tmp_path / "results" / "index.html").read_text()
+    assert "crc 128" in page
+    assert "xash 128" in page
+
+
+def test_an_installed_hash_function_can_be_named() -> None:
+    (entry,) = load_plugin("wide").items()
+    assert entry[0] == "wide"
+    assert len(entry[1]) == 64
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [("x = 1", "registers no hash function"), ("1 / 0", "cannot be loaded: ZeroDivisionError"), (None, "no file")],
