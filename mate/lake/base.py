@@ -47,6 +47,10 @@ class Sought(Protocol):
         """Whether tables may be bounded by looking at whole rows; the paper's systems go by postings alone."""
 
     @property
+    def intersects(self) -> bool:
+        """Whether only rows with a value of every key column are asked for, as in MCR."""
+
+    @property
     def k(self) -> int:
         """How many tables are wanted."""
 

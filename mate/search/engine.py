@@ -132,6 +132,11 @@ class Search:
         """Whether an index may bound tables by looking at whole rows; the paper's systems go by postings alone."""
         return self.statistics.system == "column-first"
 
+    @property
+    def intersects(self) -> bool:
+        """Whether the posting lists of all key columns are intersected by row, or the initial one's fetched."""
+        return self.statistics.system == "mcr"
+
     @cached_property
     def postings(self) -> Ids:
         """Posting counts of the query's distinct tokens in the whole index."""

@@ -222,7 +222,7 @@ class Blocks:
             session.fill(relation, sql.probe_columns(tokens.shape[1], self.octets), records, content=self._content)
         buckets = np.unique(sql.bucket_of(tokens[:, initial])) if shape.buckets else np.empty(0, np.int64)
         few = buckets.tolist() if len(buckets) <= self.reader.in_list else []
-        probes = sql.Probes(relation, tokens, initial, self.hash_number, few)
+        probes = sql.Probes(relation, tokens, initial, self.hash_number, few, self.search.intersects)
         return sql.Lookup(session.dialect, self.reader.generation, shape, probes)
 
     @cached_property

@@ -146,6 +146,8 @@ class Probes:
     hash_number: int | None
     buckets: Sequence[int] = ()
     """Buckets of the initial column's tokens, if postings have buckets and these are few."""
+    intersects: bool = False
+    """Whether a row needs a value of every key column, in any combination."""
 
     @property
     def every_token(self) -> str:
@@ -202,6 +204,12 @@ class Lookup:
         join = (
             f"{self._table('postings')} AS p INNER JOIN {probes.relation} AS q ON p.token_id = q.token{probes.initial}"
         )
+        for n in probes.rest if probes.intersects else ():
+            held = (
+                f"SELECT DISTINCT o.table_id, o.row_id FROM {self._table('postings')} AS o"
+                f" INNER JOIN {probes.relation} AS q ON o.token_id = q.token{n}"
+            )
+            join += f" INNER JOIN ({held}) AS h{n} ON h{n}.table_id = p.table_id AND h{n}.row_id = p.row_id"
         if probes.hash_number is not None:
             if self.shape.has_super_keys:
                 keys = self._table("super_keys")

@@ -24,6 +24,7 @@ from mate.search.systems import BUILT_IN
 from mate.sql import blocks
 from mate.sql.schema import LAYOUTS
 from tests.search.oracle import top_k
+from tests.sql.conftest import write_csv
 from tests.sql.places import EVERYWHERE, PLACES, database_index
 
 if TYPE_CHECKING:
@@ -169,3 +170,30 @@ def test_an_index_without_a_hash_function(kind: str, lake: Path, asked: list[Ask
             assert scores(found) == asked[0].best
         with pytest.raises(StoreError, match="the index has no hash function"):
             BUILT_IN["mate"](opened, asked[0].query, ["a", "b"])
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_posting_lists_are_intersected_in_the_database(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MCR fetches the rows with a value of each key column, SCR all with one of the initial column."""
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    rows = [[f"name {n}", f"city {n % 10}" if n < 10 else f"town {n}"] for n in range(40)]
+    write_csv(folder / "a.csv", ["name", "city"], rows)
+    names = [f"name {n}" for n in range(30)]
+    query = QueryTable("query", pa.table({"a": names, "b": [f"city {(n + 2 * (n % 2)) % 10}" for n in range(30)]}))
+    fetched: dict[str, int] = {}
+    take = blocks.Blocks._rows
+
+    def counting(self: blocks.Blocks, tables: object) -> blocks.CandidateRows:
+        found = take(self, tables)  # type: ignore[arg-type]
+        fetched[self.search.statistics.system] = len(found.row_id)  # type: ignore[attr-defined]
+        return found
+
+    monkeypatch.setattr(blocks.Blocks, "_rows", counting)
+    settings = SearchSettings(initial_column="a")
+    with database_index(kind, LAYOUTS[0], folder, hashes=()) as opened:
+        assert scores(scr.search(opened, query, ["a", "b"], settings=settings)) == [5]
+        assert scores(mcr.search(opened, query, ["a", "b"], settings=settings)) == [5]
+    assert fetched == {"scr": 30, "mcr": 10}
