@@ -104,6 +104,20 @@ class Answer:
         joined = partner >= 0
         return list(zip(rows[joined].tolist(), partner[joined].tolist(), strict=True))
 
+    def rows_with_all(self) -> int:
+        """Return how many rows a join with all matches has: one per match, and one where there is none.
+
+        >>> import mate
+        >>> with mate.open("lake.mate") as lake:
+        ...     lake.match("sensors.csv", ["city", "day"], "traffic").rows_with_all()
+        7
+        """
+        import numpy as np
+
+        row_tuple = self.find_key().row_tuple
+        partners = np.bincount(self.matches.tuple_id, minlength=int(row_tuple.max(initial=0)) + 1)
+        return int(np.maximum(partners[row_tuple[row_tuple >= 0]], 1).sum()) + int((row_tuple < 0).sum())
+
     def join(self, matches: str = "first") -> Any:
         """Return the query with the columns of this table, as the kind of table that the query was.
 

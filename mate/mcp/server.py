@@ -17,7 +17,8 @@ from mate.mcp.tools import Json, Tools
 INSTRUCTIONS = """\
 A lake of tables that can be joined with a table of the user's. Begin with suggest, which finds the key columns, or with
 search if the key is known; check the best answers with preview; join writes the result to a new file. Joinability is
-the number of distinct key combinations that a table holds; do not rely on answers with "is_chance": true."""
+the number of distinct key combinations that a table holds; "unique_part" is a part of a key that would do alone; do not
+rely on answers with "is_chance": true."""
 
 
 def server(lake: mate.Lake, folder: Path) -> MCPServer[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import mate
 from mate.errors import MateError
@@ -15,6 +15,12 @@ Json: TypeAlias = dict[str, Any]
 MOST_ANSWERS = 25
 MOST_COLUMNS = 20
 CELL_CHARACTERS = 80
+NAME_CHARACTERS = 200
+"""Names of key columns are cut later than cells: they are asked with again."""
+JOINED_ROWS = 5_000_000
+"""Rows of a join with all matches."""
+DIGITS = 18
+"""Of the largest number that a table may have."""
 PREVIEW_ROWS = 5
 
 
@@ -30,7 +36,10 @@ class Tools:
         wanted = words.casefold().split()
         found = [t for t in self.lake.tables() if _is_about(t, wanted)]
         if not found:
-            return {"found": 0, "message": f"no table is about {words!r}; the lake has {self.lake.stats().tables:,}"}
+            return {
+                "found": 0,
+                "message": f"no table is about {_cut(words)!r}; the lake has {self.lake.stats().tables:,}",
+            }
         return {"found": len(found), "tables": [_table(info) for info in found[: _few(limit)]]}
 
     def suggest(self, query: str, k: int = 5, columns: list[str] | None = None) -> Json:
@@ -42,7 +51,7 @@ class Tools:
         found = self.lake.suggest(table, _few(k), columns=columns, exclude=own)
         if not len(found):
             return _nothing("no table of the lake joins with any of these columns", columns or table.header)
-        return {"suggestions": [{"key": list(one.key), **_answer(one)} for one in found]}
+        return {"suggestions": [_suggestion(one) for one in found]}
 
     def search(self, query: str, key: list[str], k: int = 5) -> Json:
         """Find the tables of the lake that hold most combinations of a table's key columns, each in one row.
@@ -77,20 +86,31 @@ class Tools:
         target = self._inside(output)
         if target.exists():
             raise MateError(f"{output} is there already; name a new file")
-        joined = self.lake.match(mine, key, table).enrich(matches)
+        answer = self.lake.match(mine, key, table)
+        if matches == "all" and answer.rows_with_all() > JOINED_ROWS:
+            rows = answer.rows_with_all()
+            raise MateError(f"all matches are {rows:,} rows, more than {JOINED_ROWS:,}; take the first, or aggregate")
+        joined = answer.enrich(matches)
         joined.write(target)
-        return {"file": output, "rows": joined.rows, "matched_rows": joined.matched_rows, "added": joined.added}
+        added = _names(joined.added)
+        return {"file": output, "rows": joined.rows, "matched_rows": joined.matched_rows, "added": added}
 
-    def _query(self, query: str) -> tuple[mate.QueryTable, list[int]]:
+    def _query(self, query: str) -> tuple[mate.QueryTable, list[int] | Literal["self"]]:
         """Return the table that is searched with, and what to leave out of the answers: itself."""
         if query.isascii() and query.isdecimal():
+            if len(query) > DIGITS:
+                raise MateError(f"{self.lake.address} has no table {query[:DIGITS]}…; tables lists those that it has")
             info = self.lake.find(int(query))
             return mate.QueryTable(info.name, self.lake.table(info, "arrow")), [info.table_id]
-        return mate.read(self._inside(query)), []
+        return mate.read(self._inside(query)), "self"
 
     def _inside(self, path: str) -> Path:
         """Return a path inside the folder, or refuse one that leads out of it."""
-        found = (self.folder / path).resolve()
+        try:
+            found = (self.folder / path).resolve()
+            found.exists()
+        except (ValueError, OSError, RuntimeError):  # a NUL, too long a name, links in a circle
+            raise MateError(f"{_cut(path)!r} is no path of a file") from None
         if not found.is_relative_to(self.folder.resolve()):
             raise MateError(f"{path} is outside {self.folder}; start mate mcp with --folder to work elsewhere")
         return found
@@ -106,20 +126,27 @@ def _is_about(info: mate.TableInfo, words: Sequence[str]) -> bool:
 
 
 def _table(info: mate.TableInfo) -> Json:
-    return {"table": info.table_id, "name": info.name, "rows": info.rows, "columns": _names(info.column_names())}
+    return {"table": info.table_id, "name": _cut(info.name), "rows": info.rows, "columns": _names(info.column_names())}
 
 
 def _answer(answer: mate.Answer) -> Json:
     record = answer.to_dict()
+    few = list(answer.mapping.items())[:MOST_COLUMNS]
     evidence = {name: round(v, 3) if isinstance(v, float) else v for name, v in record["evidence"].items()}
     return {
         "table": answer.table_id,
-        "name": answer.table.name,
+        "name": _cut(answer.table.name),
         "joinability": answer.joinability,
-        "mapping": answer.mapping,
+        "mapping": {_cut(mine, NAME_CHARACTERS): _cut(theirs) for mine, theirs in few},
         "evidence": evidence,
         "adds": _names(answer.added),
     }
+
+
+def _suggestion(found: mate.SuggestedKey) -> Json:
+    key = [_cut(name, NAME_CHARACTERS) for name in found.key]
+    unique = {} if found.unique_part is None else {"unique_part": [_cut(n, NAME_CHARACTERS) for n in found.unique_part]}
+    return {"key": key, **unique, **_answer(found)}
 
 
 def _names(names: Sequence[str]) -> list[str]:
@@ -133,9 +160,9 @@ def _row(table: Any, row: int) -> dict[str, str]:
     return {_cut(name): _cut(cell) for name, cell in cells if cell}
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= CELL_CHARACTERS else f"{text[:CELL_CHARACTERS]}…"
+def _cut(text: str, most: int = CELL_CHARACTERS) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _nothing(message: str, tried: Sequence[str]) -> Json:
-    return {"found": 0, "message": message, "tried": list(tried)}
+    return {"found": 0, "message": message, "tried": _names(tried)}

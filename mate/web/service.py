@@ -12,8 +12,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-import numpy as np
-
 import mate
 from mate.errors import MateError
 from mate.web.errors import NotFoundError, TooLargeError
@@ -205,9 +203,9 @@ class Service:
         """Join, and return the file."""
         asked = self._asked(given)
         answer = self.lake.match(asked.table, given["key"], self._find(given["with"]))
-        if given["matches"] == "all" and _rows_of_all(answer) > self.limits.joined_rows:
+        if given["matches"] == "all" and answer.rows_with_all() > self.limits.joined_rows:
             raise TooLargeError(
-                f"all matches are {_rows_of_all(answer):,} rows; this page writes up to {self.limits.joined_rows:,}: "
+                f"all matches are {answer.rows_with_all():,} rows; this page writes up to {self.limits.joined_rows:,}: "
                 "take the first match, aggregate them, or use mate search"
             )
         name = f"enriched.{given['format']}"
@@ -283,10 +281,3 @@ class Service:
             return self.lake.find(number)
         except MateError as error:
             raise NotFoundError(str(error)) from None
-
-
-def _rows_of_all(answer: mate.Answer) -> int:
-    """Return how many rows a join with all matches has: one per match, and one where there is none."""
-    row_tuple = answer.find_key().row_tuple
-    partners = np.bincount(answer.matches.tuple_id, minlength=int(row_tuple.max(initial=0)) + 1)
-    return int(np.maximum(partners[row_tuple[row_tuple >= 0]], 1).sum()) + int((row_tuple < 0).sum())

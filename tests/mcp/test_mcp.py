@@ -107,6 +107,54 @@ def test_answers_stay_small(folder: Path, tmp_path: Path) -> None:
         assert all(len(json.dumps(answer)) < 20_000 for answer in answers)
 
 
+def test_nothing_found_stays_small_too(lake: mate.Lake, folder: Path) -> None:
+    names = [f"column {n} {'x' * 300}" for n in range(500)]
+    (folder / "wide.csv").write_text(",".join(names) + "\n" + ",".join("q" * 500) + "\n", encoding="utf-8")
+    tools = Tools(lake, folder)
+    for answer in (tools.suggest("wide.csv"), tools.search("wide.csv", names[:100]), tools.tables("x" * 100_000)):
+        assert answer["found"] == 0
+        assert len(json.dumps(answer)) < 5_000
+    assert tools.suggest("wide.csv")["tried"][-1] == "… and 480 more"
+
+
+def test_long_names_are_cut(folder: Path, tmp_path: Path) -> None:
+    mine, theirs = "m" * 1_000, "t" * 1_000
+    (folder / "mine.csv").write_text(f"{mine},b\nBonn,x\nUlm,y\n", encoding="utf-8")
+    (folder / "lake" / f"{'n' * 200}.csv").write_text(f"{theirs},c\nBonn,1\nUlm,2\n", encoding="utf-8")
+    with mate.index(folder / "lake", tmp_path / "long.mate") as lake:
+        [answer] = [a for a in Tools(lake, folder).search("mine.csv", [mine])["answers"] if a["name"][0] == "n"]
+    assert answer["name"] == "n" * 80 + "…"
+    assert answer["mapping"] == {"m" * 200 + "…": "t" * 80 + "…"}
+
+
+def test_suggestions_say_which_part_would_do_alone(lake: mate.Lake, folder: Path) -> None:
+    found = Tools(lake, folder).suggest("sensors.csv", 25)["suggestions"]
+    expected = [s.unique_part for s in lake.suggest("sensors.csv", 25)]
+    assert [tuple(s["unique_part"]) if "unique_part" in s else None for s in found] == expected
+
+
+def test_a_file_of_the_lake_is_no_answer_to_itself(lake: mate.Lake, folder: Path) -> None:
+    found = Tools(lake, folder).search("lake/weather.csv", ["place", "date"])
+    assert [answer["name"] for answer in found["answers"]] == ["traffic"]
+
+
+@pytest.mark.parametrize("query", ["9" * 5_000, "a\0b", "x" * 5_000, "\ud800.csv"])
+def test_what_is_no_query_is_refused(lake: mate.Lake, folder: Path, query: str) -> None:
+    with pytest.raises(mate.MateError) as caught:
+        Tools(lake, folder).search(query, KEY)
+    assert len(str(caught.value)) < 500
+
+
+def test_all_matches_have_a_limit(lake: mate.Lake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools, number = Tools(lake, folder), lake.find("traffic").table_id
+    monkeypatch.setattr("mate.mcp.tools.JOINED_ROWS", 6)
+    with pytest.raises(mate.MateError, match="all matches are 7 rows, more than 6"):
+        tools.join("sensors.csv", KEY, number, "all.csv", "all")
+    assert not (folder / "all.csv").exists()
+    monkeypatch.setattr("mate.mcp.tools.JOINED_ROWS", 7)
+    assert tools.join("sensors.csv", KEY, number, "all.csv", "all")["rows"] == 7
+
+
 def test_errors_are_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mcp", "--store", "lake.mate", "--folder", "nowhere"]) == 2
     assert capsys.readouterr().err == "mate: nowhere: no such folder\n"
