@@ -22,17 +22,25 @@ def address_of(given: str | PathLike[str]) -> str:
     text = fspath(given)
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise StoreError("a lake is named by a path or the address of a database")
+    bare = text.strip()
+    if is_database(bare.lower()):
+        text = bare
     match = _SCHEME.match(text)
-    if match is None:
+    if match is None or not is_database(text):
+        _refuse_urls(bare)
         return text
     lower = match[1].lower() + text[match.end(1) :]
-    if is_database(lower):
-        return lower
-    if text.startswith("//", match.end()):
-        raise StoreError(
-            f"{match[1]}:// is no address of an index; it is the path of a folder, or a database's address"
-        )
-    return text
+    return lower
+
+
+def _refuse_urls(text: str) -> None:
+    """Refuse what looks like the address of something else."""
+    scheme, mark, _ = text.partition("://")
+    if not mark and not (text.startswith("//") and "@" in text):
+        return
+    known = _SCHEME.fullmatch(f"{scheme}:") if mark else None
+    shown = f"{known[1]}://" if known else "this"
+    raise StoreError(f"{shown} is no address of an index; it is the path of a folder, or a database's address")
 
 
 def is_inside(path: Path, address: str) -> bool:

@@ -12,11 +12,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
-from mate.build.termination import terminated_like_interrupted
 from mate.errors import StoreError
 from mate.files import require_own
 from mate.lake.folder import LOCK, MANIFEST, SEGMENTS, publish, read_manifest, sync_folder
 from mate.lake.manifest import Manifest
+from mate.termination import terminated_like_interrupted
 
 BUILD = ".build"
 _OURS = {MANIFEST, f".{MANIFEST}.new", SEGMENTS, BUILD, LOCK}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from os.path import lexists, normpath, realpath
+from os.path import normpath, realpath
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,18 @@ def _source(file: File, record: dict[str, Any], format: str | None) -> FileSourc
 def _gone(source: str, roots: Sequence[Path]) -> bool:
     """Tell whether a file was inside one of these places and is there no more."""
     places = (Path(_absolute(source)), Path(realpath(source)))
-    return not lexists(source) and any(place == root or root in place.parents for place in places for root in roots)
+    return _is_missing(source) and any(place == root or root in place.parents for place in places for root in roots)
+
+
+def _is_missing(path: str) -> bool:
+    """Tell whether there is nothing under a path; where we may not look, there may be something."""
+    try:
+        Path(path).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _size(path: str) -> int:

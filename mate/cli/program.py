@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NoReturn
 
 from mate import __version__
 from mate.cli import (
@@ -29,6 +31,7 @@ from mate.cli import (
 )
 from mate.display import visible
 from mate.errors import MateError
+from mate.termination import terminated_like_interrupted
 
 DESCRIPTION = """\
 Find the tables of a data lake that join with yours on several columns.
@@ -50,9 +53,25 @@ Every command has its own help: mate search --help
 """
 
 
+TRACEBACK = "MATE_TRACEBACK"
+"""Environment variable that lets unforeseen errors through, with their traceback."""
+LEAST_MEMORY = 1_000_000_000
+"""Bytes of addresses that the libraries take before any work begins."""
+_NO_MEMORY = ("Failed to launch worker thread", "failed to map segment", "libllvmlite", "malloc of size")
+"""How libraries say that memory is short, where it is no MemoryError."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Shows what was typed in its messages, and never sends it to the terminal as it is."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and message, and exit."""
+        super().error(visible(message))
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    root = argparse.ArgumentParser(
+    root = _Parser(
         prog="mate",
         description=DESCRIPTION,
         epilog=EPILOG,
@@ -72,7 +91,16 @@ def command() -> int:
 
     Arrow loads pandas with its first array wherever it is installed: a third of a second, and no command needs it.
     """
+    import resource
+
     sys.meta_path.insert(0, _WithoutPandas)
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if allowed != resource.RLIM_INFINITY and allowed < LEAST_MEMORY:
+        sys.stderr.write(
+            f"mate: this process may use {allowed // 1_000_000:,} MB of memory (ulimit -v); "
+            f"mate needs {LEAST_MEMORY // 1_000_000:,} MB\n"
+        )
+        return 2
     return main()
 
 
@@ -87,10 +115,10 @@ class _WithoutPandas:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; an error of ours becomes one line on standard error and exit code 2."""
+    """Run one command; an error becomes one line on standard error and exit code 2."""
     try:
         options = parser().parse_args(arguments)
-        with _warnings_shown():
+        with terminated_like_interrupted(), _warnings_shown():
             code: int = options.run(options)
     except MateError as error:
         sys.stderr.write(f"mate: {visible(str(error))}\n")
@@ -98,13 +126,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("mate: interrupted\n")
         return 130
-    except MemoryError:
-        print("mate: there is not enough memory for this", file=sys.stderr)  # noqa: T201
-        return 2
     except BrokenPipeError:  # the reader of our output has gone: `mate ... | head`
         sys.stderr.close()
         return 0
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        sys.stderr.write(f"mate: {visible(_explained(error))}\n")
+        return 2
     return code
+
+
+def _explained(error: Exception) -> str:
+    """Return one line for an error that nobody has foreseen."""
+    text = str(error)
+    if isinstance(error, MemoryError) or any(sign in text for sign in _NO_MEMORY):
+        return "there is not enough memory for this"
+    if isinstance(error, UnicodeEncodeError):
+        return "a name that was given is not valid UTF-8"
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error.strerror or text
+    first = text.partition("\n")[0]
+    return f"this should not have happened ({type(error).__name__}: {first}); {TRACEBACK}=1 shows where"
 
 
 @contextmanager

@@ -239,7 +239,7 @@ def _render(value: Any) -> str:
 
 
 def read_json(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
-    """Yield the table of a file of JSON objects, as one array or one a line."""
+    """Yield the table of a file of JSON objects, as one array or one per line."""
     stream = rewindable(stream)
     _, packed = plain(stream)
     try:
@@ -333,7 +333,7 @@ def is_array(head: bytes) -> bool:
 
 
 def line_objects(lines: Iterable[tuple[int, bytes | None]]) -> Iterator[Found]:
-    """Yield the records that stand one a line."""
+    """Yield the records that stand one per line."""
     for number, line in lines:
         if line is not None and not line.strip():
             continue

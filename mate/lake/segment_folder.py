@@ -59,6 +59,8 @@ class ParquetRecords:
     def _explained(self) -> Iterator[None]:
         try:
             yield
+        except MemoryError:
+            raise
         except (OSError, IndexError, pa.ArrowException) as error:
             raise damaged(self._path, str(error).splitlines()[0]) from None
 

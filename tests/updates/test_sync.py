@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from mate.build.check import check
+from mate.build.sync import _gone
 from mate.build.updates import Updates
 from mate.errors import CorpusError, UpdateError
 from mate.lake.folder import MANIFEST, LakeFolder, open_folder
@@ -203,3 +206,24 @@ def _any_history(folder: Path, dice: random.Random) -> None:
         updates.sync([str(lake)])
     if any(path.suffix == ".csv" for path in lake.rglob("*")):
         same_as_built(store, lake, folder)
+
+
+def test_what_cannot_be_looked_at_is_not_gone(tmp_path: Path) -> None:
+    """In a process of its own, that is nobody where it would else be root."""
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    (locked / "a.csv").write_text("a,b\n1,2\n")
+    locked.chmod(0)
+    program = (
+        "import os, sys; from pathlib import Path; from mate.build.sync import _gone\n"
+        "if os.geteuid() == 0: os.seteuid(65534)\n"
+        "sys.exit(_gone(sys.argv[1], [Path(sys.argv[2])]))"
+    )
+    try:
+        done = subprocess.run([sys.executable, "-c", program, str(locked / "a.csv"), str(tmp_path)], check=False)
+    finally:
+        locked.chmod(0o700)
+    assert done.returncode == 0
+    (locked / "a.csv").unlink()
+    assert _gone(str(locked / "a.csv"), [tmp_path])
+    assert _gone(str(tmp_path / "gone/a.csv"), [tmp_path])

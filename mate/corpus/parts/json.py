@@ -1,4 +1,4 @@
-"""JSON records, one a line, in parts: together they are one table, whose columns are known when all were seen."""
+"""JSON records, one per line, in parts: together they are one table, whose columns are known when all were seen."""
 
 from __future__ import annotations
 

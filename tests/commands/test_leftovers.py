@@ -1,0 +1,116 @@
+"""What nobody has foreseen is one line: no traceback, no password, no control character."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mate.cli import program
+from mate.cli.program import TRACEBACK, main
+from mate.termination import terminated_like_interrupted
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (OSError(27, "File too large", "big.mate/x"), "big.mate/x: File too large"),
+        (OSError(27, "File too large"), "File too large"),
+        (MemoryError("malloc of size 64 failed"), "there is not enough memory for this"),
+        (RuntimeError("Failed to launch worker thread"), "there is not enough memory for this"),
+        (ImportError("libgomp.so: failed to map segment from shared object"), "there is not enough memory for this"),
+        (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates"), "a name that was given is not valid UTF-8"),
+        (
+            KeyError("\x1b[2J\nx"),
+            "this should not have happened (KeyError: '\\x1b[2J\\nx'); MATE_TRACEBACK=1 shows where",
+        ),
+    ],
+)
+def test_every_error_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, line: str
+) -> None:
+    def fail(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("mate.cli.compact.run", fail)
+    assert main(["compact", "--store", "x"]) == 2
+    assert capsys.readouterr().err == f"mate: {line}\n"
+    monkeypatch.setenv(TRACEBACK, "1")
+    with pytest.raises(type(error)):
+        main(["compact", "--store", "x"])
+
+
+@pytest.mark.parametrize(
+    "arguments", [["index", "lake", "--store", "st\udcff.mate"], ["remove", "--store", "x.mate", "--table", "\udcff"]]
+)
+def test_names_that_are_no_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake/a.csv").write_text("a,b\n1,2\n3,4\n")
+    assert main(["index", "lake", "--store", "x.mate"]) == 0
+    capsys.readouterr()
+    assert main(arguments) in (0, 2)
+    err = capsys.readouterr().err
+    assert err.count("\n") <= 1
+    assert "should not have happened" not in err
+
+
+def test_control_characters_that_were_typed_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["\x1b[2J"], ["search", "--store", "x", "q", "--\x1b[2J"]):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        err = capsys.readouterr().err
+        assert "\x1b" not in err
+        assert "[2J" in err
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        " vertica://u:geheim@h/d",
+        "\tpostgresql://u:geheim@h/d",
+        "jdbc:vertica://u:geheim@h/d",
+        "//u:geheim@h/d",
+        " mysql://u:geheim@h",
+        "1x://u:geheim@h",
+    ],
+)
+def test_no_password_is_repeated(capsys: pytest.CaptureFixture[str], address: str) -> None:
+    assert main(["stats", "--store", address]) == 2
+    out, err = capsys.readouterr()
+    assert "geheim" not in out + err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_whoever_is_asked_to_end_is_interrupted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: signal.Signals
+) -> None:
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        monkeypatch.setattr("mate.cli.compact.run", lambda _: os.kill(os.getpid(), number))
+        assert main(["compact", "--store", "x"]) == 130
+        assert capsys.readouterr().err == "mate: interrupted\n"
+        assert signal.getsignal(number) is signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN)  # as nohup does
+        with terminated_like_interrupted():
+            assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+
+
+def test_too_little_memory_is_said_at_the_start() -> None:
+    code = (
+        "import resource, sys; from mate.cli.program import command\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({program.LEAST_MEMORY - 1}, resource.RLIM_INFINITY))\n"
+        "sys.argv = ['mate', 'hashes']; sys.exit(command())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "mate: this process may use 999 MB of memory (ulimit -v); mate needs 1,000 MB\n"
