@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate.errors import TextError
-from mate.values.text import NULL_SPELLINGS, _tokens_kernel, _tokens_scalar, characters, token, tokens
+from mate.values import text
+from mate.values.text import NULL_SPELLINGS, characters, token, tokens
 
 anything = st.text(st.characters(exclude_categories=["Cs"]))
 ascii_like = st.text(st.characters(codec="ascii"))
@@ -18,6 +19,17 @@ awkward = st.text(
     )
 )
 cells = st.lists(st.none() | anything | ascii_like | awkward | st.sampled_from(sorted(NULL_SPELLINGS)))
+
+
+def both_ways(array: pa.Array) -> list[str | None]:
+    """The tokens of an array, with and without the compiler."""
+    found = []
+    for worth in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(text, "is_worth", lambda *_, worth=worth: worth)
+            found.append(tokens(array).to_pylist())
+    assert found[0] == found[1]
+    return list(found[0])
 
 
 @pytest.mark.parametrize(
@@ -41,8 +53,7 @@ cells = st.lists(st.none() | anything | ascii_like | awkward | st.sampled_from(s
 )
 def test_examples(cell: str, expected: str) -> None:
     assert token(cell) == expected
-    assert tokens([cell]).to_pylist() == [expected]
-    assert _tokens_kernel(pa.array([cell]), NULL_SPELLINGS).to_pylist() == [expected]
+    assert both_ways(pa.array([cell])) == [expected]
 
 
 @pytest.mark.parametrize("cell", ["", " ", "\u00a0\t", "NaN", "N/A", " null ", "-", "–", "—", "?", "Unknown", "Ｎａ"])
@@ -60,9 +71,8 @@ def test_null_spellings_are_the_callers_choice() -> None:
 def test_arrays_equal_scalars(values: list[str | None]) -> None:
     expected = [None if value is None else token(value) for value in values]
     array = pa.array(values, pa.string())
-    assert _tokens_scalar(array, NULL_SPELLINGS).to_pylist() == expected
-    assert _tokens_kernel(array, NULL_SPELLINGS).to_pylist() == expected
-    assert _tokens_kernel(array[1:], NULL_SPELLINGS).to_pylist() == expected[1:]
+    assert both_ways(array) == expected
+    assert both_ways(array[1:]) == expected[1:]
 
 
 def test_every_code_point_arrays_equal_scalars() -> None:
