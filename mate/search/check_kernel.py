@@ -13,12 +13,10 @@ import numpy.typing as npt
 
 from mate.lake.reading_kernel import posting_row
 from mate.search.prefix_kernel import extend
+from mate.search.slots_kernel import Slots, new_slots, take_slot
 from mate.values.kernels import inner
 
 Array = npt.NDArray[Any]
-
-LOOK_UP_ROWS = 20
-"""Looking one key tuple up costs about as much as scanning so many rows."""
 
 
 class TableSearch(NamedTuple):
@@ -44,16 +42,61 @@ class TableSearch(NamedTuple):
     """Key tuples that each option may join at most."""
     bits: Array
     """Key tuples whose value each option holds."""
-    loaded: Array
-    """Whether `entry` and `code` are filled for an option; without any where there is no room for them."""
+    loaded: Slots
+    """Options that `entry` and `code` are filled for."""
     entry: Array
-    """Directory entry of the value of each key tuple in each option that holds it."""
+    """Directory entry of the value of each key tuple, by slot of the option that holds it."""
     code: Array
     """Its code in the column."""
-    decoded: Array
-    """Whether `value` is filled for an option."""
+    decoded: Slots
+    """Options that `value` is filled for."""
     value: Array
-    """Value of the option's key column in each row of each option; -1 for none."""
+    """Value of the option's key column in each row, by slot of the option; -1 for none."""
+
+
+@inner
+def only_options(search, ranges):
+    """Return a table with some options of each key column: one range per key column, first and last."""
+    option_first = np.zeros(len(ranges) + 1, np.int64)
+    hits = np.int64(0)
+    for key in range(len(ranges)):
+        option_first[key + 1] = option_first[key] + ranges[key, 1] - ranges[key, 0]
+        hits += search.hit_first[ranges[key, 1]] - search.hit_first[ranges[key, 0]]
+    count = option_first[-1]
+    kept = np.empty(count, np.int64)
+    hit_first = np.zeros(count + 1, np.int64)
+    hit_value, hit_entry = np.empty(hits, np.int64), np.empty(hits, np.int64)
+    for key in range(len(ranges)):
+        for option in range(ranges[key, 0], ranges[key, 1]):
+            own = option_first[key] + option - ranges[key, 0]
+            kept[own] = option
+            start, stop = search.hit_first[option], search.hit_first[option + 1]
+            hit_first[own + 1] = hit_first[own] + stop - start
+            hit_value[hit_first[own] : hit_first[own + 1]] = search.hit_value[start:stop]
+            hit_entry[hit_first[own] : hit_first[own + 1]] = search.hit_entry[start:stop]
+    return TableSearch(
+        search.rows,
+        search.units,
+        search.tuples,
+        search.number,
+        option_first,
+        hit_first,
+        hit_value,
+        hit_entry,
+        search.column[kept],
+        search.bound[kept],
+        search.bits[kept],
+        new_slots(count, len(search.tuples), 0, 0),
+        search.entry,
+        search.code,
+        new_slots(count, search.rows, 0, 0),
+        search.value,
+    )
+
+
+@inner
+def _width(search):
+    return len(search.option_first) - 1
 
 
 @inner
@@ -111,9 +154,9 @@ def _dictionary(arrays, column):
 @inner
 def load(arrays, values, search, option):
     """Fill entry and code of an option."""
-    if search.loaded[option]:
+    if not take_slot(search.loaded, option, _width(search)):
         return
-    search.loaded[option] = True
+    slot = search.loaded.of[option]
     tokens = _dictionary(arrays, search.column[option])
     place = np.int64(0)
     for hit in range(search.hit_first[option], search.hit_first[option + 1]):
@@ -122,8 +165,8 @@ def load(arrays, values, search, option):
         for at in range(values.group_first[value], values.group_first[value + 1]):
             t = search.number[values.group_tuple[at]]
             if t >= 0:
-                search.entry[option, t] = search.hit_entry[hit]
-                search.code[option, t] = place + 1
+                search.entry[slot, t] = search.hit_entry[hit]
+                search.code[slot, t] = place + 1
 
 
 @inner
@@ -133,11 +176,17 @@ def _decode_rows(codes, meaning, found):
 
 
 @inner
+def values_by_row(search, option):
+    """Return the values of an option that was decoded, row by row."""
+    return search.value[search.decoded.of[option]]
+
+
+@inner
 def decode(arrays, values, search, option):
     """Fill the values of an option, row by row."""
-    if search.decoded[option]:
+    if not take_slot(search.decoded, option, _width(search)):
         return
-    search.decoded[option] = True
+    found = values_by_row(search, option)
     column = search.column[option]
     tokens = _dictionary(arrays, column)
     meaning = np.full(len(tokens) + 1, -1, np.int32)
@@ -148,11 +197,11 @@ def decode(arrays, values, search, option):
     size = np.int64(arrays.code_bytes[column])
     codes = arrays.codes[arrays.code_first[column] : arrays.code_first[column] + size * search.rows]
     if size == 1:
-        _decode_rows(codes, meaning, search.value[option])
+        _decode_rows(codes, meaning, found)
     elif size == 2:
-        _decode_rows(codes.view(np.uint16), meaning, search.value[option])
+        _decode_rows(codes.view(np.uint16), meaning, found)
     else:
-        _decode_rows(codes.view(np.uint32), meaning, search.value[option])
+        _decode_rows(codes.view(np.uint32), meaning, found)
 
 
 @inner
@@ -163,7 +212,7 @@ def _row_has(arrays, search, options, skipped, t, row):
         if place != skipped:
             column = search.column[option]
             code = read_code(arrays.codes, arrays.code_first[column], arrays.code_bytes[column], row)
-            if code != search.code[option, t]:
+            if code != search.code[search.loaded.of[option], t]:
                 return False
     return True
 
@@ -173,7 +222,7 @@ def _rarest(arrays, search, options, t):
     """Return where the postings of a key tuple's rarest value are, and in which of the options."""
     chosen, start, stop = np.int64(0), np.int64(0), np.int64(-1)
     for place in range(len(options)):
-        entry = search.entry[options[place], t]
+        entry = search.entry[search.loaded.of[options[place]], t]
         first, last = np.int64(arrays.posting_first[entry]), np.int64(arrays.posting_first[entry + 1])
         if stop < 0 or last - first < stop - start:
             chosen, start, stop = place, first, last
@@ -218,7 +267,7 @@ def look_up(arrays, search, options, held, total, least, most_rows, found, tally
 def _scan_two(search, prefixes, one, other, total):
     """Stamp the prefixes of two values that rows hold, until so many are met; return how many, and the rows read."""
     stamp, own = prefixes.stamp, prefixes.last_stamp[0]
-    first, second = search.value[one], search.value[other]
+    first, second = values_by_row(search, one), values_by_row(search, other)
     count = np.int64(0)
     for row in range(len(first)):
         if first[row] >= 0 and second[row] >= 0:
@@ -235,12 +284,13 @@ def _scan_two(search, prefixes, one, other, total):
 def _scan_more(search, prefixes, options, total):
     """Do the same for prefixes of any length."""
     stamp, own = prefixes.stamp, prefixes.last_stamp[0]
+    slots = search.decoded.of[options]
     count = np.int64(0)
     for row in range(search.rows):
-        prefix = np.int64(search.value[options[0], row])
+        prefix = np.int64(search.value[slots[0], row])
         place = 1
         while prefix >= 0 and place < len(options):
-            value = np.int64(search.value[options[place], row])
+            value = np.int64(search.value[slots[place], row])
             prefix = extend(prefixes, prefix, value) if value >= 0 else np.int64(-1)
             place += 1
         if prefix >= 0 and stamp[prefix] != own:
@@ -266,28 +316,28 @@ def scan(arrays, values, search, prefixes, options, total, tally):
 
 
 @inner
-def scan_cost(search, options):
-    """Return about how much a scan costs, in rows."""
-    cost = search.rows
+def _scan_rows(search, options):
+    """Return how many rows a scan reads, those that have to be decoded before counted again."""
+    rows = search.rows
     for option in options:
-        if not search.decoded[option]:
-            cost += search.rows
-    return cost
+        if search.decoded.of[option] < 0:
+            rows += search.rows
+    return rows
 
 
 @inner
-def check(arrays, values, search, prefixes, options, held, total, least, found, tally):
+def check(arrays, values, search, prefixes, options, held, total, least, limits, found, tally):
     """Return how many of the `total` key tuples held a mapping joins; if fewer than `least`, any number below it.
 
     `options` are in the order of the prefixes; `found` is room for a set of key tuples.
     """
-    cost = scan_cost(search, options)
-    if len(search.loaded) and total * LOOK_UP_ROWS <= cost:
+    rows = _scan_rows(search, options)
+    if total * limits.look_up <= rows * limits.read:
         found[:] = 0
         for option in options:
             load(arrays, values, search, option)
         tally[0].checks_by_look_up += 1
-        count = look_up(arrays, search, options, held, total, least, cost, found, tally)
+        count = look_up(arrays, search, options, held, total, least, rows, found, tally)
         if count >= 0:
             return count
     tally[0].checks_by_scan += 1

@@ -21,15 +21,16 @@ import numpy.typing as npt
 from mate.lake.base import Ids
 from mate.lake.layout import SegmentArrays, read_only
 from mate.search.best import Best
-from mate.search.engine import SegmentSearch
-from mate.values.compiled import is_worth
+from mate.search.engine import WAVE, SegmentSearch
+from mate.values.compiled import is_loaded, is_worth
 
 if TYPE_CHECKING:
     from mate.search.column_first_kernel import Runs, Values
+    from mate.search.mapping_kernel import Limits
     from mate.search.prefix_kernel import Prefixes
 
 SMALL = 20_000
-"""Up to this many directory entries of the key the plain reference is done before the compiler is loaded."""
+"""Work, in directory entries, that the plain reference has done before the compiler is loaded."""
 
 COLLECTED = 1_000_000
 """Directory entries that are collected by table in one pass; the next pass takes `GROWTH` times as many."""
@@ -54,17 +55,29 @@ LEAVES = 1_024
 PAIRWISE = 64
 """Longer keys: columns are checked two by two, once, in tables that have this many mappings or more."""
 
-PAIR_WORDS = 16_000_000
-"""Words of 64 bits that may hold what was found so; tables that need more do without."""
-
 ALL_PAIRS = 20
 """Nanoseconds per hit that going by row takes at least: mappings that cost less are checked one by one."""
 
-MASK_WORDS = 4_000_000
-"""Words of 64 bits for the row masks of a table that is gone through by row; one that needs more is not."""
+LOOK_UP = 40
+"""Nanoseconds that it takes to look one value of a key tuple up in a column, about."""
+
+READ = 2
+"""Nanoseconds that it takes to read a row, about: a look-up costs as much as twenty rows of a scan."""
+
+STEP = 32
+"""Keys of three columns: key tuples that are counted before the counters are looked at: the rest may be too few."""
+
+PAIR_WORDS = 64_000_000
+"""Words of 64 bits that hold what was found two by two, in all threads; tables that need more do without."""
+
+MASK_WORDS = 64_000_000
+"""Words of 64 bits for row masks and counters of tables that are gone through by row, in all threads."""
 
 LOOK_UPS = 50_000_000
-"""Options times key tuples of a table up to which there is room, of 12 bytes each, to look key tuples up one by one."""
+"""Options times key tuples of tables, of 12 bytes each, that are kept to look key tuples up, in all threads."""
+
+DECODED = 64_000_000
+"""Options times rows of tables, of 4 bytes each, that are kept of columns that are scanned, in all threads."""
 
 BY_ROW = -1
 """Nanoseconds per hit below all others: a table is gone through by row."""
@@ -86,11 +99,12 @@ def column_first(part: SegmentSearch) -> None:
     """Offer every table of a segment that may be among the k best."""
     if not len(part.tuples):
         return  # without a semi-join before it, a search comes to segments that know no key tuple
-    if not is_worth(part.entries(), SMALL):
-        from mate.search.reference import reference
+    if not is_loaded():
+        from mate.search.reference import expected_work, reference
 
-        reference(part)
-        return
+        if not is_worth(expected_work(part), SMALL):
+            reference(part)
+            return
     with part.search.statistics.phase("cover"):
         covered = _cover(part)
     with part.search.statistics.phase("bound and check"):
@@ -196,26 +210,26 @@ class Batch:
     def search(self, numbers: Sequence[Ids], shares: int = 1) -> None:
         """Offer the tables of these numbers, a list for each part; each part does its share of them."""
         best = self.part.best
-        bests = [best] if len(numbers) == 1 else [best.copy() for _ in numbers]
+        limits = _limits(len(numbers))
+        if shares > 1:
+            limits = limits._replace(all_pairs=BY_ROW, alone=np.iinfo(np.int64).max)
         if len(numbers) == 1:
-            tallies = [self._search_part(numbers[0], best, 0, shares)]
+            tallies = [self._search_part(numbers[0], best, (0, shares), limits)]
         else:
+            bests = [best.copy() for _ in numbers]
+            own = [(number if shares > 1 else 0, shares) for number in range(len(numbers))]
             with ThreadPoolExecutor(len(numbers)) as pool:
-                every = range(len(numbers))
-                tallies = list(pool.map(self._search_part, numbers, bests, every, [shares] * len(numbers)))
+                tallies = list(pool.map(self._search_part, numbers, bests, own, [limits] * len(numbers)))
             best.take_all(bests)
         counts = {name: sum(int(tally[name][0]) for tally in tallies) for name in COUNTERS}
         if shares > 1:  # the table was counted when it was put off
             counts |= {"tables_checked": 0, "tables_by_row": 1}
         self.part.search.statistics.count(counts)
 
-    def _search_part(self, numbers: Ids, best: Best, number: int, shares: int) -> npt.NDArray[np.void]:
+    def _search_part(self, numbers: Ids, best: Best, share: tuple[int, int], limits: Limits) -> npt.NDArray[np.void]:
         from mate.search import mapping_kernel as kernel
 
         tally = np.zeros(1, [(name, np.int64) for name in COUNTERS])
-        limits = kernel.Limits(LEAVES, PAIRWISE, PAIR_WORDS, ALL_PAIRS, MASK_WORDS, LOOK_UPS, WORTH_SPLITTING)
-        if shares > 1:
-            limits = limits._replace(all_pairs=BY_ROW)
         kernel.search_tables(
             self.covered.arrays,
             self.covered.values,
@@ -223,7 +237,7 @@ class Batch:
             _own_stamps(self.covered.prefixes),
             self.bound,
             numbers,
-            kernel.Share(number if shares > 1 else 0, shares),
+            kernel.Share(*share),
             self.part.search.table_filters,
             limits,
             best,
@@ -231,6 +245,26 @@ class Batch:
             self.put_off,
         )
         return tally
+
+
+def _limits(parts: int) -> Limits:
+    """Return the limits of a thread, one of so many parts; as many segments as a wave has may be searched meanwhile."""
+    from mate.search.mapping_kernel import Limits
+
+    threads = parts * WAVE
+    return Limits(
+        leaves=LEAVES,
+        pairwise=PAIRWISE,
+        pair_words=PAIR_WORDS // threads,
+        all_pairs=ALL_PAIRS,
+        mask_words=MASK_WORDS // threads,
+        look_ups=LOOK_UPS // threads,
+        decoded=DECODED // threads,
+        alone=WORTH_SPLITTING,
+        look_up=LOOK_UP,
+        read=READ,
+        step=STEP,
+    )
 
 
 def _own_stamps(prefixes: Prefixes) -> Prefixes:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mate.search.check_kernel import decode, popcount
+from mate.search.check_kernel import decode, popcount, values_by_row
 from mate.search.found_kernel import intersect, is_taken, least_score
 from mate.search.prefix_kernel import extend
 from mate.values.kernels import inner
@@ -34,7 +34,7 @@ class RowLists(NamedTuple):
 @inner
 def _begin(search, option, lists):
     """List the rows that hold a value of the first key column; return how many key tuples have it."""
-    value = search.value[option]
+    value = values_by_row(search, option)
     size = 0
     for row in range(len(value)):
         if value[row] >= 0:
@@ -49,7 +49,7 @@ def _begin(search, option, lists):
 def _extend_rows(search, prefixes, option, lists, depth):
     """List the rows that hold a longer prefix, and stamp these prefixes."""
     stamp, own = prefixes.stamp, prefixes.last_stamp[0]
-    value = search.value[option]
+    value = values_by_row(search, option)
     before, after = lists.prefix[depth - 1], lists.prefix[depth]
     rows, kept = lists.row[depth - 1], lists.row[depth]
     size = 0
@@ -87,7 +87,7 @@ def _drop_unmet(search, prefixes, held, depth):
 def _count_rows(search, prefixes, option, lists, depth, total):
     """Count the key tuples that rows hold with the last column, until so many are met; return the rows read, too."""
     stamp, own = prefixes.stamp, prefixes.last_stamp[0]
-    value = search.value[option]
+    value = values_by_row(search, option)
     before, rows = lists.prefix[depth - 1], lists.row[depth - 1]
     count = np.int64(0)
     for place in range(lists.size[depth - 1]):
@@ -108,14 +108,15 @@ def _extended(arrays, values, search, prefixes, option, lists, depth, least, tal
 
     The last key column makes a mapping whole: then this is its joinability.
     """
-    decode(arrays, values, search, option)
     if depth == 0:
+        decode(arrays, values, search, option)
         return _begin(search, option, lists)
     tally[0].mappings_bounded += 1
     held = lists.held[depth]
     total = intersect(lists.held[depth - 1], search.bits[option], held)
     if total < least:
         return total
+    decode(arrays, values, search, option)
     prefixes.last_stamp[0] += 1
     if depth == len(lists.size) - 1:
         tally[0].mappings_checked += 1

@@ -17,18 +17,13 @@ from mate.search.check_kernel import TableSearch, check, load, look_up, popcount
 from mate.search.extension_kernel import best_extension
 from mate.search.found_kernel import Found, intersect, is_taken, least_score
 from mate.search.order_kernel import ascending
-from mate.search.pairs_kernel import best_pair, by_value, planes_for, words_of
+from mate.search.pairs_kernel import best_pair, by_value, pair_block, planes_for, words_of
 from mate.search.rows_kernel import joining_tuples, keep_meeting, locate
+from mate.search.slots_kernel import new_slots
 from mate.search.triples_kernel import Roles, best_triple, choose_roles
 from mate.values.kernels import inner, kernel
 
 Array = npt.NDArray[Any]
-
-LOOK_UP = 30
-"""Nanoseconds that it takes to look one value of a key tuple up in a column, as many as to scan so many rows."""
-
-READ = 4
-"""Nanoseconds that it takes to read a row of a table, about."""
 
 
 class Limits(NamedTuple):
@@ -43,11 +38,19 @@ class Limits(NamedTuple):
     all_pairs: int
     """Nanoseconds per hit that going by row takes at least: mappings that cost less are checked one by one."""
     mask_words: int
-    """Room for row masks, in 64-bit words: tables that need more are not gone through by row."""
+    """Room for row masks and counters, in 64-bit words: tables that need more are counted in blocks or row lists."""
     look_ups: int
-    """Room for what key tuples are looked up by, options times key tuples: tables that need more are scanned."""
+    """Room for what key tuples are looked up by, options times key tuples; there is always enough for one mapping."""
+    decoded: int
+    """Room for columns whose codes were read, options times rows; there is always enough for one mapping."""
     alone: int
     """Nanoseconds of going by row from which a table is put off, for threads to split it between them."""
+    look_up: int
+    """Nanoseconds that it takes to look one value of a key tuple up in a column, about."""
+    read: int
+    """Nanoseconds that it takes to read a row, about."""
+    step: int
+    """Keys of three columns: key tuples that are counted before the counters are looked at."""
 
 
 class Share(NamedTuple):
@@ -65,6 +68,8 @@ class Budget(NamedTuple):
     """Rows read before."""
     look_ups: int
     """Checks by look-up before."""
+    bounded: int
+    """Mappings bounded before."""
 
 
 class Leaves(NamedTuple):
@@ -145,11 +150,8 @@ def _choose_options(bound, kth, share):
 
 
 @inner
-def open_table(arrays, values, runs, run_of, table, tuples, local, kth, share, look_ups):
-    """Return a table, or a share of it, as a `TableSearch` of these key tuples, with options that may exceed `kth`.
-
-    There is room for so many look-ups, of a key tuple in an option, or for none.
-    """
+def open_table(arrays, values, runs, run_of, table, tuples, local, kth, share, limits):
+    """Return a table, or a share of it, as a `TableSearch` of these key tuples, with options that may exceed `kth`."""
     width, count = len(values.tuple_value), len(tuples)
     rows = arrays.table_row_first[table + 1] - arrays.table_row_first[table]
     units = np.int64(units_per_posting(arrays, table))
@@ -171,7 +173,8 @@ def open_table(arrays, values, runs, run_of, table, tuples, local, kth, share, l
             option_bound[option] = bound[key, column[option]]
             hit_first[option + 1] = hit_first[option] + size[key, column[option]]
             option_of[key, column[option]] = option
-    room = options if options * count <= look_ups else 0
+    loaded = new_slots(options, count, limits.look_ups, width)
+    decoded = new_slots(options, rows, limits.decoded, width)
     bits = np.zeros((options, (count + 63) >> 6), np.uint64)
     hit_value, hit_entry = np.empty(hit_first[-1], np.int64), np.empty(hit_first[-1], np.int64)
     for key in range(width):
@@ -191,11 +194,11 @@ def open_table(arrays, values, runs, run_of, table, tuples, local, kth, share, l
         column + base,
         option_bound,
         bits,
-        np.zeros(room, np.bool_),
-        np.empty((room, count), np.int64),
-        np.empty((room, count), np.int32),
-        np.zeros(options, np.bool_),
-        np.empty((options, rows), np.int32),
+        loaded,
+        np.empty((len(loaded.option), count), np.int64),
+        np.empty((len(loaded.option), count), np.int32),
+        decoded,
+        np.empty((len(decoded.option), rows), np.int32),
     )
 
 
@@ -231,20 +234,22 @@ def _held(search, options, held):
 
 
 @inner
-def _exceeds(budget, search, tally, more):
-    """Tell whether what was spent on a table, and `more`, is over budget."""
+def _exceeds(budget, search, limits, tally, more):
+    """Tell whether what was spent on a table, and `more`, is over budget; a word of a joint bound is a nanosecond."""
     look_ups = (tally[0].checks_by_look_up - budget.look_ups) * len(search.tuples)
-    return (tally[0].rows_read - budget.rows) * READ + look_ups * LOOK_UP + more > budget.most
+    bounded = (tally[0].mappings_bounded - budget.bounded) * search.bits.shape[1]
+    spent = (tally[0].rows_read - budget.rows) * limits.read + look_ups * limits.look_up + bounded
+    return spent + more > budget.most
 
 
 @inner
-def _leaves_cost(search, leaves, found):
+def _leaves_cost(search, leaves, limits, found):
     """Return about how many nanoseconds it takes to check the mappings that wait and may still be the best."""
     cost = np.int64(0)
     width = leaves.options.shape[1]
     for leaf in range(leaves.size[0]):
         if leaves.bound[leaf] >= max(found.kth + 1, found.score[0]):
-            cost += min(leaves.bound[leaf] * LOOK_UP, search.rows) * width
+            cost += min(leaves.bound[leaf] * limits.look_up, search.rows * limits.read) * width
     return cost
 
 
@@ -260,7 +265,7 @@ def _by_bound(search, prefixes, leaves):
 
 
 @inner
-def _check_leaves(arrays, values, search, prefixes, leaves, budget, found, tally):
+def _check_leaves(arrays, values, search, prefixes, leaves, limits, budget, found, tally):
     """Check the mappings that wait, best bound first; if that is over budget, only the first: return False."""
     width = leaves.options.shape[1]
     held = np.empty(search.bits.shape[1], np.uint64)
@@ -268,7 +273,7 @@ def _check_leaves(arrays, values, search, prefixes, leaves, budget, found, tally
     columns = np.empty(width, np.int64)
     order = _by_bound(search, prefixes, leaves)
     for place in range(len(order)):
-        if place == 1 and _exceeds(budget, search, tally, _leaves_cost(search, leaves, found)):
+        if place == 1 and _exceeds(budget, search, limits, tally, _leaves_cost(search, leaves, limits, found)):
             return False
         leaf = order[place]
         options = leaves.options[leaf]
@@ -279,7 +284,7 @@ def _check_leaves(arrays, values, search, prefixes, leaves, budget, found, tally
             continue
         total = _held(search, options, held)
         tally[0].mappings_checked += 1
-        score = check(arrays, values, search, prefixes, options, held, total, least, kept, tally)
+        score = check(arrays, values, search, prefixes, options, held, total, least, limits, kept, tally)
         if score >= least:
             found.score[0] = score
             found.columns[:] = columns
@@ -303,7 +308,7 @@ def pair_sets(search, limits):
     for key in range(width):
         mappings = min(mappings * (search.option_first[key + 1] - search.option_first[key]), np.int64(1) << 40)
     words = search.bits.shape[1]
-    if width < 3 or mappings < limits.pairwise or options**2 * words > limits.pair_words or not len(search.loaded):
+    if width < 3 or mappings < limits.pairwise or options**2 * words > limits.pair_words:
         options = 0
     return PairSets(np.zeros((options, options), np.bool_), np.empty((options, options, words), np.uint64))
 
@@ -394,18 +399,18 @@ def best_mapping(arrays, values, search, prefixes, limits, budget, found, tally)
             bound[depth] = min(count, bound[depth])
             if bound[depth] < least:
                 continue
-            if _exceeds(budget, search, tally, 0):
-                return False
+        if depth and _exceeds(budget, search, limits, tally, 0):
+            return False
         if depth == width - 1:
             _add_leaf(leaves, bound[depth], chosen)
             if leaves.size[0] == limits.leaves and not _check_leaves(
-                arrays, values, search, prefixes, leaves, budget, found, tally
+                arrays, values, search, prefixes, leaves, limits, budget, found, tally
             ):
                 return False
             continue
         depth += 1
         at[depth] = 0
-    return _check_leaves(arrays, values, search, prefixes, leaves, budget, found, tally)
+    return _check_leaves(arrays, values, search, prefixes, leaves, limits, budget, found, tally)
 
 
 @inner
@@ -430,37 +435,73 @@ def _search_table(arrays, values, search, prefixes, size, limits, found, tally):
                 option = other
         found.score[0], found.columns[0] = search.bound[option], search.column[option]
         return True
-    roles, by_triples = Roles(0, 0, 0), False
-    if width == 2:
-        budget = _budget(search, limits.all_pairs, np.int64(0), tally)
-    else:
-        budget = _budget(search, limits.all_pairs, search.rows * len(search.column) >> 2, tally)
-    if width == 3:
-        roles, postings, words = choose_roles(values, search, size)
-        counters = _counters(search, roles)
-        by_triples = words <= limits.mask_words and counters * planes_for(len(search.tuples)) <= limits.mask_words
-        if by_triples:
-            more = (len(search.tuples) * counters + postings + words) >> 3
-            budget = _budget(search, limits.all_pairs, more, tally)
+    way = _choose_way(values, search, size, limits)
+    budget = _budget(search, limits.all_pairs, way.more, tally)
     if best_mapping(arrays, values, search, prefixes, limits, budget, found, tally):
         return True
-    if budget.most >= limits.alone:
+    if max(budget.most, way.cost) >= limits.alone:
         return False
     tally[0].tables_by_row += 1
-    if width == 2:
-        best_pair(arrays, values, search, by_value(arrays, values, search), found, tally)
-    elif by_triples:
-        best_triple(arrays, values, search, roles, by_value(arrays, values, search), found, tally)
+    if way.block:
+        best_pair(arrays, values, search, way.block, found, tally)
+    elif way.by_triples:
+        held = by_value(arrays, values, search)
+        best_triple(arrays, values, search, way.roles, held, limits.step, found, tally)
     else:
         best_extension(arrays, values, search, prefixes, found, tally)
     return True
+
+
+class Way(NamedTuple):
+    """How a table would be gone through by row."""
+
+    block: int
+    """Options of each of two key columns that are counted together; 0: not so."""
+    by_triples: bool
+    roles: Roles
+    more: int
+    """What it takes at least, in hits, beside the hits themselves."""
+    cost: int
+    """Nanoseconds that it takes, about, where that is known."""
+
+
+@inner
+def _choose_way(values, search, size, limits):
+    """Return how a table is gone through by row. `size` has the postings of each value."""
+    width = len(search.option_first) - 1
+    no_roles = Roles(0, 0, 0)
+    if width == 2:
+        block = pair_block(search, limits.mask_words)
+        if block:
+            return Way(block, False, no_roles, np.int64(0), _pairs_cost(search))
+    if width == 3:
+        roles, postings, words = choose_roles(values, search, size)
+        counters = _counters(search, roles)
+        if words <= limits.mask_words and counters * planes_for(len(search.tuples)) <= limits.mask_words:
+            more = (len(search.tuples) * counters + postings + words) >> 3
+            return Way(np.int64(0), True, roles, more, np.int64(0))
+    return Way(np.int64(0), False, no_roles, search.rows * len(search.column) >> 2, np.int64(0))
+
+
+@inner
+def _pairs_cost(search):
+    """Return about how many nanoseconds it takes to count all pairs of columns, five per key tuple, column and word."""
+    least = np.int64(1) << 62
+    for key in range(2):
+        held = np.int64(0)
+        for option in range(search.option_first[key], search.option_first[key + 1]):
+            for word in search.bits[option]:
+                held += popcount(word)
+        least = min(least, held * words_of(search, 1 - key))
+    return 5 * least
 
 
 @inner
 def _budget(search, all_pairs, more, tally):
     """Return the budget of a table that going by row costs as much as its hits, and `more`, tell."""
     hits = len(search.tuples) + 8 * len(search.column) + len(search.hit_value)
-    return Budget(all_pairs * (hits + more), tally[0].rows_read, tally[0].checks_by_look_up)
+    before = tally[0]
+    return Budget(all_pairs * (hits + more), before.rows_read, before.checks_by_look_up, before.mappings_bounded)
 
 
 @inner
@@ -496,7 +537,7 @@ def search_tables(arrays, values, runs, prefixes, bound, numbers, share, filteri
         units = np.int64(units_per_posting(arrays, table))
         kept = keep_meeting(arrays, values, runs, number, rows, units, (start, stop), tuples, local, kth + 1)
         if len(kept) > kth:
-            search = open_table(arrays, values, runs, run_of, table, kept, local, kth, share, limits.look_ups)
+            search = open_table(arrays, values, runs, run_of, table, kept, local, kth, share, limits)
             found = Found(np.zeros(1, np.int64), kth, np.zeros(width, np.int64))
             if _has_options(search):
                 size = stop - start

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mate.lake.reading_kernel import posting_row
+from mate.search.check_kernel import only_options
 from mate.search.order_kernel import ascending
 from mate.values.kernels import inner
 
@@ -69,13 +70,18 @@ def words_of(search, key):
 @inner
 def same_column(search, key, other):
     """Return, for each option of a key column, the option of the other one that is the same column; -1 for none."""
-    base = search.option_first[other]
+    start, stop = search.option_first[other], search.option_first[other + 1]
     found = np.full(search.option_first[key + 1] - search.option_first[key], -1, np.int64)
+    if start == stop:
+        return found
+    base = search.column[start:stop].min()
+    option_of = np.full(search.column[start:stop].max() - base + 1, -1, np.int64)
+    for option in range(start, stop):
+        option_of[search.column[option] - base] = option - start
     for one in range(len(found)):
-        column = search.column[search.option_first[key] + one]
-        for place in range(base, search.option_first[other + 1]):
-            if search.column[place] == column:
-                found[one] = place - base
+        column = search.column[search.option_first[key] + one] - base
+        if 0 <= column < len(option_of):
+            found[one] = option_of[column]
     return found
 
 
@@ -217,8 +223,42 @@ def _planes(search, key, depth):
 
 
 @inner
-def best_pair(arrays, values, search, held, found, tally):
-    """Find the best mapping of a key of two columns by counting all of them; leave it in `found`."""
+def pair_block(search, room):
+    """Return how many options of each key column are counted together in so many words; 0 if there is room for none."""
+    first = search.option_first
+    options = first[1], first[2] - first[1]
+    depth = planes_for(len(search.tuples))
+    block = max(options[0], options[1])
+    while block:
+        one, other = min(block, options[0]), min(block, options[1])
+        words, other_words = (one + 63) >> 6, (other + 63) >> 6
+        if (one * other_words + other * words) * depth + max(words, other_words) * search.rows <= room:
+            return block
+        block >>= 1
+    return block
+
+
+@inner
+def best_pair(arrays, values, search, block, found, tally):
+    """Find the best mapping of a key of two columns by counting all of them; leave it in `found`.
+
+    Blocks of so many options of each key column are counted one after the other: what has to be held is bounded.
+    """
+    first = search.option_first
+    ranges = np.empty((2, 2), np.int64)
+    for one in range(first[0], first[1], block):
+        ranges[0, 0], ranges[0, 1] = one, min(one + block, first[1])
+        for other in range(first[1], first[2], block):
+            ranges[1, 0], ranges[1, 1] = other, min(other + block, first[2])
+            if min(search.bound[one], search.bound[other]) < max(found.kth + 1, found.score[0]):
+                break
+            part = only_options(search, ranges)
+            _best_of_block(arrays, values, part, by_value(arrays, values, part), found, tally)
+
+
+@inner
+def _best_of_block(arrays, values, search, held, found, tally):
+    """Find the best mapping of the options of a block."""
     depth = planes_for(len(search.tuples))
     first, second = _planes(search, 0, depth), _planes(search, 1, depth)
     most_missed = len(search.tuples) - max(found.kth + 1, found.score[0])

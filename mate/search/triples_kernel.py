@@ -20,9 +20,6 @@ from mate.values.kernels import inner
 
 Array = npt.NDArray[Any]
 
-STEP = 32
-"""Key tuples that are counted before the counters are looked at: the rest may be too few."""
-
 
 class Roles(NamedTuple):
     """What the three key columns of a key are to the count."""
@@ -213,8 +210,11 @@ def _join(arrays, search, held, value, base, masks, full, kept_rows, kept_full, 
 
 
 @inner
-def _count(arrays, values, search, roles, held, planes, least, tally):
-    """Count all key tuples, those of rare values first; return False if no mapping joins `least` of them."""
+def _count(arrays, values, search, roles, held, planes, least, step, tally):
+    """Count all key tuples, those of rare values first; return False if no mapping joins `least` of them.
+
+    Look at the counters after every `step` key tuples.
+    """
     through, key, other = roles.through, roles.bits, roles.kept
     words, options = words_of(search, key), search.option_first[other + 1] - search.option_first[other]
     kept = _keep_masks(arrays, values, search, other, held)
@@ -246,7 +246,7 @@ def _count(arrays, values, search, roles, held, planes, least, tally):
                 joined, planes, tally,
             )  # fmt: skip
             left -= 1
-            if left % STEP == 0 and least > left and not _any_at_least(planes, least - left):
+            if left % step == 0 and least > left and not _any_at_least(planes, least - left):
                 return False
         if filled:
             mask_rows(arrays, search, held, value, base, masks, full, False)
@@ -254,14 +254,14 @@ def _count(arrays, values, search, roles, held, planes, least, tally):
 
 
 @inner
-def best_triple(arrays, values, search, roles, held, found, tally):
+def best_triple(arrays, values, search, roles, held, step, found, tally):
     """Find the best mapping of a key of three columns by counting all of them; leave it in `found`."""
     first = search.option_first
     through, kept = first[roles.through + 1] - first[roles.through], first[roles.kept + 1] - first[roles.kept]
     depth = planes_for(len(search.tuples))
     planes = np.zeros((through * kept, words_of(search, roles.bits), depth), np.uint64)
     least = max(found.kth + 1, found.score[0])
-    if not _count(arrays, values, search, roles, held, planes, least, tally):
+    if not _count(arrays, values, search, roles, held, planes, least, step, tally):
         return
     columns = np.empty(3, np.int64)
     for number in range(through * kept):

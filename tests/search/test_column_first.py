@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from mate.lake.memory import RowBlock, memory_segment
 from mate.lake.segment import SearchSegment
 from mate.search import column_first as system
+from mate.search import reference, slots_kernel
 from mate.search.best import Best
 from mate.search.engine import Search, SearchSettings
 from mate.search.query import KeyTuples
 from mate.search.statistics import Statistics
+from mate.values import compiled
 from tests.search.oracle import joinability
 
 Rows = list[list[str | None]]
@@ -84,9 +86,20 @@ WAYS = {
     "two by two, in threads": {"PAIRWISE": 1, "LEAVES": 2, "WORTH_PARTS": 0},
     "no room for pairs": {"PAIRWISE": 1, "PAIR_WORDS": 0, "WORTH_PARTS": 0},
     "by row, no room for masks": {"LEAVES": 2, "ALL_PAIRS": -1, "MASK_WORDS": 0},
-    "no room to look up": {"PAIRWISE": 1, "LOOK_UPS": 0, "LEAVES": 2},
-    "by row, no room for anything": {"LEAVES": 2, "ALL_PAIRS": -1, "MASK_WORDS": 0, "LOOK_UPS": 0, "PAIR_WORDS": 0},
+    "by row, in blocks": {"LEAVES": 2, "ALL_PAIRS": -1, "MASK_WORDS": 45 * system.WAVE},
+    "by row, ended early": {"LEAVES": 2, "ALL_PAIRS": -1, "STEP": 1},
+    "room for one mapping": {"PAIRWISE": 1, "LOOK_UPS": 0, "DECODED": 0, "LEAVES": 2, "READ": 10},
+    "room for some columns": {"LOOK_UPS": 60 * system.WAVE, "DECODED": 60 * system.WAVE, "ALL_PAIRS": 10**6},
+    "by row, no room for anything": {
+        **{"LEAVES": 2, "ALL_PAIRS": -1, "MASK_WORDS": 0, "LOOK_UPS": 0, "PAIR_WORDS": 0, "DECODED": 0}
+    },
+    "looked up": {"LOOK_UP": 0, "ALL_PAIRS": 10**6},
+    "looked up, unless that reads more": {"LOOK_UP": 1, "READ": 1, "ALL_PAIRS": 10**6},
+    "scanned": {"READ": 0, "ALL_PAIRS": 10**6},
     "split tables": {"LEAVES": 2, "ALL_PAIRS": 1, "WORTH_SPLITTING": 0},
+    "split tables, in blocks": {
+        **{"LEAVES": 2, "ALL_PAIRS": 1, "WORTH_SPLITTING": 0, "MASK_WORDS": 45 * system.WAVE * system.PARTS}
+    },
 }
 
 
@@ -175,6 +188,100 @@ def test_the_same_with_three_key_columns() -> None:
 def test_small_work_is_done_without_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = {0: numbers(20, 3, 6, 4)}
     tuples = {(str(a), str(b)) for a in range(6) for b in range(6)}
+    monkeypatch.setattr(system, "is_loaded", lambda: False)
     monkeypatch.setattr(system, "is_worth", lambda count, small: False)
     monkeypatch.setattr(system, "_cover", None)
     assert_exact(search([segment(tables)], tuples, SearchSettings(k=1)), tuples, tables)
+
+
+def test_small_work_that_adds_up_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = {number: numbers(20, 3, 6, number) for number in range(5)}
+    tuples = {(str(a), str(b)) for a in range(6) for b in range(6)}
+    spent = compiled.Interpreted()
+    monkeypatch.setattr(compiled, "SPENT", spent)
+    monkeypatch.setattr(compiled, "is_loaded", lambda: False)
+    monkeypatch.setattr(system, "is_loaded", lambda: False)
+    one = search([segment(tables)], tuples, SearchSettings(k=1))
+    assert "cover" not in one.statistics.seconds
+    assert 0 < spent.starts < 1
+    many = round(1 / spent.starts) + 1
+    for _ in range(many):
+        assert search([segment(tables)], tuples, SearchSettings(k=1)).best.ranked() == one.best.ranked()
+    assert "cover" in search([segment(tables)], tuples, SearchSettings(k=1)).statistics.seconds
+
+
+def test_many_rows_of_few_values_are_compiled() -> None:
+    rows: Rows = [["a", "b"], ["b", "a"]] * 3_000
+    few, many = (search([segment({0: some})], {("a", "b")}, SearchSettings(k=1)) for some in (rows[:2], rows))
+    assert reference.expected_work(many.part(segment({0: rows}))) > 50 + reference.expected_work(
+        few.part(segment({0: rows[:2]}))
+    )
+
+
+def test_the_reference_counts_what_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "is_loaded", lambda: False)
+    monkeypatch.setattr(system, "is_worth", lambda count, small: False)
+    found = search([segment({0: [["a", "b"], ["b", "a"]]})], {("a", "b")}, SearchSettings(k=1)).statistics
+    assert (found.tables, found.tables_checked) == (1, 1)
+    # Both columns read both rows. The first is extended by the other and the row that is left; that cuts the second.
+    assert (found.mappings_bounded, found.mappings_checked, found.rows_read) == (1, 1, 5)
+
+
+def test_a_table_that_takes_long_by_row_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairs of columns cost more than the hits of all columns: the more words, the more."""
+    tables = {0: numbers(30, 400, 6, 3)}
+    tuples = {(str(a), str(b)) for a in range(6) for b in range(6)}
+    seen = []
+    whole = system.Batch.search
+
+    def told(batch: system.Batch, numbers: Sequence[np.ndarray], shares: int = 1) -> None:
+        seen.append(shares)
+        whole(batch, numbers, shares)
+
+    monkeypatch.setattr(system.Batch, "search", told)
+    monkeypatch.setattr(system, "WORTH_SPLITTING", 400_000)
+    split = search([segment(tables)], tuples, SearchSettings(k=1))
+    assert seen == [1, system.PARTS]
+    monkeypatch.setattr(system, "WORTH_SPLITTING", 10**9)
+    assert search([segment(tables)], tuples, SearchSettings(k=1)).best.ranked() == split.best.ranked()
+    assert seen == [1, system.PARTS, 1]
+    assert split.statistics.tables_by_row == 1
+
+
+def test_bounding_mappings_is_part_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All columns hold all values, so that no joint bound cuts anything, and one mapping joins all key tuples."""
+    draw = np.random.default_rng(5)
+    columns = np.array([draw.permutation(30) for _ in range(14)])
+    rows: Rows = [[str(value) for value in row] for row in columns.T.tolist()]
+    tuples = {(str(row[0]), str(row[1]), str(row[2]), str(row[3])) for row in rows}
+    for name, limit in {"PAIR_WORDS": 0, "LEAVES": 10**5, "ALL_PAIRS": 1}.items():
+        monkeypatch.setattr(system, name, limit)
+    found = search([segment({0: rows})], tuples, SearchSettings(k=1))
+    assert found.best.ranked() == [(30, 0, (0, 1, 2, 3))]
+    assert found.statistics.tables_by_row == 1
+    assert found.statistics.mappings_bounded < 10_000 < 14 * 13 * 12 * 11
+
+
+def test_room_for_counters_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of very many columns that all hold the values is counted block by block."""
+    monkeypatch.setattr(system, "MASK_WORDS", 2_000 * system.WAVE)
+    monkeypatch.setattr(system, "ALL_PAIRS", -1)
+    tables = {0: numbers(5, 300, 3, 3)}
+    tuples = {(str(a), str(b)) for a in range(3) for b in range(3)}
+    found = search([segment(tables)], tuples, SearchSettings(k=1))
+    assert_exact(found, tuples, tables)
+
+
+@pytest.mark.parametrize("room", [0, 10, 100])
+def test_slots_keep_what_was_asked_for_last(room: int) -> None:
+    draw = np.random.default_rng(room)
+    slots = slots_kernel.new_slots.py_func(12, 10, room, 3)
+    assert len(slots.option) == min(12, max(3, room // 10))
+    for _ in range(200):
+        asked = draw.permutation(12)[:3]
+        for option in asked:
+            missing = slots.of[option] < 0
+            assert slots_kernel.take_slot.py_func(slots, option, 3) == missing
+        held = slots.of[asked]
+        assert (held >= 0).all()
+        assert slots.option[held].tolist() == asked.tolist()
