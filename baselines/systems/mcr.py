@@ -19,7 +19,7 @@ from mate.lake.counting import entry_sizes
 from mate.lake.layout import SegmentArrays, read_only
 from mate.search.algorithm_1 import scan
 from mate.search.candidates import with_unknown
-from mate.search.engine import SearchSettings, SegmentSearch, run
+from mate.search.engine import NamedStrategy, SearchSettings, SegmentSearch, run
 from mate.search.reference import entries_of, entry_rows
 from mate.search.results import SearchResult
 from mate.search.row_filter import fixed_filter
@@ -38,7 +38,7 @@ def search(
 ) -> SearchResult:
     """Return the k tables with the highest joinability, by intersecting posting lists."""
     unfiltered = replace(settings_with(k, settings), row_filter=False)
-    return run("mcr", mcr, index, query, key, unfiltered)
+    return run(NamedStrategy("mcr", mcr), index, query, key, unfiltered)
 
 
 def mcr(part: SegmentSearch) -> None:

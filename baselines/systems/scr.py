@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mate.lake.base import Index
 from mate.search.algorithm_1 import algorithm_1
-from mate.search.engine import SearchSettings, run
+from mate.search.engine import NamedStrategy, SearchSettings, run
 from mate.search.results import SearchResult
 from mate.search.systems import settings_with
 
@@ -25,4 +25,4 @@ def search(
 ) -> SearchResult:
     """Return the k tables with the highest joinability, without the row filter."""
     unfiltered = replace(settings_with(k, settings), row_filter=False)
-    return run("scr", algorithm_1, index, query, key, unfiltered)
+    return run(NamedStrategy("scr", algorithm_1), index, query, key, unfiltered)

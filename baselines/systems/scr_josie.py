@@ -26,7 +26,7 @@ from baselines.systems.josie_costs import costs_of
 from mate.lake.base import Index
 from mate.search.algorithm_1 import scan
 from mate.search.candidates import with_unknown
-from mate.search.engine import SearchSettings, SegmentSearch, run
+from mate.search.engine import NamedStrategy, SearchSettings, SegmentSearch, run
 from mate.search.results import SearchResult
 from mate.search.systems import settings_with
 
@@ -43,7 +43,7 @@ def search(
 ) -> SearchResult:
     """Return the k tables with the highest joinability, those to look at given by JOSIE."""
     unfiltered = replace(settings_with(k, settings), row_filter=False)
-    return run("scr-josie", scr_josie, require_lake(index), query, key, unfiltered)
+    return run(NamedStrategy("scr-josie", scr_josie), require_lake(index), query, key, unfiltered)
 
 
 def scr_josie(part: SegmentSearch) -> None:

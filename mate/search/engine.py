@@ -106,6 +106,8 @@ class Search:
     """Where segments have the query's values, by the identity of the segment."""
     work: Work = field(default_factory=current_work, repr=False)
     """How far it is, and whether it is still wanted."""
+    by_rows: bool = False
+    """Whether an index may bound tables by looking at whole rows; the paper's systems go by postings alone."""
 
     @property
     def k(self) -> int:
@@ -126,11 +128,6 @@ class Search:
     def table_filters(self) -> bool:
         """Whether tables may be left out by their bounds."""
         return self.settings.table_filters
-
-    @property
-    def by_rows(self) -> bool:
-        """Whether an index may bound tables by looking at whole rows; the paper's systems go by postings alone."""
-        return self.statistics.system == "column-first"
 
     @property
     def intersects(self) -> bool:
@@ -304,21 +301,31 @@ class Strategy(Protocol):
         """Offer every table that may be among the k best."""
 
 
+class NamedStrategy(NamedTuple):
+    """A strategy as searches are told of it."""
+
+    name: str
+    """Name of the system."""
+    visit: Strategy
+    by_rows: bool = False
+    """Whether an index may bound tables by looking at whole rows for it."""
+
+
 def run(
-    system: str, strategy: Strategy, index: Index, query: AnyQuery, key: Sequence[str], settings: SearchSettings
+    strategy: NamedStrategy, index: Index, query: AnyQuery, key: Sequence[str], settings: SearchSettings
 ) -> SearchResult:
     """Search an index with a strategy, and return the answer."""
-    return unchanged(index, lambda: _run(system, strategy, index, as_query(query), key, settings))
+    return unchanged(index, lambda: _run(strategy, index, as_query(query), key, settings))
 
 
 def _run(
-    system: str, strategy: Strategy, index: Index, query: QueryTable, key: Sequence[str], settings: SearchSettings
+    strategy: NamedStrategy, index: Index, query: QueryTable, key: Sequence[str], settings: SearchSettings
 ) -> SearchResult:
-    search = prepare(system, index, query, key, settings)
-    _find(search, strategy)
+    search = prepare(strategy.name, index, query, key, settings, by_rows=strategy.by_rows)
+    _find(search, strategy.visit)
     if settings.rank == JOINABILITY:
         return answer(search)
-    return SearchResult(_most_useful(search, strategy), search.key, search.statistics, settings.rank)
+    return SearchResult(_most_useful(search, strategy.visit), search.key, search.statistics, settings.rank)
 
 
 def _find(search: Search, strategy: Strategy) -> None:
@@ -380,7 +387,15 @@ def _visit(wave: Sequence[SegmentSearch], strategy: Strategy, search: Search) ->
     search.statistics.count({"segments": len(wave), "segments_cut": len(wave) - promising})
 
 
-def prepare(system: str, index: Index, query: AnyQuery, key: Sequence[str], settings: SearchSettings) -> Search:
+def prepare(
+    system: str,
+    index: Index,
+    query: AnyQuery,
+    key: Sequence[str],
+    settings: SearchSettings,
+    *,
+    by_rows: bool = False,
+) -> Search:
     """Check what is asked for, and find the distinct key tuples of the query."""
     check_settings(settings)
     statistics = Statistics(system=system, hash="none")
@@ -389,7 +404,8 @@ def prepare(system: str, index: Index, query: AnyQuery, key: Sequence[str], sett
         tuples = key_tuples(table, key, frozenset(index.manifest.nulls))
         best = Best.empty(min(settings.k, max(1, index.manifest.counts.tables)), len(tuples.columns))
         statistics.key_tuples = len(tuples)
-        return Search(index, tuples, settings, statistics, token_ids(tuples.tokens), best, index.change)
+        ids = token_ids(tuples.tokens)
+        return Search(index, tuples, settings, statistics, ids, best, index.change, by_rows=by_rows)
 
 
 def check_settings(settings: SearchSettings) -> None:
@@ -498,7 +514,7 @@ def _match_table(
 ) -> SearchResult:
     from mate.search.column_first import column_first
 
-    search = prepare("column-first", index, query, key, settings)
+    search = prepare("column-first", index, query, key, settings, by_rows=True)
     found = index.table_segment(search, table_id)
     if found is not None:
         alone = np.zeros(len(found.segment.live), np.bool_)

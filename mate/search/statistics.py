@@ -116,5 +116,6 @@ WORK = (
     "tables_measured",
     "true_positives",
     "false_positives",
+    "false_positives_held",
 )
 """Counters of work, which adds up over rounds."""

@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Protocol
 
 from mate.errors import QueryError, did_you_mean
-from mate.search.engine import SearchSettings, Strategy, run
+from mate.search.engine import NamedStrategy, SearchSettings, Strategy, run
 
 if TYPE_CHECKING:
     from mate.lake.base import Index
@@ -46,6 +46,8 @@ class StrategySystem:
     name: str
     module: str
     function: str
+    by_rows: bool = False
+    """Whether an index may bound tables by looking at whole rows for it."""
 
     @property
     def strategy(self) -> Strategy:
@@ -62,13 +64,14 @@ class StrategySystem:
         settings: SearchSettings | None = None,
     ) -> SearchResult:
         """Return the k tables with the highest joinability."""
-        return run(self.name, self.strategy, index, query, key, settings_with(k, settings))
+        strategy = NamedStrategy(self.name, self.strategy, self.by_rows)
+        return run(strategy, index, query, key, settings_with(k, settings))
 
 
 BUILT_IN: Mapping[str, StrategySystem] = {
     system.name: system
     for system in (
-        StrategySystem("column-first", "mate.search.column_first", "column_first"),
+        StrategySystem("column-first", "mate.search.column_first", "column_first", by_rows=True),
         StrategySystem("mate", "mate.search.algorithm_1", "algorithm_1"),
     )
 }

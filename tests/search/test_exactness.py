@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from mate.errors import QueryError
 from mate.hashing import available, find
 from mate.lake.manifest import HashSpec
-from mate.search.engine import SearchSettings, run
+from mate.search import engine
+from mate.search.engine import NamedStrategy, SearchSettings, run
 from mate.search.reference import reference
 from mate.search.results import SearchResult
 from mate.search.systems import find_system
@@ -114,6 +115,7 @@ def assert_right(found: SearchResult | None, case: Case) -> None:
 
 
 PARTS = st.integers(1, 3)
+RANKS = st.sampled_from(["joinability", "usefulness"])
 
 
 @EVERY_SYSTEM
@@ -158,6 +160,26 @@ def test_table_filters_cut_no_answer(case: Case, tight: bool, parts: int, spec: 
     lake = MemoryLake.of(case.tables, parts, hashes=[spec])
     for strategy in ("q0", "q1"):
         assert_right(search(lake, case, system, tight_bound=tight, initial_column=strategy), case)
+
+
+@EVERY_SYSTEM
+@settings(max_examples=40)
+@given(case=ladders(), parts=st.integers(2, 9), wave=st.integers(2, 4), kept=st.integers(1, 3), rank=RANKS)
+def test_segments_in_threads(case: Case, parts: int, wave: int, kept: int, rank: str, system: str) -> None:
+    """However many segments are searched at the same time, and however few of them are remembered."""
+    lake = MemoryLake.of(case.tables, parts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "WORTH_THREADS", 0)
+        patch.setattr(engine, "WAVE", wave)
+        patch.setattr(engine, "PARTS_KEPT", kept)
+        in_threads = search(lake, case, system, rank=rank)
+    assert in_threads is not None
+    if rank == "joinability":
+        assert_right(in_threads, case)
+    else:
+        alone = search(MemoryLake.of(case.tables), case, system, rank=rank)
+        assert alone is not None
+        assert [(r.table_id, r.column_ids) for r in in_threads] == [(r.table_id, r.column_ids) for r in alone]
 
 
 @EVERY_SYSTEM
@@ -210,9 +232,8 @@ def test_matching_rows_are_those_that_join(case: Case, parts: int, system: str) 
 @given(case=cases(), parts=PARTS)
 def test_the_reference(case: Case, parts: int) -> None:
     try:
-        found = run(
-            "reference", reference, MemoryLake.of(case.tables, parts), *query_of(case), SearchSettings(k=case.k)
-        )
+        strategy = NamedStrategy("reference", reference)
+        found = run(strategy, MemoryLake.of(case.tables, parts), *query_of(case), SearchSettings(k=case.k))
     except QueryError:
         return
     assert_right(found, case)

@@ -15,6 +15,7 @@ from mate.search.engine import SearchSettings
 from mate.search.evidence_reference import measure_rows
 from mate.search.names import similarity
 from mate.search.ranking import Rank, floor
+from mate.search.statistics import Statistics
 from mate.search.systems import find_system
 from tests.search import oracle
 from tests.search.memory_lake import MemoryLake
@@ -145,3 +146,10 @@ def test_an_unknown_ranking_is_refused() -> None:
     query = pa.table({"x": ["a"]})
     with pytest.raises(QueryError, match='there is no ranking "useful"; did you mean "usefulness"'):
         find_system()(MemoryLake.of([[["a"]]]), query, ["x"], settings=SearchSettings(rank="useful"))
+
+
+def test_the_work_of_rounds_adds_up() -> None:
+    one, other = (Statistics(true_positives=2, false_positives=3, false_positives_held=1) for _ in range(2))
+    one.add_round(other)
+    assert (one.rounds, one.false_positives_held) == (2, 2)
+    assert one.filter_precision == other.filter_precision
