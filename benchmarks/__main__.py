@@ -6,7 +6,18 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from benchmarks import discovery, foreign_keys, hashes, indexing, load, serve, single_column, suggest_time, updates
+from benchmarks import (
+    discovery,
+    foreign_keys,
+    hashes,
+    indexing,
+    load,
+    phases,
+    serve,
+    single_column,
+    suggest_time,
+    updates,
+)
 from mate.errors import MateError
 
 
@@ -14,7 +25,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one benchmark; bad input becomes one line on standard error."""
     root = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = root.add_subparsers(title="benchmarks", metavar="NAME", required=True)
-    for benchmark in (hashes, discovery, single_column, foreign_keys, suggest_time, indexing, updates, load, serve):
+    for benchmark in (
+        hashes,
+        discovery,
+        phases,
+        single_column,
+        foreign_keys,
+        suggest_time,
+        indexing,
+        updates,
+        load,
+        serve,
+    ):
         benchmark.add(commands)
     options = root.parse_args(arguments)
     try:

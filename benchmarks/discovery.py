@@ -4,7 +4,8 @@ Queries are sampled from the lake's own tables, in groups by the number of disti
 system answers every query; the scores of all exact systems must agree, or the benchmark says which query differs and
 fails. Systems answer a query in an order drawn for it, before the next one comes. Times are the best of some rounds,
 compared query by query as ratios to column-first's. Several lakes show how cost grows: the exponent of a power of the
-number of cells, fitted to the medians.
+number of cells, fitted to the medians. With --rank, column-first also answers by usefulness: what the better order
+costs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.progress import track
 
@@ -33,6 +34,7 @@ from mate.cli.terminal import console, table
 from mate.errors import MateError
 from mate.lake.folder import LakeFolder, open_folder
 from mate.search.engine import SearchSettings
+from mate.search.ranking import JOINABILITY, USEFULNESS
 from mate.search.systems import find_system
 
 if TYPE_CHECKING:
@@ -54,8 +56,20 @@ examples:
   python -m benchmarks discovery --store 1M.mate --store 10M.mate --store 40M.mate --figure growth.png
 """
 
-Answer = Callable[[Query], tuple[list[int], dict[str, float]]]
-"""A system: from a query to scores and the seconds of phases."""
+
+class Answered(NamedTuple):
+    """What a system answered."""
+
+    scores: list[int]
+    phases: dict[str, float]
+    """Seconds of phases."""
+    counts: dict[str, int]
+    read: Callable[[], object]
+    """Reads the results in order, which a search leaves for later: equal ones are told apart by their evidence."""
+
+
+Answer = Callable[[Query], Answered]
+"""A system."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +100,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--key-columns", default="2", help="columns of the key, such as 2,3,4 (default: 2)")
     parser.add_argument("-k", type=int, default=10, help="tables asked for (default: 10)")
     parser.add_argument("--systems", default=",".join(SYSTEMS), help=f"(default: {','.join(SYSTEMS)})")
+    parser.add_argument("--rank", action="store_true", help="time the order by usefulness, too, and say what it costs")
     parser.add_argument("--initial-column", default="pairs", help="strategy for all systems (default: pairs)")
     parser.add_argument("--rounds", type=int, default=3, help="the best of so many (default: 3)")
     parser.add_argument("--timeout", type=float, default=20, help="seconds for the SQL join (default: 20)")
@@ -99,7 +114,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Sample, measure, compare, print, write."""
     screen = console()
-    names = [name for name in str(options.systems).split(",") if name]
+    names = [name for name in str(options.systems).split(",") if name] + [report.USEFUL] * options.rank
     asked = _asked(options)
     records, results = [], []
     for path in options.store:
@@ -111,7 +126,7 @@ def run(options: argparse.Namespace) -> None:
         results.append((cells, found))
         title = f"{path} {label}: {cells:,} cells"
         screen.print(table(report.HEADER, report.summary(found, names), title=title))
-        for part in report.winners(found):
+        for part in [*report.winners(found), *report.results_read(found), *report.order(found)]:
             screen.print(part)
     if growth := report.exponents(results, names):
         screen.print(table(report.GROWTH_HEADER, growth, title="growth with the cells of the lake"))
@@ -189,16 +204,22 @@ def _system(name: str, lake: LakeFolder, options: argparse.Namespace, stack: Exi
     if name == "sql":
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="mate-discovery-"))
         join = stack.enter_context(SqlJoin(lake, Path(folder, "postings.duckdb"), options.timeout))
-        return lambda query: (join(query.table, query.key, options.k), {})
-    search = find_system("mate" if name == LOOSE else name)
-    settings = SearchSettings(initial_column=options.initial_column, tight_bound=name != LOOSE)
+        return lambda query: Answered(join(query.table, query.key, options.k), {}, {}, list)
+    search = find_system({LOOSE: "mate", report.USEFUL: report.BASE}.get(name, name))
+    settings = SearchSettings(
+        initial_column=options.initial_column,
+        tight_bound=name != LOOSE,
+        rank=USEFULNESS if name == report.USEFUL else JOINABILITY,
+    )
     if name.endswith("-josie"):
         make_sets(lake)
 
-    def answer(query: Query) -> tuple[list[int], dict[str, float]]:
+    def answer(query: Query) -> Answered:
         found = search(lake, query.table, query.key, options.k, settings)
-        # As they were found: reading the answers in order would measure evidence, too.
-        return [result.joinability for result in found.found], found.statistics.seconds
+        told = found.statistics
+        counts = {"rounds": told.rounds, "tables_measured": told.tables_measured}
+        scores = [result.joinability for result in found.found]
+        return Answered(scores, dict(told.seconds), counts, lambda: found.results)
 
     return answer
 
@@ -210,17 +231,26 @@ def measure(asked: Asked, systems: Mapping[str, Answer], rounds: int) -> list[Me
         for name, system in systems.items():
             if name in best and (best[name].seconds or LONG) >= LONG:
                 continue
-            start = time.perf_counter()
-            try:
-                scores, phases = system(asked.query)
-                seconds: float | None = time.perf_counter() - start
-            except TimedOutError:
-                scores, phases, seconds = [], {}, None
+            answered, seconds, read = _timed(system, asked.query)
             before = best[name].seconds if name in best and round_ > 1 else None
             if before is None or (seconds is not None and seconds < before):
-                query = asked.query
-                best[name] = Measurement(asked.group, query.name, query.cardinality, name, seconds, scores, phases)
+                query, phases = asked.query, answered.phases | {report.READ: read}
+                best[name] = Measurement(
+                    asked.group, query.name, query.cardinality, name, seconds, answered.scores, phases, answered.counts
+                )
     return list(best.values())
+
+
+def _timed(system: Answer, query: Query) -> tuple[Answered, float | None, float]:
+    """Return the answer, the seconds it took, None if it was not found in time, and those to read the results then."""
+    start = time.perf_counter()
+    try:
+        answered = system(query)
+    except TimedOutError:
+        return Answered([], {}, {}, list), None, 0.0
+    found = time.perf_counter()
+    answered.read()
+    return answered, found - start, time.perf_counter() - found
 
 
 def agree(found: Sequence[Measurement]) -> None:
@@ -235,4 +265,4 @@ def agree(found: Sequence[Measurement]) -> None:
 
 
 def _exact(found: Sequence[Measurement]) -> Iterator[Measurement]:
-    return (result for result in found if result.seconds is not None and result.system not in report.INEXACT)
+    return (result for result in found if result.seconds is not None and result.system not in report.NOT_COMPARED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,16 @@ BASE = "column-first"
 """What the others are compared with."""
 INEXACT = ("mcr-josie",)
 """May miss tables by design: not compared, its recall is shown instead."""
+
+USEFUL = "column-first, useful"
+"""Column-first with the order by usefulness."""
+NOT_COMPARED = (*INEXACT, USEFUL)
+"""Answer another question: their scores are not compared, and they are not counted as the fastest."""
+READ = "read results"
+"""Phase after the search: results are put in order when they are read."""
+LEAST_SPEED = 0.8
+"""Share of the speed of any other system that column-first is to have, on queries that take it longer than this:"""
+WORTH_COMPARING = 0.005
 
 
 class Group(NamedTuple):
@@ -40,6 +50,7 @@ class Measurement:
     """None if it did not finish in time."""
     scores: list[int]
     phases: dict[str, float]
+    counts: dict[str, int] = field(default_factory=dict)
 
 
 HEADER = (
@@ -110,7 +121,7 @@ def fastest(found: Sequence[Measurement]) -> list[Fastest]:
     """Return which system was the fastest, query by query; those that may miss tables do not count."""
     by_query: dict[tuple[Group, str], list[Measurement]] = {}
     for result in found:
-        if result.seconds is not None and result.system not in INEXACT:
+        if result.seconds is not None and result.system not in NOT_COMPARED:
             by_query.setdefault((result.group, result.query), []).append(result)
     return [
         Fastest(min(results, key=lambda r: r.seconds or 0), next((r for r in results if r.system == BASE), None))
@@ -133,10 +144,52 @@ def winners(found: Sequence[Measurement]) -> Iterator[Any]:
     best = fastest(found)
     counts = Counter(entry.best.system for entry in best).most_common()
     yield f"fastest, of {len(best)} queries: " + ", ".join(f"{name} {count}" for name, count in counts)
+    if any(entry.base for entry in best):
+        yield verdict(best)
     behind = sorted((entry for entry in best if entry.behind > 1), key=lambda entry: -entry.behind)
     if behind:
         header = ("column-first is behind", "query", "key tuples", "fastest", "ms", "column-first ms", "times")
         yield table(header, [_behind(entry) for entry in behind])
+
+
+def verdict(best: Sequence[Fastest]) -> str:
+    """Say how slow column-first is at worst beside the fastest system, on queries that are worth comparing."""
+    slow = [entry for entry in best if entry.base and (entry.base.seconds or 0) > WORTH_COMPARING]
+    limit = f"{WORTH_COMPARING * 1e3:g} ms"
+    if not slow:
+        return f"no query takes column-first longer than {limit}"
+    worst = max(slow, key=lambda entry: entry.behind)
+    speed = 1 / worst.behind
+    told = f"{len(slow)} queries over {limit}: column-first has {speed:.2f} of the speed of the fastest system at worst"
+    return f"{told} (query {worst.best.query}); at least {LEAST_SPEED:g}: {'yes' if speed >= LEAST_SPEED else 'NO'}"
+
+
+def results_read(found: Sequence[Measurement]) -> Iterator[str]:
+    """Yield what reading the results of column-first in order takes beside the search."""
+    times = [r.phases[READ] * 1e3 for r in found if r.system == BASE and READ in r.phases]
+    if times:
+        yield (
+            f"reading the results in order, not part of the times above: {np.median(times):,.2f} ms at the median, "
+            f"{np.percentile(times, 95):,.2f} ms at 95 %"
+        )
+
+
+def order(found: Sequence[Measurement]) -> Iterator[str]:
+    """Yield what the order by usefulness costs, search and reading the results, beside that by joinability."""
+    base = {(r.group, r.query): _with_reading(r) for r in found if r.system == BASE}
+    useful = [r for r in found if r.system == USEFUL and base.get((r.group, r.query))]
+    if useful:
+        ratios = [_with_reading(r) / base[r.group, r.query] for r in useful]
+        rounds, tables = ([r.counts[name] for r in useful] for name in ("rounds", "tables_measured"))
+        yield (
+            f"the order by usefulness takes {np.median(ratios):.2f} times as long at the median, "
+            f"{np.percentile(ratios, 95):.2f} times at 95 %; rounds: {np.mean(rounds):.2f}, at most {max(rounds)}; "
+            f"tables measured: {np.median(tables):,.0f} at the median, at most {max(tables):,}"
+        )
+
+
+def _with_reading(result: Measurement) -> float:
+    return (result.seconds or 0) + result.phases.get(READ, 0)
 
 
 def _behind(entry: Fastest) -> tuple[Any, ...]:

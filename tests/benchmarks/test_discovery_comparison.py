@@ -8,7 +8,18 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.discovery import SYSTEMS, agree
-from benchmarks.discovery_report import Group, Measurement, exponents, fastest, recall, summary, winners
+from benchmarks.discovery_report import (
+    READ,
+    USEFUL,
+    Group,
+    Measurement,
+    exponents,
+    fastest,
+    order,
+    recall,
+    summary,
+    winners,
+)
 from benchmarks.growth import exponent
 from experiments.queries import Shape, sample_queries
 from mate.build.updates import Updates
@@ -116,9 +127,42 @@ def test_who_is_fastest_and_how_far_column_first_is_behind() -> None:
     found = [measurement("column-first", 0.4, [5]), measurement("mate", 0.1, [5]), measurement("mcr-josie", 0.01, [4])]
     found += [measurement("column-first", 0.1, [5], "other"), measurement("mate", 0.2, [5], "other")]
     assert [(entry.best.system, entry.behind) for entry in fastest(found)] == [("mate", 4.0), ("column-first", 1.0)]
-    told, behind = winners(found)
+    told, verdict, behind = winners(found)
     assert told == "fastest, of 2 queries: mate 1, column-first 1"
+    assert verdict.startswith("2 queries over 5 ms: column-first has 0.25 of the speed")
+    assert verdict.endswith("(query 1:0,1); at least 0.8: NO")
     assert behind.row_count == 1
+
+
+def test_queries_of_a_few_milliseconds_are_not_judged() -> None:
+    fast = [measurement("column-first", 0.004, [5]), measurement("mate", 0.001, [5])]
+    assert list(winners(fast))[1] == "no query takes column-first longer than 5 ms"
+    slow = [measurement("column-first", 0.01, [5], "other"), measurement("mate", 0.009, [5], "other")]
+    assert list(winners(fast + slow))[1].endswith("(query other); at least 0.8: yes")
+    assert not any("longer than" in str(part) for part in winners([measurement("mate", 0.1, [5])]))
+
+
+def test_what_the_order_by_usefulness_costs(
+    lake: LakeFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, useful = measurement("column-first", 0.1, [5]), measurement(USEFUL, 0.25, [3])
+    base.phases[READ], useful.phases[READ] = 0.1, 0.05
+    useful.counts.update(rounds=2, tables_measured=12)
+    agree([base, useful])
+    assert [entry.best for entry in fastest([base, useful])] == [base]
+    (told,) = order([base, useful])
+    assert told.startswith("the order by usefulness takes 1.50 times as long at the median, 1.50 times at 95 %;")
+    assert told.endswith("rounds: 2.00, at most 2; tables measured: 12 at the median, at most 12")
+    out = tmp_path / "out.json"
+    options = ["--queries", "1", "--rounds", "1", "--systems", "column-first", "--rank", "--json", str(out)]
+    assert main(["discovery", "--store", lake.address, *options]) == 0
+    printed = capsys.readouterr().out
+    assert "the order by usefulness takes" in printed
+    assert "reading the results in order" in printed
+    (record,) = json.loads(out.read_text())
+    measured = [m["counts"]["tables_measured"] for m in record["measurements"] if m["system"] == USEFUL]
+    assert measured
+    assert all(measured)
 
 
 def test_growth_is_the_exponent_of_a_power() -> None:
