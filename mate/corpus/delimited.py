@@ -29,7 +29,7 @@ import pyarrow as pa
 from mate.corpus.compression import DAMAGE, SUFFIXES, damage, plain, rewindable
 from mate.corpus.dialect import Dialect, detect
 from mate.corpus.encoding import Survey, survey
-from mate.corpus.header import filled, find_shape
+from mate.corpus.header import check_width, filled, find_shape
 from mate.corpus.rows import CHARACTERS, Row, Rows, lines_of
 from mate.corpus.table import Chunk, Limits, Reject, Table
 from mate.corpus.tally import Tally
@@ -106,10 +106,9 @@ def find_frame(source: str, text: io.TextIOWrapper, quoted: bool, limits: Limits
     """Return the frame of a text, and its rows from the first one below the header on."""
     sample, complete = _sample(text)
     dialect = detect(sample, quoted)
-    shape = find_shape(Rows(sample, dialect).take(len(sample)), complete)
+    shape = find_shape(Rows(sample, dialect).take(len(sample)), complete, limits.columns)
     width = len(shape.header)
-    if width > limits.columns:
-        raise CorpusError(f"{width} columns, more than the limit of {limits.columns}")
+    check_width(width, limits.columns)
     rows = Rows(chain(sample, text), dialect, width)
     above = Tally(source, "row")
     line = rows.line

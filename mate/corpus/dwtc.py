@@ -24,6 +24,8 @@ from mate.errors import CorpusError
 from mate.limits import MOST_PADDING
 
 LONGEST_RECORD = 64 << 20
+MOST_EMPTY = 1_000_000
+"""Cells that a table may be filled up with."""
 
 _NAMES = {list: "a list", dict: "an object", str: "a string", int: "a number", float: "a number", bool: "true or false"}
 
@@ -179,7 +181,7 @@ def _check_size(columns: list[list[str]], turned: bool, most: int) -> None:
     if width > most:
         raise CorpusError(f"{width} columns, more than the limit of {most}")
     cells = sum(map(len, columns))
-    if len(columns) * height > MOST_PADDING * cells:
+    if len(columns) * height > min(MOST_PADDING * cells, cells + MOST_EMPTY):
         raise CorpusError(f"{cells} cells in {len(columns)} columns of very different lengths, up to {height}")
 
 

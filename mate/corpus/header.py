@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from mate.corpus.dialect import usual_width
 from mate.corpus.rows import Row
+from mate.errors import CorpusError
 
 BODY_ROWS = 200
 MOST_HEADER_ROWS = 8
@@ -58,7 +59,13 @@ class Shape:
     header: tuple[str, ...]
 
 
-def find_shape(rows: Sequence[Row], complete: bool) -> Shape:
+def check_width(width: int, most: int) -> None:
+    """Refuse a table that is too wide."""
+    if width > most:
+        raise CorpusError(f"{width} columns, more than the limit of {most}")
+
+
+def find_shape(rows: Sequence[Row], complete: bool, most: int) -> Shape:
     """Find preamble, header and width from the first rows; ``complete`` when these are all there are.
 
     The table starts with the first row that fills more than a title would. Its first row is a header
@@ -66,9 +73,10 @@ def find_shape(rows: Sequence[Row], complete: bool) -> Shape:
     in its own column. Further rows that put words over columns of numbers belong to the header too, and
     their parts are joined: ``Gender / female``. A title between them shows that what stands before it is
     none of the header. Where no row of the table is a header, the line above may be one that was written
-    with another delimiter.
+    with another delimiter. A table of more than `most` columns is refused before it is looked at.
     """
     width = _width(rows, complete)
+    check_width(width, most)
     above = _rows_above(rows, width)
     columns = _columns(rows[above:], width)
     above += _titles_below(rows[above:], columns)

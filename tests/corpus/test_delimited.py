@@ -459,3 +459,12 @@ def test_backslash_quoted_tables_come_back(rows: list[list[str]], delimiter: str
 @settings(max_examples=200)
 def test_any_bytes_give_chunks_or_rejects(data: bytes) -> None:
     assert read(data)
+
+
+def test_a_table_that_is_too_wide_is_refused_before_it_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that are filled up to the width would be a thousand times the file."""
+    monkeypatch.setattr("mate.corpus.header._columns", lambda *_: pytest.fail("rows were filled up"))
+    data = (",".join(f"c{n}" for n in range(5_000)) + "\n" + ",".join(["1"] * 5_000) + "\na,b\n" * 5).encode()
+    [reject] = delimited.read("t.csv", io.BytesIO(data), Limits(columns=2_000))
+    assert isinstance(reject, Reject)
+    assert reject.reason == "5000 columns, more than the limit of 2000"

@@ -139,3 +139,11 @@ def test_any_text_comes_back(rows: list[list[str]]) -> None:
     chunk = only_chunk(gzip.compress(record(list(zip(*rows, strict=True)))))
     assert list(chunk.table.header) == rows[0]
     assert chunk.cells.to_pylist() == [cell for row in rows[1:] for cell in row]
+
+
+def test_a_table_is_not_filled_up_with_millions_of_cells() -> None:
+    """Every cell of the file may stand for a hundred, as long as they are few."""
+    record = {"relation": [["x"] * 30_000] + [[]] * 60, "hasHeader": True, "headerPosition": "FIRST_ROW"}
+    [reject] = dwtc.read("t.json", io.BytesIO(json.dumps(record).encode()), Limits())
+    assert isinstance(reject, Reject)
+    assert "columns of very different lengths" in reject.reason
