@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks import (
+    batches,
     discovery,
     foreign_keys,
     hashes,
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         suggest_time,
         indexing,
         updates,
+        batches,
         load,
         serve,
     ):
