@@ -17,8 +17,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mate.lake.remote import open_lake
-
 from benchmarks.memory import available, roles, snapshot
 from experiments.queries import Query, Shape, sample_queries
 from mate.api.batch import Batch
@@ -28,6 +26,7 @@ from mate.build.progress import Silent
 from mate.cli.terminal import console, table
 from mate.errors import MateError
 from mate.lake.base import Index
+from mate.lake.remote import open_lake
 from mate.search.batch import Answered, BatchQuery, BatchSearch
 from mate.search.batch_file import as_table
 from mate.search.engine import SearchSettings

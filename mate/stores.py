@@ -1,4 +1,4 @@
-"""Open an index by its address, to read, to change or to build it: the folder of a lake, or a database."""
+"""Open an index by its address, to read, to change or to build it: a lake in a folder or a store, or a database."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _DATABASE = re.compile(r"(vertica|postgresql|postgres|duckdb):", re.IGNORECASE)
 
 
 def open_index(address: str) -> Index:
-    """Open a published index: the path of a lake, ``vertica://...``, ``postgresql://...`` or ``duckdb:FILE``."""
+    """Open a published index: a path, ``s3://...``, ``vertica://...``, ``postgresql://...`` or ``duckdb:FILE``."""
     if is_database(address):
         from mate.sql.index import DatabaseIndex
 
         return DatabaseIndex(address)
-    from mate.lake.folder import open_folder
+    from mate.lake.remote import open_lake
 
-    return open_folder(address)
+    return open_lake(address)
 
 
 def open_writer(address: str, wait: float) -> AbstractContextManager[Writer]:

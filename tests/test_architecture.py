@@ -15,7 +15,7 @@ ALLOWED = {
     "benchmarks": {"mate", "baselines", "experiments", "benchmarks"},
 }
 OURS = {*ALLOWED, "tests", "notebooks"}
-ANYWHERE = {"errors", "limits", "display", "extras", "files", "termination", "work"}
+ANYWHERE = {"errors", "limits", "display", "extras", "files", "storage", "termination", "work"}
 ROOMS = {
     "values": {"values"},
     "hashing": {"values", "hashing"},

@@ -227,7 +227,7 @@ class Lake(Reader):
 
 
 def open(address: str | PathLike[str], *, verify: bool | None = None) -> Lake:
-    """Open an index: the folder of a lake, or the address of a database.
+    """Open an index: the folder of a lake, one in a store (s3://bucket/lake.mate), or the address of a database.
 
     A segment is verified when it is used first on this machine, so that damage is an error and no wrong answer. With
     `verify=True` all segments are verified now, whatever was done before; with `verify=False` none is.

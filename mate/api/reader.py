@@ -35,7 +35,7 @@ class Reader:
 
     def __init__(self, address: str, *, verify: bool | None = None) -> None:
         self.address = address
-        """Where it is: the path of a folder, or the address of a database."""
+        """Where it is: the path of a folder, or the address of a store or a database."""
         self._verify = verify
         self._snapshot = Snapshot(self._opened())
 

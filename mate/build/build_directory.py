@@ -16,6 +16,8 @@ from mate.errors import StoreError
 from mate.files import require_own
 from mate.lake.folder import LOCK, MANIFEST, SEGMENTS, publish, read_manifest, sync_folder
 from mate.lake.manifest import Manifest
+from mate.lake.remote import RemoteLake
+from mate.storage import is_remote
 from mate.termination import terminated_like_interrupted
 
 BUILD = ".build"
@@ -27,12 +29,14 @@ _POLL = 0.02
 class BuildDirectory:
     """The right to change a lake, and a folder for the files of the change.
 
+    A lake in an object store is changed in its copy on this machine, and published there before it is here.
     The lock ends with the process. What a killed process left behind, in its folder or as segments that no manifest
     names, is removed by the next one.
     """
 
     def __init__(self, address: str | Path, wait: float = 0.0, work: str = "build") -> None:
-        self.path = Path(address).absolute()
+        self._remote = RemoteLake(str(address)) if is_remote(str(address)) else None
+        self.path = self._remote.path if self._remote else Path(address).absolute()
         self._wait, self._work = wait, work
         self._home = self.path / BUILD
         self.directory = self._home / uuid.uuid4().hex[:12]
@@ -42,6 +46,8 @@ class BuildDirectory:
         if self.path.exists() and not self.path.is_dir():
             raise StoreError(f"{self.path} is a file; --store takes the path of a folder, such as {self.path}.mate")
         try:
+            if self._remote:
+                self._remote.prepare()
             self._existed = self.path.exists()
             self.path.mkdir(parents=True, exist_ok=True)
             self._refuse_other_folders()
@@ -57,7 +63,7 @@ class BuildDirectory:
 
     def _refuse_other_folders(self) -> None:
         """Refuse a folder that is in use for something else: a build would mix with it, and clean up in it."""
-        if self.manifest():
+        if self._remote or self.manifest():
             return
         ours = _OURS if (self.path / LOCK).exists() else set()
         other = sorted(entry.name for entry in self.path.iterdir() if entry.name not in ours)
@@ -99,6 +105,8 @@ class BuildDirectory:
 
     def _make_room(self) -> None:
         try:
+            if self._remote:
+                self._remote.begin()
             _remove(self._home)
             for folder in (self._home, self.directory):
                 folder.mkdir(mode=0o700)  # fails where somebody was quicker, also with a link
@@ -130,6 +138,8 @@ class BuildDirectory:
         for folder in folders:
             Path(folder).replace(home / Path(folder).name)
         sync_folder(home)
+        if self._remote:
+            self._remote.publish(manifest)
         publish(self.path, manifest)
         self.remove_unpublished(manifest)
 

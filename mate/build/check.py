@@ -28,6 +28,7 @@ from mate.lake.arrays import Array, ArrayFile
 from mate.lake.folder import MANIFEST, SEGMENTS, LakeFolder, open_folder, read_manifest
 from mate.lake.layout import SegmentArrays
 from mate.lake.manifest import Counts, Manifest, OtherVersionError, SegmentRecord
+from mate.lake.remote import local_folder
 from mate.lake.segment import ARRAYS, Segment
 from mate.lake.segment_folder import SegmentFolder
 
@@ -86,7 +87,7 @@ class Findings:
 
 def check(address: str, progress: Progress | None = None) -> Findings:
     """Check the lake at an address and return what is wrong with it."""
-    progress, path = progress or Silent(), Path(address)
+    progress, path = progress or Silent(), local_folder(address)
     findings = Findings()
     try:
         manifest = read_manifest(path)
@@ -102,7 +103,7 @@ def check(address: str, progress: Progress | None = None) -> Findings:
         findings.cells += record.counts.cells
         progress.update(number + 1, cells=findings.cells)
     if findings.sound:
-        for problem in _check_whole(open_folder(address)):
+        for problem in _check_whole(open_folder(path)):
             findings.add(problem)
     return findings
 

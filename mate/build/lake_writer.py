@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -14,9 +13,10 @@ from mate.build.change import Change
 from mate.build.stored_tables import StoredTable
 from mate.errors import StoreError
 from mate.lake.columns import column_codes
-from mate.lake.folder import LakeFolder, open_folder, read_manifest
+from mate.lake.folder import LakeFolder
 from mate.lake.manifest import Counts, Manifest, SegmentRecord
 from mate.lake.records import TableInfo
+from mate.lake.remote import open_lake, published_manifest
 from mate.lake.segment import Segment
 from mate.lake.segment_folder import SegmentFolder
 
@@ -33,10 +33,10 @@ class LakeWriter:
         self.directory = self.workspace.directory
 
     def __enter__(self) -> Self:
-        read_manifest(Path(self._address))  # tells if there is none
+        published_manifest(self._address)  # tells if there is none
         self.workspace.__enter__()
         try:
-            self.index: LakeFolder = open_folder(self._address)
+            self.index: LakeFolder = open_lake(self._address)
         except BaseException:
             self.workspace.__exit__()
             raise

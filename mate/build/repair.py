@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from mate.build.build import failure_explained, now
 from mate.build.build_directory import BuildDirectory
 from mate.build.check import Findings, check, live_counts, rewrite
 from mate.build.progress import Progress, Silent
 from mate.errors import StoreError
-from mate.lake.folder import SEGMENTS, open_folder, publish, read_manifest
+from mate.lake.folder import SEGMENTS, open_folder, read_manifest
 from mate.lake.manifest import Counts
 from mate.lake.segment_folder import SegmentFolder
 
@@ -19,9 +18,10 @@ def repair(address: str, findings: Findings, wait: float = 10.0, progress: Progr
     """Rebuild the damaged segments of a lake from their cells; return what a check then finds."""
     if not findings.repairable:
         raise StoreError(f"{address} cannot be repaired: cells or records are damaged; build the index again")
-    progress, path = progress or Silent(), Path(address)
+    progress = progress or Silent()
     wrong = {problem.segment for problem in findings.problems}
     with BuildDirectory(address, wait, "build or change") as workspace, failure_explained("repair"):
+        path = workspace.path
         manifest = read_manifest(path)
         # Somebody may have compacted since the check.
         names = [record.name for record in manifest.segments if record.name in wrong]
@@ -39,8 +39,8 @@ def repair(address: str, findings: Findings, wait: float = 10.0, progress: Progr
         )
         manifest = replace(manifest, segments=segments, changed=now())
         workspace.publish((segment.folder for segment in written.values()), manifest)
-        lake = open_folder(address)
+        lake = open_folder(path)
         counts = sum((live_counts(segment) for segment in lake.segments), Counts())
         counts += Counts(rejects=sum(reject["count"] for reject in lake.rejects()))
-        publish(path, replace(manifest, counts=counts))
+        workspace.publish((), replace(manifest, counts=counts))
     return check(address, progress)

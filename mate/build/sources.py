@@ -13,6 +13,7 @@ from mate.corpus import Chunk, File, Limits, Reject, discover, read
 from mate.corpus.parts import Part, changed, read_part
 from mate.errors import CorpusError
 from mate.lake.folder import LOCK, MANIFEST, SEGMENTS
+from mate.storage import is_remote
 
 if TYPE_CHECKING:
     from mate.corpus.synthetic import SyntheticLake
@@ -176,10 +177,15 @@ def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None, ta
     """Return the sources under paths, in the order in which their tables are numbered."""
     given = [os.fspath(path) for path in paths]
     lakes = [path for path in given if path.startswith(SYNTHETIC)]
-    files = [path for path in given if not path.startswith(SYNTHETIC)]
+    remote = [path for path in given if is_remote(path)]
+    files = [path for path in given if not path.startswith(SYNTHETIC) and not is_remote(path)]
     found: list[Source] = []
     if files:
         found += (FileSource(file, _size(file.path)) for file in corpus_files(files, format))
+    for address in remote:
+        from mate.build.remote_source import remote_sources
+
+        found += remote_sources(address, format)
     for address in lakes:
         from mate.corpus.synthetic import SyntheticLake
 

@@ -13,6 +13,7 @@ from mate.build.sources import FileSource, corpus_files
 from mate.corpus import File
 from mate.errors import CorpusError, UpdateError
 from mate.lake.base import Index
+from mate.storage import is_remote, shown
 
 _READERS = 8
 """Files that are read at a time."""
@@ -43,6 +44,9 @@ class Difference:
 def compare(index: Index, paths: Sequence[str], format: str | None = None) -> Difference:
     """Compare files and folders with what the index was read from, by checksum."""
     for path in paths:
+        if is_remote(path):
+            where = shown(path)
+            raise CorpusError(f"{where}: only files on this machine are followed; mate add takes those in a store")
         if not Path(path).exists():
             raise CorpusError(f"{path}: no such file or folder")
     try:

@@ -19,7 +19,9 @@ MOST_NAMED = 5
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare what every change takes."""
-    parser.add_argument("--store", required=True, metavar="LAKE", help="the index: a folder, or a database's address")
+    parser.add_argument(
+        "--store", required=True, metavar="LAKE", help="the index: a folder, s3://..., or a database's address"
+    )
     parser.add_argument(
         "--wait",
         type=float,

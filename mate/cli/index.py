@@ -17,6 +17,7 @@ examples:
   mate index dwtc-000.json.gz dwtc-001.json.gz --store web.mate --bits 512
   mate index lake/ --store lake.mate --hash xash --hash bf:128:hashes=6
   mate index synthetic:tables=1000,seed=7 --store synthetic.mate
+  mate index s3://bucket/tables --store s3://bucket/lake.mate     keys: AWS_ACCESS_KEY_ID, or a role
   mate index s/ --store 'vertica://dbadmin@host:5433/VMart?schema=mate'   password: VERTICA_PASSWORD
   mate index s/ --store lake.mate --master spark://host:7077 --spark spark.executor.memory=4g
 
@@ -38,9 +39,11 @@ def add(commands: Commands) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="files, folders, or synthetic:tables=N,seed=S")
     parser.add_argument(
-        "--store", required=True, metavar="LAKE", help="where the index goes: a folder, or a database's address"
+        "paths", nargs="+", metavar="PATH", help="files, folders, s3://..., or synthetic:tables=N,seed=S"
+    )
+    parser.add_argument(
+        "--store", required=True, metavar="LAKE", help="where it goes: a folder, s3://..., or a database's address"
     )
     parser.add_argument(
         "--format", default="auto", choices=("auto", "dwtc", "csv", "parquet", "json"), help="(default: auto)"

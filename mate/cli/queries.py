@@ -62,7 +62,9 @@ def check_query(options: argparse.Namespace) -> None:
 
 def add_store(parser: argparse.ArgumentParser) -> None:
     """Declare where the index is."""
-    parser.add_argument("--store", required=True, metavar="LAKE", help="the index: a folder, or a database's address")
+    parser.add_argument(
+        "--store", required=True, metavar="LAKE", help="the index: a folder, s3://..., or a database's address"
+    )
 
 
 def split_key(given: Sequence[str], header: Sequence[str]) -> list[str]:

@@ -81,10 +81,11 @@ def discover(paths: Iterable[str | os.PathLike[str]], format: str | None = None)
     return sorted(file if file.problem else _with_format(file, format) for file in found)
 
 
-def read(file: File, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
+def read(file: File, limits: Limits | None = None, copy: Path | None = None) -> Iterator[Chunk | Reject]:
     """Yield what the file's reader finds; a file that no reader fits, or that cannot be opened, is a reject.
 
-    So is one that a reader fails on in any way that nobody thought of: one file never stops a build.
+    So is one that a reader fails on in any way that nobody thought of: one file never stops a build. Its bytes may be
+    in a copy, where its path is an address.
     """
     if file.problem:
         yield Reject(file.path, None, "file", file.problem)
@@ -94,7 +95,7 @@ def read(file: File, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
         yield Reject(file.path, None, "file", f"unsupported file type {suffix or 'without an ending'}")
         return
     try:
-        with Path(file.path).open("rb") as stream:
+        with (copy or Path(file.path)).open("rb") as stream:
             yield from READERS[file.format](file.path, stream, limits or Limits())
     except OSError as error:
         yield Reject(file.path, None, "file", f"cannot be read: {error.strerror or error}")

@@ -14,14 +14,16 @@ from pathlib import Path
 
 from mate.errors import ChangedError, MateError, StoreError
 from mate.lake.base import Index
-from mate.lake.folder import LakeFolder, open_segments, read_manifest
+from mate.lake.folder import LakeFolder, open_segments
 from mate.lake.manifest import Manifest
+from mate.lake.remote import RemoteLake, published_manifest
 from mate.search.engine import SearchSettings
 from mate.search.evidence import Evidence
 from mate.search.query import QueryTable
 from mate.search.ranking import JOINABILITY, Rank
 from mate.search.results import Result
 from mate.search.systems import find_system
+from mate.storage import is_remote, shown
 
 
 @dataclass(frozen=True)
@@ -119,12 +121,13 @@ class Share:
 @lru_cache(maxsize=4)
 def _opened(share: Share) -> LakeFolder:
     manifest = Manifest.from_json(share.manifest, share.address)
-    path = Path(share.address)
+    remote = RemoteLake(share.address) if is_remote(share.address) else None
     try:
+        path = remote.fetch_segments(manifest, share.segments) if remote else Path(share.address)
         return LakeFolder(path, manifest, open_segments(path, manifest, share.segments))
     except StoreError:
-        if read_manifest(path).to_json() != share.manifest:
-            raise ChangedError(f"{path} was changed during the batch: start it again") from None
+        if published_manifest(share.address).to_json() != share.manifest:
+            raise ChangedError(f"{shown(share.address)} was changed during the batch: start it again") from None
         raise
 
 
@@ -137,7 +140,8 @@ def shares_of(lake: LakeFolder, most: int) -> list[Share]:
         smallest = cells.index(min(cells))
         shares[smallest].append(number)
         cells[smallest] += records[number].counts.cells
-    address, manifest = str(lake.path.resolve()), lake.manifest.to_json()
+    address = lake.address if is_remote(lake.address) else str(lake.path.resolve())
+    manifest = lake.manifest.to_json()
     return [Share(address, manifest, tuple(sorted(share))) for share in shares]
 
 
