@@ -229,15 +229,15 @@ def test_a_reader_that_meets_a_build_opens_the_new_state(
 
     store = tmp_path / "a.mate"
     publish(lake, store)
-    real = lake_module._segments
+    real = lake_module.open_segments
 
     def segments(*arguments: Any) -> Any:
-        monkeypatch.setattr(lake_module, "_segments", real)
+        monkeypatch.setattr(lake_module, "open_segments", real)
         (lake / "b.csv").write_text("name,country\nSøren,DK\n")
         publish(lake, store)
         return real(*arguments)
 
-    monkeypatch.setattr(lake_module, "_segments", segments)
+    monkeypatch.setattr(lake_module, "open_segments", segments)
     with open_folder(store) as index:
         assert len(index.tables()) == 2
 
