@@ -16,6 +16,11 @@ from tests.api.conftest import write_files
 DOCS = Path(__file__).parent.parent / "docs"
 
 
+def test_the_index_names_every_page() -> None:
+    named = set(re.findall(r"\]\(([\w-]+\.md)\)", (DOCS / "README.md").read_text(encoding="utf-8")))
+    assert named == {path.name for path in DOCS.glob("*.md")} - {"README.md"}
+
+
 def test_the_example_of_an_added_hash_runs() -> None:
     (example,) = re.findall(r"```python\n(.*?)```", (DOCS / "hashes.md").read_text(encoding="utf-8"), re.DOTALL)
     done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=False)

@@ -103,6 +103,7 @@ def test_the_command_says_what_it_found(written: Path, tmp_path: Path, capsys: p
     assert str(tmp_path / "out/graph.html") in out
     (tmp_path / "file").touch()
     assert main(["graph", "--store", str(written / "lake.mate"), "-o", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err.startswith(f"mate: {tmp_path / 'file'}")
 
 
 def test_what_makes_no_sense(lake: mate.Lake) -> None:
