@@ -105,7 +105,10 @@ def test_files_stand_before_synthetic_tables(tmp_path: Path) -> None:
     assert all(isinstance(source, SyntheticSource) for source in others)
 
 
-@pytest.mark.parametrize("path", ["synthetic:tables=x", "/no/such/folder"])
-def test_what_cannot_be_found_is_an_error_of_ours(path: str) -> None:
-    with pytest.raises(MateError):
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("synthetic:tables=x", "tables"), ("/no/such/folder", "/no/such/folder: no such file or folder")],
+)
+def test_what_cannot_be_found_is_an_error_of_ours(path: str, message: str) -> None:
+    with pytest.raises(MateError, match=message):
         find_sources([path], None, tasks=1)

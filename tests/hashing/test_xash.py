@@ -175,5 +175,7 @@ def test_unknown_feature() -> None:
 
 @pytest.mark.parametrize("bad", [[1], ["a", 2.0], [b"a"], ["\ud800"], 5, "text", pa.array([1])])
 def test_non_strings(bad: object) -> None:
-    with pytest.raises(TextError):
+    with pytest.raises(
+        TextError, match=r"value \d is not a string but|lone surrogate|expected (many|an array of)? ?strings"
+    ):
         Xash().hash(bad)
