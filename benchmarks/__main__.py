@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         serve,
     ):
         benchmark.add(commands)
-    options = root.parse_args(arguments)
     try:
+        options = root.parse_args(arguments)
         return options.run(options) or 0
     except (MateError, OSError) as error:
         print(f"benchmarks: {error}", file=sys.stderr)

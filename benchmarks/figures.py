@@ -26,7 +26,9 @@ PHASES = {
 MEMORY = {
     "driver": ("driver Python", "#009E73", ""),
     "jvm": ("JVM", "#CC79A7", "//"),
+    "executors": ("executor JVMs", "#56B4E9", "\\\\"),
     "workers": ("Python workers", "#F0E442", ".."),
+    "largest": ("largest Python process", "#D55E00", ""),
     "together": ("all at one time", "#444444", ""),
 }
 
@@ -74,9 +76,10 @@ def _phase_bars(axis: Any, builds: list[dict[str, Any]], paper: float) -> None:
 
 
 def _memory_bars(axis: Any, builds: list[dict[str, Any]]) -> None:
-    width = 0.8 / len(MEMORY)
-    for number, (role, (name, colour, hatch)) in enumerate(MEMORY.items()):
-        places = [place + (number - (len(MEMORY) - 1) / 2) * width for place in range(len(builds))]
+    shown = {role: look for role, look in MEMORY.items() if any(role in build["peak_bytes"] for build in builds)}
+    width = 0.8 / max(1, len(shown))
+    for number, (role, (name, colour, hatch)) in enumerate(shown.items()):
+        places = [place + (number - (len(shown) - 1) / 2) * width for place in range(len(builds))]
         sizes = [build["peak_bytes"].get(role, 0) / 1e9 for build in builds]
         axis.bar(places, sizes, width, label=name, color=colour, hatch=hatch, edgecolor="white")
         for place, size in zip(places, sizes, strict=True):

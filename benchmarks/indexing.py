@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from benchmarks.indexing_build import SYNTHETIC, Build, Corpus, Order, measure
 from benchmarks.indexing_report import PAPER, fit, paper_rate, print_builds, print_fits
 from experiments import machine
+from mate.cli.options import size
 from mate.errors import MateError
 
 if TYPE_CHECKING:
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
 
 SIZES = "1,10,40"
 FORMATS = (".png", ".pdf", ".svg")
+MASTERS = "local[N], local[*], local-cluster[N,CORES,MB], none or auto"
+_MASTER = re.compile(r"none|auto|local(\[(\*|[1-9]\d*)\])?|local-cluster\[[1-9]\d*,[1-9]\d*,[1-9]\d*\]")
 
 EPILOG = """\
 examples:
   python -m benchmarks indexing                                     synthetic lakes of 1, 10 and 40 million cells
   python -m benchmarks indexing --sizes 1,5 --segments 4 --json out.json --figure out.png
+  python -m benchmarks indexing --memory 512MB --master local-cluster[2,1,2048]
   python -m benchmarks indexing --paths lake-a/ lake-b/             each folder is a size of its own
 """
 
@@ -53,8 +57,9 @@ def add(commands: Commands) -> None:
     source.add_argument("--paths", nargs="+", metavar="PATH", help="corpora to index, each by itself")
     source.add_argument("--sizes", default=SIZES, help=f"million cells of synthetic lakes (default: {SIZES})")
     parser.add_argument("--segments", type=int, metavar="N", help="how many segments (default: by size and memory)")
+    parser.add_argument("--memory", type=size("--memory"), metavar="SIZE", help="memory of a task (default: 2GB)")
     parser.add_argument("--bits", type=int, default=128, help="size of super keys (default: 128)")
-    parser.add_argument("--master", default="local[*]", help="local[N], local[*], none or auto (default: local[*])")
+    parser.add_argument("--master", default="local[*]", help=f"{MASTERS} (default: local[*])")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the results as JSON")
     parser.add_argument("--figure", type=Path, metavar="OUT", help="draw them (PNG, PDF or SVG)")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the indexes in this folder")
@@ -72,7 +77,8 @@ def run(options: argparse.Namespace) -> None:
     with _folder(options.keep) as folder:
         for corpus in corpora:
             store = folder / f"{re.sub(r'[^0-9A-Za-z.]+', '-', corpus.name)}-{len(builds)}.mate"
-            builds.append(measure(corpus, Order(str(store), options.bits, options.master, options.segments)))
+            order = Order(str(store), options.bits, options.master, options.segments, options.memory)
+            builds.append(measure(corpus, order))
             if not options.keep:
                 shutil.rmtree(store)
     fits = fit(builds)
@@ -82,6 +88,7 @@ def run(options: argparse.Namespace) -> None:
         "master": options.master,
         "bits": options.bits,
         "segments": options.segments,
+        "memory": options.memory,
         "machine": machine.describe(),
         "versions": machine.versions(),
         "paper": {**PAPER, "cells_per_second_per_core": paper_rate()},
@@ -110,13 +117,15 @@ def _sizes(text: str) -> list[float]:
 
 def _check(options: argparse.Namespace) -> None:
     """Refuse what would fail only after the first long build."""
-    from mate.build.build import BuildSettings, HashRequest
+    from mate.build.build import MEMORY, BuildSettings, HashRequest
 
-    BuildSettings(hashes=(HashRequest(bits=options.bits),), segments=options.segments).check()
-    if not re.fullmatch(r"none|auto|local(\[(\*|[1-9]\d*)\])?", options.master):
+    BuildSettings(
+        hashes=(HashRequest(bits=options.bits),), segments=options.segments, memory=options.memory or MEMORY
+    ).check()
+    if not _MASTER.fullmatch(options.master):
         raise MateError(
-            f"--master takes none, auto, local, local[N] or local[*], not {options.master!r}: what runs on other "
-            "machines cannot be measured from here"
+            f"--master takes {MASTERS}, not {options.master!r}: "
+            "what runs on other machines cannot be measured from here"
         )
     for path in options.paths or ():
         if not path.startswith(f"{SYNTHETIC}:") and not Path(path).exists():

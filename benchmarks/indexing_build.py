@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,6 +69,11 @@ class Build:
         return sum(self.seconds.values())
 
     @property
+    def without_start(self) -> float:
+        """The same but for starting Spark, which does not depend on the lake."""
+        return self.total - self.seconds.get("start Spark", 0)
+
+    @property
     def rate(self) -> float:
         """Cells per second, end to end."""
         return self.cells / self.total
@@ -85,6 +91,8 @@ class Order(NamedTuple):
     bits: int
     master: str
     segments: int | None = None
+    memory: int | None = None
+    """Bytes that a task may use; the library's own choice unless given."""
 
 
 def measure(corpus: Corpus, order: Order) -> Build:
@@ -121,8 +129,9 @@ def _spent(corpus: Corpus, order: Order) -> tuple[dict[str, float], memory.Peaks
     """Return the seconds of a build by phase, its memory, and its seconds from start to end."""
     with tempfile.TemporaryDirectory(prefix="mate-indexing-") as folder:
         result = Path(folder, "result.json")
+        home = spark_home(Path(folder)) if order.master.startswith("local-cluster") else {}
         told = {**order._asdict(), "path": corpus.path, "title": corpus.name, "result": str(result)}
-        peaks, elapsed = _watched([sys.executable, "-m", "benchmarks.indexing_build", json.dumps(told)])
+        peaks, elapsed = _watched([sys.executable, "-m", "benchmarks.indexing_build", json.dumps(told)], home)
         answer: dict[str, Any] = {"error": "the process ended before its time"}
         if result.exists():
             answer = json.loads(result.read_text())
@@ -131,10 +140,23 @@ def _spent(corpus: Corpus, order: Order) -> tuple[dict[str, float], memory.Peaks
     return dict(answer["seconds"]), peaks, elapsed
 
 
-def _watched(command: list[str]) -> tuple[memory.Peaks | None, float]:
+def spark_home(folder: Path) -> dict[str, str]:
+    """Return the environment in which a local cluster, which keeps its logs beside its programs, keeps them here."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        return {}
+    home = folder / "spark"
+    home.mkdir()
+    for path in Path(found.origin).parent.iterdir():
+        if path.name != "work":
+            (home / path.name).symlink_to(path)
+    return {"SPARK_HOME": str(home)}
+
+
+def _watched(command: list[str], environment: dict[str, str]) -> tuple[memory.Peaks | None, float]:
     """Run a command to its end; return its memory, where that can be seen, and its seconds."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
     peaks = memory.Peaks(process.pid) if memory.available() else None
     try:
         while process.poll() is None:
@@ -174,11 +196,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _build(order: dict[str, Any]) -> dict[str, float]:
-    from mate.build.build import BuildSettings, HashRequest, build
+    from mate.build.build import MEMORY, BuildSettings, HashRequest, build
     from mate.build.lake_target import LakeTarget
 
     hashes = (HashRequest(bits=order["bits"]),)
-    settings = BuildSettings(hashes=hashes, master=order["master"], segments=order["segments"])
+    settings = BuildSettings(
+        hashes=hashes, master=order["master"], segments=order["segments"], memory=order["memory"] or MEMORY
+    )
     with LakeTarget(order["store"]) as target:
         return build([order["path"]], target, settings, Lines(order["title"])).seconds
 

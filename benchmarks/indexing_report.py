@@ -14,7 +14,7 @@ from benchmarks.indexing_build import Build
 PAPER = {"cells": 8_300_000_000, "hours": 35, "cores": 128}
 """Section 7.1, "Index generation": the web tables, on a server with 128 cores."""
 
-ROLES = {"driver": "driver Python", "jvm": "JVM", "workers": "Python workers"}
+ROLES = {"driver": "driver Python", "jvm": "JVM", "executors": "executor JVMs", "workers": "Python workers"}
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class Fit:
     """The same by processor time: what a core would do that nothing else keeps busy, and that never waits."""
     seconds_exponent: float | None
     """Seconds grow as this power of the cells."""
+    seconds_exponent_without_start: float | None
+    """So do seconds without those of starting Spark."""
     memory_exponent: float | None
     """So does the peak of memory."""
 
@@ -69,6 +71,7 @@ def _fit(series: str, builds: Sequence[Build]) -> Fit:
         1 / slope / cores if slope > 0 else None,
         1 / work if work > 0 else None,
         exponent([(b.cells, b.total) for b in builds]),
+        exponent([(b.cells, b.without_start) for b in builds]),
         exponent([(b.cells, b.peak_bytes.get("together", 0)) for b in builds]),
     )
 
@@ -105,6 +108,8 @@ def _facts(builds: Sequence[Build]) -> Iterator[list[str]]:
     for phase in dict.fromkeys(phase for b in builds for phase in b.seconds):
         yield row(f"s, {phase}", [b.seconds.get(phase) for b in builds], 1)
     yield row("s, end to end", [b.total for b in builds], 1)
+    if any(b.without_start < b.total for b in builds):
+        yield row("s, without starting Spark", [b.without_start for b in builds], 1)
     yield row("load average before", [b.load[0] for b in builds], 1)
     yield row("load average after", [b.load[1] for b in builds], 1)
     yield row("cells/s", [b.rate for b in builds])
@@ -115,9 +120,9 @@ def _facts(builds: Sequence[Build]) -> Iterator[list[str]]:
             yield row(f"processor s, {name}", [b.processor_seconds.get(role) for b in builds], 1)
     yield row("processor s, all", [b.processor_total for b in builds], 1)
     yield row("cells/processor s", [b.processor_total and b.cells / b.processor_total for b in builds])
-    for role, name in ROLES.items():
-        yield row(f"peak MB, {name}", [b.peak_bytes[role] / 1e6 if role in b.peak_bytes else None for b in builds])
-    yield row("peak MB, all at one time", [b.peak_bytes.get("together", 0) / 1e6 or None for b in builds])
+    for role, name in {**ROLES, "largest": "largest Python process", "together": "all at one time"}.items():
+        if role != "executors" or any(role in b.peak_bytes for b in builds):
+            yield row(f"peak MB, {name}", [b.peak_bytes.get(role, 0) / 1e6 or None for b in builds])
     yield row("bytes/cell, index", [sum(b.index_bytes.values()) / b.cells for b in builds], 2)
     for part in _parts(builds):
         yield row(f"bytes/cell, {part}", [b.index_bytes.get(part, 0) / b.cells for b in builds], 2)
@@ -142,7 +147,8 @@ def print_fits(fits: Sequence[Fit], screen: Any) -> None:
     from mate.cli.terminal import table
 
     header = ("seconds as a line over cells", "sizes", "fixed s", "cells/s/core at the margin", "times the paper's",
-              "cells/processor s at the margin", "exponent of seconds", "of memory")  # fmt: skip
+              "cells/processor s at the margin", "exponent of seconds", "without starting Spark",
+              "of memory")  # fmt: skip
     if fits:
         rows = [
             (
@@ -153,6 +159,7 @@ def print_fits(fits: Sequence[Fit], screen: Any) -> None:
                 _number(f.times_paper, 1),
                 _number(f.cells_per_processor_second),
                 _number(f.seconds_exponent, 2),
+                _number(f.seconds_exponent_without_start, 2),
                 _number(f.memory_exponent, 2),
             )
             for f in fits

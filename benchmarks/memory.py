@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-ROLES = ("driver", "jvm", "workers")
-"""The Python process that was started, Spark's JVM, and the Python workers that the JVM started."""
+ROLES = ("driver", "jvm", "executors", "workers")
+"""The Python process that was started, Spark's JVM, the JVMs of a local cluster, and the Python workers of all JVMs."""
+PYTHON = ("driver", "workers")
+"""Roles whose processes read tables and write segments."""
 
 _PROC = Path("/proc")
+_EXECUTOR = "executor"
+"""The command of a JVM that runs the tasks of a local cluster."""
 
 
 def available() -> bool:
@@ -45,7 +49,10 @@ def snapshot() -> list[Process]:
     for entry in os.scandir(_PROC):
         if entry.name.isdigit():
             try:
-                found.append(parse(Path(entry.path, "stat").read_text()))
+                process = parse(Path(entry.path, "stat").read_text())
+                if process.command == "java" and b"ExecutorBackend" in Path(entry.path, "cmdline").read_bytes():
+                    process = process._replace(command=_EXECUTOR)
+                found.append(process)
             except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
                 continue
     return found
@@ -74,7 +81,10 @@ def roles(root: int, processes: Iterable[Process]) -> dict[int, str]:
 def _role(process: Process, parent: str) -> str:
     if parent in ("driver", "other") and process.command == "java":
         return "jvm"
-    return "workers" if parent in ("jvm", "workers") and process.command.startswith("python") else "other"
+    if parent == "jvm" and process.command == _EXECUTOR:
+        return "executors"
+    has_workers = parent in ("jvm", "executors", "workers")
+    return "workers" if has_workers and process.command.startswith("python") else "other"
 
 
 @dataclass
@@ -86,7 +96,8 @@ class Peaks:
 
     root: int
     bytes: dict[str, int] = field(default_factory=dict)
-    """By role, and "together": the most at one time, which is less than the sum of the roles."""
+    """By role; "together": the most at one time, which is less than the sum of the roles; and "largest": the most of
+    any single Python process, which is what a limit per task is held against."""
     _ticks: dict[tuple[int, str], int] = field(default_factory=dict)
     """By process and role, as of the last time that it was seen."""
 
@@ -94,16 +105,18 @@ class Peaks:
         """Look once."""
         processes = snapshot()
         found = roles(self.root, processes)
-        now = dict.fromkeys((*ROLES, "together"), 0)
+        now = dict.fromkeys((*ROLES, "together", "largest"), 0)
         for process in processes:
             role = found.get(process.pid)
             if role is None:
                 continue
             self._ticks[process.pid, role] = process.ticks
             size = process.resident * os.sysconf("SC_PAGE_SIZE")
-            if role in now:
+            if role in ROLES:
                 now[role] += size
                 now["together"] += size
+            if role in PYTHON:
+                now["largest"] = max(now["largest"], size)
         for name, size in now.items():
             if size:
                 self.bytes[name] = max(self.bytes.get(name, 0), size)

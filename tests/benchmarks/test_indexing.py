@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks import memory
+from benchmarks import indexing_build, memory
 from benchmarks.__main__ import main
 from benchmarks.indexing import lake
-from benchmarks.indexing_build import Build
+from benchmarks.indexing_build import Build, Order, spark_home
 from benchmarks.indexing_report import fit, paper_rate
 from benchmarks.memory import Peaks, Process, parse, roles
 from experiments import machine
@@ -21,10 +21,10 @@ from mate.corpus.synthetic import SyntheticLake
 linux = pytest.mark.skipif(not memory.available(), reason="needs /proc")
 
 
-def build(cells: int, seconds: float, **changes: Any) -> Build:
+def build(cells: int, total: float, **changes: Any) -> Build:
     values: dict[str, Any] = {
         "corpus": "x", "path": "x", "label": "synthetic", "segments": 1, "hashes": [], "tables": 1, "rows": 1,
-        "cells": cells, "distinct_tokens": 1, "seconds": {"read": seconds}, "cores": 2, "processor_seconds": {},
+        "cells": cells, "distinct_tokens": 1, "seconds": {"read": total}, "cores": 2, "processor_seconds": {},
         "load": (0.0, 0.0), "peak_bytes": {}, "index_bytes": {"postings": 1},
     }  # fmt: skip
     return Build(**{**values, **changes})
@@ -35,7 +35,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a small build wrote."""
     folder = tmp_path_factory.mktemp("indexing")
     out, figure, keep = folder / "new" / "out.json", folder / "new" / "out.png", folder / "kept"
-    options = ["--sizes", "0.02", "--segments", "2", "--master", "none"]
+    options = ["--sizes", "0.02", "--segments", "2", "--memory", "64MB", "--master", "none"]
     assert main(["indexing", *options, "--json", str(out), "--figure", str(figure), "--keep", str(keep)]) == 0
     return {"record": json.loads(out.read_text()), "figure": figure, "kept": sorted(keep.iterdir())}
 
@@ -49,14 +49,30 @@ def test_builds_are_measured(results: dict[str, Any]) -> None:
     assert built["index_bytes"]["super keys"] >= 16 * built["rows"]
     assert built["index_bytes"]["postings"] >= 2 * built["cells"]
     assert results["record"]["versions"]["numpy"]
+    assert results["record"]["memory"] == 64 << 20
 
 
 @linux
 def test_memory_is_the_builds_own(results: dict[str, Any]) -> None:
     [built] = results["record"]["builds"]
-    assert built["peak_bytes"]["driver"] == built["peak_bytes"]["together"] > 50e6
+    assert built["peak_bytes"]["driver"] == built["peak_bytes"]["together"] == built["peak_bytes"]["largest"] > 50e6
     assert "jvm" not in built["peak_bytes"]
     assert built["processor_seconds"]["driver"] > 0
+
+
+def test_memory_reaches_the_build(tmp_path: Path) -> None:
+    out = tmp_path / "result.json"
+    order = Order(str(tmp_path / "x.mate"), 128, "none", memory=1 << 20)._asdict()
+    told = {**order, "path": "synthetic:1", "title": "x", "result": str(out)}
+    assert indexing_build.main([json.dumps(told)]) == 2
+    assert "--memory must be at least 64MB" in json.loads(out.read_text())["error"]
+
+
+def test_a_local_cluster_keeps_its_logs_out_of_the_installation(tmp_path: Path) -> None:
+    home = Path(spark_home(tmp_path)["SPARK_HOME"])
+    assert home.parent == tmp_path
+    assert (home / "bin" / "spark-submit").exists()
+    assert not (home / "work").exists()
 
 
 def test_figure_and_kept_index(results: dict[str, Any]) -> None:
@@ -115,6 +131,13 @@ def test_exponents_of_seconds_and_memory() -> None:
     assert fit([build(5, 1.0), build(9, 2.0)])[0].memory_exponent is None
 
 
+def test_the_exponent_without_starting_spark() -> None:
+    [line] = fit([build(n, 0, seconds={"start Spark": 5.0, "read": n**1.5}) for n in (100, 400)])
+    assert line.seconds_exponent is not None
+    assert line.seconds_exponent < 1.5
+    assert line.seconds_exponent_without_start == pytest.approx(1.5)
+
+
 def test_no_line_where_there_is_none() -> None:
     assert fit([build(5, 1.0)]) == []
     assert fit([build(5, 1.0), build(7, 2.0, label="")]) == []
@@ -140,6 +163,37 @@ def test_roles_of_a_build() -> None:
     assert found == {5: "driver", 6: "other", 7: "jvm", 8: "workers", 9: "workers", 10: "other", 11: "other"}
 
 
+def test_roles_of_a_local_cluster() -> None:
+    tree = [(5, 1, "python"), (6, 5, "java"), (7, 6, "executor"), (8, 7, "python3.11"), (9, 8, "python3.11")]
+    found = roles(5, [Process(*process, 0, 0) for process in tree])
+    assert found == {5: "driver", 6: "jvm", 7: "executors", 8: "workers", 9: "workers"}
+
+
+def test_workers_are_summed_and_the_largest_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = os.sysconf("SC_PAGE_SIZE")
+    samples = [{5: 10, 6: 900, 7: 40, 8: 30}, {5: 20, 6: 800, 7: 5, 8: 60}]
+    names = {5: (1, "python"), 6: (5, "java"), 7: (6, "python"), 8: (6, "python")}
+    peaks = Peaks(5)
+    for sizes in samples:
+        seen = [Process(pid, *names[pid], 0, pages) for pid, pages in sizes.items()]
+        monkeypatch.setattr(memory, "snapshot", lambda seen=seen: seen)
+        peaks.sample()
+    expected = {"driver": 20, "jvm": 900, "workers": 70, "together": 980, "largest": 60}
+    assert peaks.bytes == {name: pages * page for name, pages in expected.items()}
+
+
+@linux
+def test_an_executor_is_known_by_its_command_line() -> None:
+    script = "import sys; open('/proc/self/comm', 'w').write('java'); print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", script, "org.apache.spark.executor.CoarseGrainedExecutorBackend"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        found = {one.pid: one.command for one in memory.snapshot()}
+        process.communicate()
+    assert found[process.pid] == "executor"
+
+
 @linux
 def test_a_process_is_seen_with_its_memory() -> None:
     peaks = Peaks(os.getpid())
@@ -162,8 +216,11 @@ def test_packages_that_are_missing_are_left_out(monkeypatch: pytest.MonkeyPatch)
         (["--sizes", "inf"], "--sizes takes millions of cells"),
         (["--segments", "0"], "there must be at least one segment, not 0"),
         (["--bits", "100"], "100"),
+        (["--memory", "much"], "--memory takes a size such as 2GB, not 'much'"),
+        (["--memory", "1MB"], "--memory must be at least 64MB"),
+        (["--master", "local-cluster[2]"], "--master takes local[N], local[*], local-cluster[N,CORES,MB]"),
         (["--paths", "no/such/folder"], "there is no no/such/folder"),
-        (["--master", "spark://host:7077"], "--master takes none, auto, local, local[N] or local[*]"),
+        (["--master", "spark://host:7077"], "what runs on other machines cannot be measured from here"),
         (["--json", "."], "cannot write to ."),
         (["--figure", "out.txt"], "--figure takes a file that ends in .png, .pdf, .svg, not 'out.txt'"),
     ],
