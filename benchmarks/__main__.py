@@ -14,6 +14,7 @@ from benchmarks import (
     indexing,
     load,
     phases,
+    scale,
     serve,
     single_column,
     suggest_time,
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         indexing,
         updates,
         batches,
+        scale,
         load,
         serve,
     ):

@@ -75,7 +75,7 @@ def add(commands: Commands) -> None:
         default=[],
         help="also on Spark: local[2], local-cluster[2,1,1024], ...; may be repeated (default: local[2]); none: not",
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the results as JSON")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write the results as JSON")
     parser.set_defaults(run=run)
 
 
@@ -92,8 +92,8 @@ def run(options: argparse.Namespace) -> None:
         found = measure(lake, queries, search, masters, options.rounds)
         label = f" [{lake.manifest.label}]" if lake.manifest.label else ""
         title = f"{options.store}{label}: {lake.manifest.counts.cells:,} cells, {len(queries):,} queries"
-        if options.output:
-            options.output.write_text(json.dumps(_record(lake, found), indent=1) + "\n", encoding="utf-8")
+        if options.json:
+            options.json.write_text(json.dumps(_record(lake, found), indent=1) + "\n", encoding="utf-8")
     _print(found, title)
 
 

@@ -26,7 +26,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_all_ways_are_measured(store: Path, tmp_path: Path) -> None:
-    options = ["--queries", "6", "--rounds", "1", "--master", "none", "-o", str(tmp_path / "found.json")]
+    options = ["--queries", "6", "--rounds", "1", "--master", "none", "--json", str(tmp_path / "found.json")]
     assert main(["batches", "--store", str(store), *options]) == 0
     found = json.loads((tmp_path / "found.json").read_text())
     assert found["lake"]["label"] == "synthetic"
