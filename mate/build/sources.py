@@ -174,7 +174,10 @@ class Unit:
 
 
 def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None, tasks: int) -> list[Source]:
-    """Return the sources under paths, in the order in which their tables are numbered."""
+    """Return the sources under paths, in the order in which their tables are numbered.
+
+    A synthetic lake is cut into as many as there are tasks; into more if it is large, so that many cores share it.
+    """
     given = [os.fspath(path) for path in paths]
     lakes = [path for path in given if path.startswith(SYNTHETIC)]
     remote = [path for path in given if is_remote(path)]
@@ -190,8 +193,9 @@ def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None, ta
         from mate.corpus.synthetic import SyntheticLake
 
         lake = SyntheticLake.parse(address)
-        parts = lake.split(max(1, tasks))
-        share = max(1, lake.expected_cells * 8 // max(1, len(parts)))
+        size = lake.expected_cells * 8
+        parts = lake.split(max(1, tasks, -(-size // _MOST_UNIT)))
+        share = max(1, size // max(1, len(parts)))
         found += (SyntheticSource(lake, part.start, part.stop, share) for part in parts)
     return found
 

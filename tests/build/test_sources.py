@@ -98,6 +98,14 @@ def test_a_file_name_that_is_no_text_is_a_reject(tmp_path: Path) -> None:
     assert reject.reason == "the name of this file is not valid UTF-8: rename it"  # type: ignore[union-attr]
 
 
+def test_a_large_synthetic_lake_is_cut_into_more_parts_than_tasks() -> None:
+    found = find_sources(["synthetic:tables=100000"], None, tasks=32)  # 0.9 G cells
+    assert len(plan_units(found, parallelism=128)) > 64
+    covered = [number for s in found if isinstance(s, SyntheticSource) for number in range(s.first, s.stop)]
+    assert covered == list(range(100_000))
+    assert len(find_sources(["synthetic:tables=1000"], None, tasks=32)) <= 32
+
+
 def test_files_stand_before_synthetic_tables(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     first, *others = find_sources(["synthetic:tables=5,seed=3", tmp_path], None, tasks=2)
