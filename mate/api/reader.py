@@ -49,7 +49,7 @@ class Reader:
             index.trust()
         return index
 
-    def search(
+    def search(  # noqa: PLR0913 (options are given by name)
         self,
         query: AnyTable,
         key: str | Sequence[str],

@@ -7,6 +7,7 @@ array of words, table after table and row after row; `key_offsets` says where th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,14 +28,30 @@ def super_keys(function: SuperKeyHash, shapes: Shapes, cells: Array, texts: Sequ
         return row_keys(shapes, cells, _hashes(function, texts))
     words = key_words(function, shapes.columns)
     keys = np.zeros(int((words * shapes.rows).sum()), np.uint64)
-    first = key_offsets(words, shapes.rows)
+    tables = _Tables(shapes, cells, keys, key_offsets(words, shapes.rows))
     if function.by_column:
-        _list(function, shapes, cells, _hashes(function, texts)[:, 0], first, keys)
+        _list(function, tables, _hashes(function, texts)[:, 0])
     else:
         functions, kind = by_function(function, shapes.columns)
         for number, sized in enumerate(functions):
-            _or(sized, shapes, cells, texts, first, keys, np.flatnonzero(kind == number))
+            _or(sized, tables, np.flatnonzero(kind == number), texts)
     return keys
+
+
+class _Tables(NamedTuple):
+    """The cells of all tables, and where their keys go."""
+
+    shapes: Shapes
+    cells: Array
+    keys: Keys
+    first: Array
+    """Where the keys of each table begin; one more at the end."""
+
+    def cell_offsets(self) -> Array:
+        """Return where the cells of each table begin; one more at the end."""
+        found = np.zeros(len(self.shapes.rows) + 1, np.int64)
+        np.cumsum(self.shapes.rows.astype(np.int64) * self.shapes.columns.astype(np.int64), out=found[1:])
+        return found
 
 
 def by_function(function: SuperKeyHash, columns: Array) -> tuple[list[SuperKeyHash], Array]:
@@ -63,45 +80,32 @@ def _hashes(function: SuperKeyHash, texts: Sequence[pa.StringArray]) -> Keys:
     return np.concatenate([np.empty((0, function.words), np.uint64), *map(function.hash, texts)])
 
 
-def _cell_offsets(shapes: Shapes) -> Array:
-    found = np.zeros(len(shapes.rows) + 1, np.int64)
-    np.cumsum(shapes.rows.astype(np.int64) * shapes.columns.astype(np.int64), out=found[1:])
-    return found
-
-
-def _list(function: SuperKeyHash, shapes: Shapes, cells: Array, prints: Array, first: Array, keys: Keys) -> None:
+def _list(function: SuperKeyHash, tables: _Tables, prints: Array) -> None:
     """Write the fingerprints of every row."""
+    shapes, cells, keys, first = tables
     with_none = np.append(prints, np.uint64(0))  # for a cell without a token
     if is_worth(len(cells), SMALL):
         from mate.lake.layout_kernel import list_fingerprints
 
         list_fingerprints(cells, shapes.rows, shapes.columns, with_none, function.bits, first, keys)
         return
-    at = _cell_offsets(shapes)
+    at = tables.cell_offsets()
     for table, (rows, columns) in enumerate(zip(shapes.rows.tolist(), shapes.columns.tolist(), strict=True)):
         own = with_none[cells[at[table] : at[table + 1]]].reshape(columns, rows).T
         keys[first[table] : first[table + 1]] = packed(own, function.bits).ravel()
 
 
-def _or(
-    function: SuperKeyHash,
-    shapes: Shapes,
-    cells: Array,
-    texts: Sequence[pa.StringArray],
-    first: Array,
-    keys: Keys,
-    tables: Array,
-) -> None:
+def _or(function: SuperKeyHash, tables: _Tables, chosen: Array, texts: Sequence[pa.StringArray]) -> None:
     """Write the keys of some tables, all of which have this hash function."""
-    at = _cell_offsets(shapes)
-    own = np.concatenate([cells[at[table] : at[table + 1]] for table in tables.tolist()])
+    at = tables.cell_offsets()
+    own = np.concatenate([tables.cells[at[table] : at[table + 1]] for table in chosen.tolist()])
     used, place = np.unique(own, return_inverse=True)
     none = int(np.searchsorted(used, 0))  # 1 if there is a cell without a token
     whole = pa.chunked_array(list(texts), pa.string())
     hashes = function.hash(whole.take(pa.array(used[none:])).combine_chunks())
-    part = Shapes(*(values[tables] for values in shapes))
+    part = Shapes(*(values[chosen] for values in tables.shapes))
     found = row_keys(part, np.where(place < none, NO_PLACE, place - none), hashes)
     row = 0
-    for table, rows in zip(tables.tolist(), part.rows.tolist(), strict=True):
-        keys[first[table] : first[table + 1]] = found[row : row + rows].ravel()
+    for table, rows in zip(chosen.tolist(), part.rows.tolist(), strict=True):
+        tables.keys[tables.first[table] : tables.first[table + 1]] = found[row : row + rows].ravel()
         row += rows
