@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 from rich.progress import track
 
-from baselines.systems import josie, josie_relatives
+from baselines.systems import josie
 from baselines.systems.column_sets import ColumnSets, column_sets
+from baselines.systems.merge_list import merge_list
 from benchmarks.sql_join import fill
 from benchmarks.timing import best_of
 from experiments.queries import Shape, sample_queries
@@ -72,7 +73,7 @@ def _timed(
     runs = {
         "sql": lambda: _sql(database, ids, options.k),
         "josie": lambda: _over_segments(lake, josie.top_k, ids, column, options.k),
-        "all lists": lambda: _over_segments(lake, josie_relatives.merge_list, ids, column, options.k),
+        "all lists": lambda: _over_segments(lake, merge_list, ids, column, options.k),
     }
     found, plain = runs["josie"](), runs["sql"]()
     if found != plain:

@@ -14,11 +14,11 @@ import pyarrow as pa
 from mate.build.build import BuildSettings, HashRequest, build_sources
 from mate.build.lake_target import LakeTarget
 from mate.corpus import Chunk, Limits, Table
-from mate.hashing.superkey import to_ints
 from mate.lake.columns import column_tokens
 from mate.lake.folder import LakeFolder, open_folder
 from mate.lake.layout import WIDE_ROWS, SegmentArrays
 from mate.lake.segment import Segment
+from tests.keys import to_ints
 
 Rows = Sequence[Sequence[str | None]]
 Dump = dict[str, list[tuple[Any, ...]]]

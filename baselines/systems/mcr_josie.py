@@ -1,7 +1,7 @@
 """MCR JOSIE: JOSIE on every key column, and the tables that it finds for all of them are evaluated.
 
 A table that joins well on the whole key need not be among the best for each column alone, so that answers may be
-missed: by design, as in the paper. `recall` says how many were found.
+missed: by design, as in the paper. Experiments and benchmarks say how many were found.
 """
 
 from __future__ import annotations
@@ -100,12 +100,3 @@ def _values(search: Search, part: SegmentSearch, column: int) -> Ids:
     places = part.segment.places(search.ids, search.key.tokens)
     values: Ids = np.unique(places[search.key.place[search.known, column]])
     return values[values >= 0]
-
-
-def recall(found: SearchResult, exact: SearchResult) -> float:
-    """Return the share of the exact answer that was found; tables as good as its last one are as good an answer."""
-    if not exact.results:
-        return 1.0
-    least = exact.results[-1].joinability
-    good = sum(result.joinability >= least for result in found)
-    return min(good, len(exact)) / len(exact)

@@ -45,13 +45,6 @@ def from_ints(values: list[int], bits: int) -> Keys:
     return from_bytes(b"".join(value.to_bytes(bits // 8, "big") for value in values), bits)
 
 
-def to_ints(keys: Keys) -> list[int]:
-    """Inverse of `from_ints`."""
-    size = keys.shape[1] * 8
-    data = to_bytes(keys)
-    return [int.from_bytes(data[i : i + size], "big") for i in range(0, len(data), size)]
-
-
 def from_bytes(data: bytes, bits: int) -> Keys:
     """Return keys from their concatenated big-endian bytes."""
     return np.frombuffer(data, ">u8").astype(np.uint64).reshape(-1, bits // 64)

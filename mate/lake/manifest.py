@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from mate.errors import StoreError
@@ -159,10 +159,6 @@ class Manifest:
     def segment(self, name: str) -> SegmentRecord:
         """Return a segment by name."""
         return next(segment for segment in self.segments if segment.name == name)
-
-    def with_segments(self, segments: tuple[SegmentRecord, ...]) -> Self:
-        """Return the manifest with other segments."""
-        return replace(self, segments=segments)
 
 
 def _check_values(manifest: Manifest) -> None:

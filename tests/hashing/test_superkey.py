@@ -13,8 +13,8 @@ from mate.hashing.superkey import (
     from_ints,
     from_positions,
     to_bytes,
-    to_ints,
 )
+from tests.keys import to_ints
 
 sizes = st.sampled_from((64, 128, 256, 512))
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from mate.errors import HashError, TextError
 from mate.hashing import CorpusStatistics, Xash, bits_set, fit, get
-from mate.hashing.superkey import to_ints
 from mate.hashing.xash import SEGMENTS, Features, Layout, Rotation, alpha_for, fold, fold_table, rarest, xash
+from tests.keys import to_ints
 
 SIZES = (64, 128, 256, 512)
 

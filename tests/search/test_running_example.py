@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from mate.hashing import Keys, SuperKeyHash, base, get, or_aggregate
-from mate.hashing.superkey import to_ints
 from mate.lake.manifest import HashSpec
 from mate.search.engine import SearchSettings
 from mate.search.systems import BUILT_IN, find_system
 from mate.values.text import tokens
+from tests.keys import to_ints
 from tests.search.memory_lake import XASH, MemoryLake
 from tests.search.test_exactness import EVERY_SYSTEM
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from mate.hashing.superkey import to_ints
 from mate.lake.folder import LakeFolder
 from mate.lake.manifest import HashSpec
 from mate.values.text import token
+from tests.keys import to_ints
 
 LIMIT = 1_000
 """Characters of a cell that is still indexed."""

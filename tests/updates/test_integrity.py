@@ -176,7 +176,7 @@ def rewrite_arrays(store: Path, name: str, change: Callable[[np.ndarray], np.nda
             writer.add(array_name, array)
         writer.close(notes)
     written = replace(record, files=checksums(segment.folder.path))
-    publish(store, manifest.with_segments(tuple(written if r is record else r for r in manifest.segments)))
+    publish(store, replace(manifest, segments=tuple(written if r is record else r for r in manifest.segments)))
     return record.name
 
 
@@ -217,7 +217,7 @@ def test_cells_that_say_something_else_are_found(index: tuple[Path, Model], tmp_
     folder = store / SEGMENTS / record.name
     shutil.copy(other / "cells-0000.parquet", folder / "cells-0000.parquet")
     written = replace(record, files=checksums(folder))
-    publish(store, manifest.with_segments((written, *manifest.segments[1:])))
+    publish(store, replace(manifest, segments=(written, *manifest.segments[1:])))
     assert not check(str(store)).sound
 
 
@@ -228,24 +228,24 @@ WRONG: dict[str, Callable[[Manifest], Manifest]] = {
         )
         for name in ("tables", "columns", "rows", "cells", "rejects")
     },
-    "a superseded table forgotten": lambda m: m.with_segments(
-        tuple(replace(s, superseded_tables=s.superseded_tables[1:]) for s in m.segments)
+    "a superseded table forgotten": lambda m: replace(
+        m, segments=tuple(replace(s, superseded_tables=s.superseded_tables[1:]) for s in m.segments)
     ),
-    "a table called superseded": lambda m: m.with_segments(
-        (*m.segments[:-1], replace(m.segments[-1], superseded_tables=(m.next_table - 1,)))
+    "a table called superseded": lambda m: replace(
+        m, segments=(*m.segments[:-1], replace(m.segments[-1], superseded_tables=(m.next_table - 1,)))
     ),
-    "an unknown table superseded": lambda m: m.with_segments(
-        tuple(replace(s, superseded_tables=(*s.superseded_tables, 999)) for s in m.segments)
+    "an unknown table superseded": lambda m: replace(
+        m, segments=tuple(replace(s, superseded_tables=(*s.superseded_tables, 999)) for s in m.segments)
     ),
-    "a superseded source forgotten": lambda m: m.with_segments(
-        tuple(replace(s, superseded_sources=()) for s in m.segments)
+    "a superseded source forgotten": lambda m: replace(
+        m, segments=tuple(replace(s, superseded_sources=()) for s in m.segments)
     ),
-    "a segment lost": lambda m: m.with_segments(m.segments[1:]),
+    "a segment lost": lambda m: replace(m, segments=m.segments[1:]),
     "a number given again": lambda m: replace(m, next_table=1),
     "another hash": lambda m: replace(m, hashes=(replace(m.hashes[0], parameters={"alpha": 5}), *m.hashes[1:])),
     "other nulls": lambda m: replace(m, nulls=("w1",)),
-    "counts of a segment": lambda m: m.with_segments(
-        (replace(m.segments[0], counts=replace(m.segments[0].counts, cells=1)), *m.segments[1:])
+    "counts of a segment": lambda m: replace(
+        m, segments=(replace(m.segments[0], counts=replace(m.segments[0].counts, cells=1)), *m.segments[1:])
     ),
 }
 

@@ -12,7 +12,7 @@ from baselines.hashes.bloom import BloomFilter, hashes_for
 from baselines.hashes.murmur3_kernel import bloom_filters
 from mate.errors import HashError
 from mate.hashing import CorpusStatistics, bits_set, fit, get
-from mate.hashing.superkey import to_ints
+from tests.keys import to_ints
 
 sizes = st.sampled_from((128, 256, 512))
 hash_counts = st.integers(1, 80)

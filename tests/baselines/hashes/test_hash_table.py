@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from baselines.hashes.bloom import BloomFilter
 from baselines.hashes.hash_table import HashTable
 from mate.hashing import CorpusStatistics, bits_set, fit
-from mate.hashing.superkey import to_ints
+from tests.keys import to_ints
 
 sizes = st.sampled_from((128, 256, 512))
 

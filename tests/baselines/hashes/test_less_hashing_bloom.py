@@ -13,7 +13,7 @@ from baselines.hashes.less_hashing_bloom import LessHashingBloomFilter
 from baselines.hashes.murmur3_kernel import less_hashing_filters
 from mate.errors import HashError
 from mate.hashing import bits_set, get
-from mate.hashing.superkey import to_ints
+from tests.keys import to_ints
 
 sizes = st.sampled_from((128, 256, 512))
 probe_counts = st.integers(1, 40)

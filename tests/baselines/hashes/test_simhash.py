@@ -13,7 +13,8 @@ from simhash import Simhash
 
 from baselines.hashes.simhash import SimHash, shingles
 from baselines.hashes.simhash_kernel import majorities, pack_shingles
-from mate.hashing.superkey import from_ints, to_ints
+from mate.hashing.superkey import from_ints
+from tests.keys import to_ints
 
 DIGESTS = {128: hashlib.md5, 256: hashlib.sha256, 512: hashlib.sha512}
 

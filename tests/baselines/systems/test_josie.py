@@ -16,7 +16,7 @@ from baselines.systems import josie
 from baselines.systems.column_sets import column_sets
 from baselines.systems.josie import Options
 from baselines.systems.josie_costs import Costs, Line, calibrate, costs_of, fit
-from baselines.systems.josie_relatives import merge_list, probe_set
+from baselines.systems.merge_list import merge_list
 from tests.baselines.systems.memory_sets import MemorySets, segment_of
 
 SETS = st.lists(st.frozensets(st.integers(0, 60), max_size=40), min_size=1, max_size=40)
@@ -77,11 +77,10 @@ def test_weights_floor_and_excluded_sets(sets, query, k, costs, floor, data) -> 
 
 
 @given(sets=SETS, query=QUERIES, k=st.integers(1, 12))
-def test_its_relatives_agree(sets, query, k) -> None:
+def test_merge_list_agrees(sets, query, k) -> None:
     index, expected = MemorySets(sets), brute_force(sets, query)
     tokens = index.places(sorted(query))
     assert_best(merge_list(index, tokens, k), expected, k)
-    assert_best(probe_set(index, tokens, k), expected, k)
 
 
 def lake(seed: int = 3) -> list[frozenset[int]]:

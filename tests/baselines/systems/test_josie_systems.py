@@ -59,7 +59,7 @@ def test_mcr_josie_misses_nothing_if_it_is_asked_for_enough(case: Case, parts: i
 
 @settings(max_examples=60)
 @given(case=cases(most_keys=3), asked=st.builds(Asked, st.integers(1, 4), st.integers(1, 8)), parts=PARTS)
-def test_what_mcr_josie_finds_is_true_and_its_recall_is_what_it_is(case: Case, asked: Asked, parts: int) -> None:
+def test_what_mcr_josie_finds_is_true(case: Case, asked: Asked, parts: int) -> None:
     exact = {t: score for score, t, _ in case.ranking}
     lake = MemoryLake.of(case.tables, parts)
     try:
@@ -68,10 +68,6 @@ def test_what_mcr_josie_finds_is_true_and_its_recall_is_what_it_is(case: Case, a
         assert not exact
         return
     assert all(exact[result.table_id] == result.joinability for result in found)
-    best = sorted(exact.values(), reverse=True)[: case.k]
-    shared = sum(result.joinability >= best[-1] for result in found) if best else 0
-    recall = mcr_josie.recall(found, scr_josie.search(lake, *query_of(case), case.k))
-    assert recall == (shared / len(best) if best else 1.0)
 
 
 COLUMNS = [[["a"], ["b"], ["c"]], [["a"], ["b"]], [["a"], ["x"]], [["b"], ["c"], ["a"], ["y"]]]
@@ -109,8 +105,7 @@ def test_a_good_table_may_be_missed_by_mcr_josie() -> None:
     exact = scr_josie.search(lake, query, ["x", "y"], 1)
     found = mcr_josie.search(lake, query, ["x", "y"], 1, SearchSettings(initial_column="x"), Asked(1, 9))
     assert [(r.table_id, r.joinability) for r in exact] == [(0, 2)]
-    assert mcr_josie.recall(exact, exact) == 1
-    assert mcr_josie.recall(found, exact) == 0
+    assert 0 not in [r.table_id for r in found]
 
 
 @pytest.mark.parametrize("system", ["scr-josie", "mcr-josie"])

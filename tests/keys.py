@@ -1,0 +1,12 @@
+"""Super keys as numbers."""
+
+from __future__ import annotations
+
+from mate.hashing.superkey import Keys, to_bytes
+
+
+def to_ints(keys: Keys) -> list[int]:
+    """Return keys as Python integers whose most significant bit is the leftmost."""
+    size = keys.shape[1] * 8
+    data = to_bytes(keys)
+    return [int.from_bytes(data[i : i + size], "big") for i in range(0, len(data), size)]
