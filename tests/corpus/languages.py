@@ -147,6 +147,39 @@ KOREAN = Language(
     ("연초 기준 자료입니다", "보수 공사로 인하여 휴관합니다", "출처는 통계청 인구 총조사입니다"),
 )
 
+HEBREW = Language(
+    ("קוד", "עיר", "מחוז", "אוכלוסייה", "שנה", "סוג המוסד", "הערה"),
+    "ירושלים חיפה אשדוד נתניה באר-שבע חולון רמת-גן אשקלון רחובות בת-ים הרצליה חדרה מודיעין נצרת רעננה "
+    "לוד רמלה כפר-סבא נהריה אילת טבריה עכו צפת דימונה עפולה כרמיאל יבנה",
+    "כהן לוי מזרחי פרץ ביטון דהן אברהם פרידמן אגבריה מלכה אזולאי כץ יוסף דוד עמר אוחיון",
+    "ספרייה מוזיאון תיאטרון פארק אצטדיון מרפאה אוניברסיטה גן",
+    ("הנתונים נכונים לתחילת השנה", "המוסד סגור לרגל שיפוצים", "מקור: הלשכה המרכזית לסטטיסטיקה"),
+)
+ARABIC = Language(
+    ("الرمز", "المدينة", "المحافظة", "السكان", "السنة", "نوع المؤسسة", "ملاحظة"),
+    "القاهرة الإسكندرية الجيزة بورسعيد السويس الأقصر أسوان طنطا الإسماعيلية الفيوم دمياط المنيا بنها قنا سوهاج "
+    "الرياض جدة الدمام بغداد البصرة الموصل دمشق حلب حمص بيروت طرابلس عمان إربد الخرطوم تونس صفاقس الجزائر وهران",
+    "محمد أحمد حسن علي إبراهيم خالد يوسف عمر مصطفى عبدالله فاطمة زينب مريم سعيد",
+    "مدرسة مكتبة مستشفى متحف مسرح حديقة ملعب عيادة جامعة",
+    ("البيانات حتى بداية السنة", "المبنى مغلق بسبب أعمال الترميم", "المصدر: الجهاز المركزي للإحصاء"),
+)
+THAI = Language(
+    ("รหัส", "เมือง", "จังหวัด", "ประชากร", "ปี", "ประเภท", "หมายเหตุ"),
+    "กรุงเทพ เชียงใหม่ ภูเก็ต ขอนแก่น นครราชสีมา หาดใหญ่ อุดรธานี ชลบุรี สุราษฎร์ธานี นครสวรรค์ พิษณุโลก ระยอง ลำปาง "
+    "เชียงราย อุบลราชธานี สงขลา ตรัง ยะลา นนทบุรี สมุทรปราการ เพชรบุรี ราชบุรี กาญจนบุรี ลพบุรี อยุธยา",
+    "สมชาย สมหญิง ประเสริฐ วิชัย มาลี สุดา ณรงค์ อรุณ กมล พรทิพย์",
+    "โรงเรียน ห้องสมุด โรงพยาบาล พิพิธภัณฑ์ โรงละคร สวนสาธารณะ สนามกีฬา คลินิก มหาวิทยาลัย",
+    ("ข้อมูล ณ ต้นปี", "อาคารปิดปรับปรุงชั่วคราว", "ที่มา: สำนักงานสถิติแห่งชาติ"),
+)
+SPANISH = Language(
+    ("Código", "Ciudad", "Región", "Población", "Año", "Tipo de institución", "Observación"),
+    "Málaga Córdoba Cádiz Jaén Almería Logroño Ávila León Gijón Avilés Cáceres Mérida Alcalá Coruña Sevilla Madrid "
+    "Valencia Bilbao Murcia Vigo Elche Oviedo Granada Sabadell Móstoles Leganés Getafe Castellón Éibar Úbeda Cataluña",
+    "José Peña Muñoz Núñez Ibáñez García López Martínez Sánchez Pérez Gómez Jiménez Álvarez Íñigo Ramón Begoña",
+    "escuela biblioteca hospital museo teatro parque estadio clínica universidad jardín",
+    ("Datos al comienzo del año", "Edificio cerrado por reparación", "Fuente: Instituto Nacional de Estadística"),
+)
+
 ENCODED: dict[str, tuple[Language, ...]] = {
     "cp1251": (RUSSIAN, UKRAINIAN, BULGARIAN),
     "koi8-r": (RUSSIAN,),
@@ -155,8 +188,11 @@ ENCODED: dict[str, tuple[Language, ...]] = {
     "iso8859-2": (POLISH, CZECH, HUNGARIAN),
     "cp1253": (GREEK,),
     "cp1254": (TURKISH,),
-    "cp1252": (GERMAN, FRENCH),
+    "cp1252": (GERMAN, FRENCH, SPANISH),
     "cp850": (GERMAN, FRENCH),
+    "cp1255": (HEBREW,),
+    "cp1256": (ARABIC,),
+    "cp874": (THAI,),
     "shift_jis": (JAPANESE,),
     "euc_jp": (JAPANESE,),
     "gb18030": (CHINESE,),
@@ -166,7 +202,7 @@ ENCODED: dict[str, tuple[Language, ...]] = {
 """Encodings, each with languages that are written in it."""
 
 LANGUAGES = (RUSSIAN, UKRAINIAN, BULGARIAN, POLISH, CZECH, HUNGARIAN, GREEK, TURKISH, GERMAN, FRENCH, JAPANESE, CHINESE)
-UNICODE = (*LANGUAGES, TAIWANESE, KOREAN)
+UNICODE = (*LANGUAGES, TAIWANESE, KOREAN, HEBREW, ARABIC, THAI)
 
 
 def table(language: Language, rows: int, delimiter: str = ";", seed: int = 7) -> str:
