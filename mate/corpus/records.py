@@ -32,6 +32,7 @@ from mate.corpus.table import Chunk, Limits, Reject, Table
 from mate.corpus.tally import Tally
 from mate.corpus.whole_values import as_whole, first_fraction, may_be_whole
 from mate.errors import CorpusError
+from mate.limits import MOST_PADDING
 
 BLOCK = 1 << 20
 MOST_KEYS = 1 << 20
@@ -81,6 +82,8 @@ def _parquet_file(stream: BinaryIO) -> pq.ParquetFile:
         return file
     except UnicodeDecodeError as error:
         raise CorpusError("not a readable Parquet file: the name of a column is not UTF-8") from error
+    except MemoryError:  # Arrow's own is one of its errors as well, and says nothing of the file
+        raise
     except (pa.ArrowException, OSError) as error:
         raise CorpusError(f"not a readable Parquet file: {_first_line(error)}") from error
 
@@ -104,6 +107,8 @@ def parquet_batches(file: pq.ParquetFile, groups: Iterable[int], limits: Limits)
                 room -= len(batch)
                 if room <= 0:
                     return
+    except MemoryError:
+        raise
     except (pa.ArrowException, OSError) as error:
         raise CorruptError(_first_line(error)) from error
 
@@ -158,7 +163,29 @@ def parquet_chunks(table: Table, first_row: int, batch: pa.RecordBatch, whole: S
 
 def _text_bytes(batch: pa.RecordBatch) -> int:
     """Estimate how long the text of a batch is: numbers are short, the rest is as long as it is in memory."""
-    return int(sum(column.nbytes for column in batch.columns))
+    return sum(map(_column_bytes, batch.columns))
+
+
+def _column_bytes(column: pa.Array) -> int:
+    """Estimate the text of a column; a value of a dictionary is as often in the text as it is referred to."""
+    kind = column.type
+    if isinstance(column, pa.ExtensionArray):
+        return _column_bytes(column.storage)
+    if pa.types.is_dictionary(kind):
+        return _referred_bytes(column)
+    if pa.types.is_struct(kind):
+        return sum(map(_column_bytes, column.flatten()))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return int(column.nbytes) + _column_bytes(column.flatten())
+    return int(column.nbytes)
+
+
+def _referred_bytes(column: pa.DictionaryArray) -> int:
+    values, kind = column.dictionary, column.type.value_type
+    if kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
+        lengths = pc.binary_length(values).cast(pa.int64())
+        return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
+    return int(column.indices.nbytes) + len(column) * int(values.nbytes) // max(1, len(values))
 
 
 def _first_line(error: Exception) -> str:
@@ -256,10 +283,11 @@ Found = tuple[int, dict[str, Any] | CorpusError]
 
 def _json(source: str, reopen: Callable[[], BinaryIO], limits: Limits) -> Iterator[Chunk | Reject]:
     bad = Tally(source, "record")
-    header = tuple(union_of_keys(_objects(reopen), bad))
+    widths: Widths = {}
+    header = tuple(union_of_keys(_objects(reopen), bad, widths))
     if len(header) > limits.columns:
         raise CorpusError(f"{len(header)} columns, more than the limit of {limits.columns}")
-    if not header:
+    if not full_rows(widths, len(header), bad):
         yield from bad.rejects()
         raise CorpusError("no data rows")
     table = json_table(source, header)
@@ -270,17 +298,39 @@ def _json(source: str, reopen: Callable[[], BinaryIO], limits: Limits) -> Iterat
     yield from bad.rejects()
 
 
-def union_of_keys(objects: Iterable[Found], bad: Tally) -> dict[str, None]:
-    """Return the keys in order of first appearance; what cannot become a row is counted on the way."""
+Widths = dict[int, tuple[int, int]]
+"""How many records have so many keys, behind the number of the first of them."""
+
+
+def union_of_keys(objects: Iterable[Found], bad: Tally, widths: Widths) -> dict[str, None]:
+    """Return the keys in order of first appearance; what cannot become a row is counted on the way, and all widths."""
     keys: dict[str, None] = {}
     for number, record in objects:
         if isinstance(record, CorpusError):
             bad.add(number, str(record))
         elif not record:
             bad.add(number, "an object without keys")
-        elif len(keys) <= MOST_KEYS:  # of more nobody wants to know which they are
-            keys.update(dict.fromkeys(record))
+        else:
+            first, count = widths.get(len(record), (number, 0))
+            widths[len(record)] = first, count + 1
+            if len(keys) <= MOST_KEYS:  # of more nobody wants to know which they are
+                keys.update(dict.fromkeys(record))
     return keys
+
+
+def full_rows(widths: Widths, width: int, bad: Tally, lines_before: int = 0) -> int:
+    """Return how many records become rows of a table; the others, which would be nearly empty, are counted as bad."""
+    rows = 0
+    for keys, (first, count) in widths.items():
+        if _is_row(keys, width):
+            rows += count
+        else:
+            bad.add(lines_before + first, f"too few keys to be a row of {width}", count)
+    return rows
+
+
+def _is_row(keys: int, width: int) -> bool:
+    return keys > 0 and width <= MOST_PADDING * keys
 
 
 def json_table(source: str, header: tuple[str, ...]) -> Table:
@@ -291,7 +341,7 @@ def json_table(source: str, header: tuple[str, ...]) -> Table:
 def json_rows(objects: Iterable[Found], header: tuple[str, ...]) -> Iterator[list[str | None]]:
     """Yield the rows of records."""
     for _, record in objects:
-        if isinstance(record, dict) and record:
+        if isinstance(record, dict) and _is_row(len(record), len(header)):
             values = map(record.get, header)
             yield [None if value is None else _render(value) for value in values]
 

@@ -123,6 +123,39 @@ def test_json_limits() -> None:
     assert rejects_of(found) == [(8, "row", "beyond the limit of 7 rows", 3)]
 
 
+def test_json_records_that_would_be_nearly_empty_are_left_out() -> None:
+    wide = {f"k{n}": 1 for n in range(101)}
+    for data in (json.dumps([{"k1": 1}, wide, {"k1": 1}]), "\n".join(map(json.dumps, [{"k1": 1}, wide, {"k1": 1}]))):
+        found = read_json(data)
+        assert cells_of(found) == ["1"] * 101
+        assert rejects_of(found) == [(1, "record", "too few keys to be a row of 101", 2)]
+    del wide["k0"]
+    assert len(cells_of(read_json(json.dumps([{"k1": 1}, wide])))) == 200
+    alone = read_json(json.dumps([{f"k{n}": 1} for n in range(101)]))
+    assert [reject[2] for reject in rejects_of(alone)] == ["too few keys to be a row of 101", "no data rows"]
+
+
+def test_dictionaries_are_decoded_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "CHARACTERS", 1_000)
+    words = pa.array(["x" * 200, "y"] * 50).dictionary_encode()
+    for column in (words, pa.ListArray.from_arrays(list(range(101)), words)):
+        chunks = [item for item in read_parquet(parquet({"a": column})) if isinstance(item, Chunk)]
+        assert sum(chunk.rows for chunk in chunks) == 100
+        assert max(chunk.cells.nbytes for chunk in chunks) < 2_000
+
+
+def test_short_memory_is_no_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(*_: Any, **__: Any) -> Any:
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
+
+    data = parquet({"a": [1, 2]})
+    for name in ("ParquetFile.iter_batches", "ParquetFile"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"pyarrow.parquet.{name}", short)
+            with pytest.raises(MemoryError, match="malloc of size 64 failed"):
+                read_parquet(data)
+
+
 @given(st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=8), min_size=1), min_size=1, max_size=8))
 def test_any_json_text_comes_back(objects: list[dict[str, str]]) -> None:
     found = read_json(json.dumps(objects))

@@ -14,7 +14,9 @@ from mate.corpus.parts.base import WHOLE, Parts, Span, changed, even_cuts, spans
 from mate.corpus.parts.lines import line_start, piece
 from mate.corpus.records import (
     BLOCK,
+    Widths,
     beyond_limit,
+    full_rows,
     is_array,
     json_chunks,
     json_rows,
@@ -33,7 +35,7 @@ class JsonLook:
 
     span: Span
     lines: int
-    rows: int
+    widths: Widths
     keys: tuple[str, ...]
     bad: Tally
 
@@ -76,13 +78,14 @@ class JsonCutting:
     spans: tuple[Span, ...]
 
     def look(self, stream: BinaryIO, span: Span) -> JsonLook:
-        """Collect keys, count lines and rows."""
+        """Collect keys, count lines and records."""
         bad = Tally(self.source, "record")
         count = _Count()
+        widths: Widths = {}
         lines = numbered_lines(piece(stream, span.start, span.stop))
-        keys = union_of_keys(count.rows_of(line_objects(count.lines_of(lines))), bad)
+        keys = union_of_keys(line_objects(count.lines_of(lines)), bad, widths)
         few = islice(keys, self.limits.columns + 1)  # one more than allowed says as much as all of them
-        return JsonLook(span, count.lines, count.rows, tuple(few), bad)
+        return JsonLook(span, count.lines, widths, tuple(few), bad)
 
     def settle(self, looks: Sequence[JsonLook]) -> Parts:
         """Join the keys and number the rows."""
@@ -94,33 +97,28 @@ class JsonCutting:
         parts: list[JsonPart] = []
         given = beyond = lines = 0
         for look in looks:
-            taken = min(look.rows, self.limits.rows - given)
+            rows = full_rows(look.widths, len(header), bad, lines)
+            taken = min(rows, self.limits.rows - given)
             if taken:
                 parts.append(JsonPart(table, look.span, given, taken))
             bad.merge(look.bad, lines)
-            given, beyond, lines = given + taken, beyond + look.rows - taken, lines + look.lines
+            given, beyond, lines = given + taken, beyond + rows - taken, lines + look.lines
+        if not parts:
+            return WHOLE
         rejects = (*beyond_limit(self.source, self.limits, beyond), *bad.rejects())
         parts[-1] = replace(parts[-1], rejects=rejects)
         return Parts(parts, tables=1, rows=given)
 
 
 class _Count:
-    """Counts what goes by."""
+    """Counts the lines that go by."""
 
     def __init__(self) -> None:
         self.lines = 0
-        self.rows = 0
 
     def lines_of(self, lines: Iterator[tuple[int, bytes | None]]) -> Iterator[tuple[int, bytes | None]]:
         for self.lines, line in lines:
             yield self.lines, line
-
-    def rows_of(
-        self, objects: Iterator[tuple[int, dict[str, object] | CorpusError]]
-    ) -> Iterator[tuple[int, dict[str, object] | CorpusError]]:
-        for number, record in objects:
-            self.rows += isinstance(record, dict) and bool(record)
-            yield number, record
 
 
 def cut(source: str, stream: BinaryIO, limits: Limits, size: int) -> JsonCutting | None:
