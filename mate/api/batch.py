@@ -158,11 +158,14 @@ class Batch:
     def _on_threads(self, queries: Sequence[PlannedQuery]) -> Iterator[Answered]:
         from mate.search.batch import Answered
 
+        cores = os.cpu_count() or 1
+        search = self.search if len(queries) < cores else _on_one_thread(self.search)
+
         def answer(query: PlannedQuery) -> Answered:
             loaded = self._load(query)
-            return loaded if isinstance(loaded, Answered) else self.search.answer(self.index, loaded)
+            return loaded if isinstance(loaded, Answered) else search.answer(self.index, loaded)
 
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        with ThreadPoolExecutor(cores) as pool:
             yield from pool.map(answer, queries)
 
     def _on_spark(self, queries: Sequence[PlannedQuery], engine: Engine, progress: Progress) -> list[Answered]:
@@ -174,7 +177,7 @@ class Batch:
             loaded = list(pool.map(self._load, queries))
         found = {one.query: one for one in loaded if isinstance(one, Answered)}
         sent = [query for query in loaded if not isinstance(query, Answered)]
-        tasks = batch_tasks(self.index, sent, self.search, TASKS_PER_CORE * engine.parallelism)
+        tasks = batch_tasks(self.index, sent, _on_one_thread(self.search), TASKS_PER_CORE * engine.parallelism)
         shares = engine.run(tasks.items, tasks.answer, progress, "search")
         found |= {one.query: one for one in tasks.merge(shares)}
         return [found[query.name] for query in queries]
@@ -203,6 +206,11 @@ class Batch:
             [query.fingerprint() for query in self.queries],
         ]
         return hashlib.sha256(json.dumps(record, default=str).encode()).hexdigest()
+
+
+def _on_one_thread(search: BatchSearch) -> BatchSearch:
+    """Return the same search without threads of its own: the queries beside each other keep all cores busy."""
+    return replace(search, settings=replace(search.settings, threads=False))
 
 
 class _Round:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -127,8 +126,8 @@ class _Scan:
             self._part(order, best)
         else:
             copies = [best.copy() for _ in range(PARTS)]
-            with ThreadPoolExecutor(min(PARTS, os.cpu_count() or 1)) as pool:
-                list(pool.map(self._part, (order[part::PARTS] for part in range(PARTS)), copies))
+            parts = (order[part::PARTS] for part in range(PARTS))
+            self.part.search.at_once(min(PARTS, os.cpu_count() or 1), self._part, parts, copies)
             best.take_all(copies)
 
     def _part(self, order: Ids, best: Best) -> None:

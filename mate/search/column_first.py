@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -218,8 +217,8 @@ class Batch:
         else:
             bests = [best.copy() for _ in numbers]
             own = [(number if shares > 1 else 0, shares) for number in range(len(numbers))]
-            with ThreadPoolExecutor(len(numbers)) as pool:
-                tallies = list(pool.map(self._search_part, numbers, bests, own, [limits] * len(numbers)))
+            several = [limits] * len(numbers)
+            tallies = self.part.search.at_once(len(numbers), self._search_part, numbers, bests, own, several)
             best.take_all(bests)
         counts = {name: sum(int(tally[name][0]) for tally in tallies) for name in COUNTERS}
         if shares > 1:  # the table was counted when it was put off

@@ -11,12 +11,12 @@ for tables that were not found yet and join enough key tuples to be among the k 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
     AnyQuery: TypeAlias = QueryTable | str | PathLike[str] | pd.DataFrame | pa.Table
 
+
+Out = TypeVar("Out")
 
 ATTEMPTS = 10
 """How often a search is repeated that met a change of the index."""
@@ -87,6 +89,8 @@ class SearchSettings:
     paper does not say so; column-first search always does."""
     tight_bound: bool = True
     """Bound a table by the distinct key tuples among its candidates, column by column, not by its postings."""
+    threads: bool = True
+    """Whether a large search may use several threads; off where many searches keep all cores busy anyway."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +209,16 @@ class Search:
         yield ordered[:1]
         for first in range(1, len(ordered), WAVE):
             yield ordered[first : first + WAVE]
+
+    def at_once(self, threads: int, task: Callable[..., Out], *items: Iterable[Any]) -> list[Out]:
+        """Return what a task makes of items, in so many threads; one after the other if the search is to have one.
+
+        What is searched, and what is pruned, is the same.
+        """
+        if not self.settings.threads:
+            return list(map(task, *items))
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(task, *items))
 
     def _fetched(self) -> Iterator[SegmentSearch]:
         """Yield the searches of what a database sends, which takes its time."""
@@ -381,8 +395,7 @@ def _visit(wave: Sequence[SegmentSearch], strategy: Strategy, search: Search) ->
     else:
         own = [part._replace(best=search.best.copy()) for part in wave if part.is_promising]
         promising = len(own)
-        with ThreadPoolExecutor(WAVE) as pool:
-            list(pool.map(strategy, own))
+        search.at_once(WAVE, strategy, own)
         search.best.take_all(part.best for part in own)
     search.statistics.count({"segments": len(wave), "segments_cut": len(wave) - promising})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import pytest
 import mate
 from mate.api import batch
 from mate.errors import MateError, QueryError
+from mate.search import engine
 from tests.lakes import write_csv
 
 if TYPE_CHECKING:
@@ -77,6 +79,29 @@ def test_threads_answer_as_one_by_one(many: mate.Lake, random_lake: Path, option
     expected = one_by_one(many, queries, **options)
     assert len(expected) >= 60
     assert rows_of(found) == expected
+
+
+def test_many_queries_start_no_threads_of_their_own(
+    many: mate.Lake, random_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[int] = []
+
+    class Counted(ThreadPoolExecutor):
+        def __init__(self, workers: int) -> None:
+            super().__init__(workers)
+            started.append(workers)
+
+    monkeypatch.setattr(engine, "WORTH_THREADS", 0)
+    monkeypatch.setattr(engine, "ThreadPoolExecutor", Counted)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    queries = random_lake / "queries"
+    options: Any = {"rank": "joinability", "k": 4}
+    found = many.search_many(queries, **options)
+    assert started == []
+    assert rows_of(found) == one_by_one(many, queries, **options)
+    assert len(started) >= 20
+    many.search_many([(queries / "q00.csv", ["a", "b"])], k=4)
+    assert len(started) > 20  # alone, it may have all cores
 
 
 @pytest.mark.parametrize("options", [{"k": 3}, {"rank": "joinability", "k": 40, "strategy": "mate"}])
