@@ -213,7 +213,7 @@ def test_what_was_not_run_is_told_with_its_command(copy: Path, capsys: pytest.Ca
     assert main(["report", "--results", str(copy)]) == 0
     out = capsys.readouterr().out
     assert f"missing: figure6: not run yet; make it with: python -m experiments run figure6 --results {copy}" in out
-    assert "missing: index-generation: mine: 2 of 2 files are missing" in out
+    assert "missing: index-generation: mine: 3 of 3 files are missing" in out
     assert {path.stem for path in (copy / "report" / "figures").iterdir()} == {"collisions"}
     text = (copy / "report" / "index.html").read_text(encoding="utf-8")
     assert "<h2 id=figure6>" not in text
