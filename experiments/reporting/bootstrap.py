@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from experiments.reporting.rules import threshold
 
@@ -33,20 +34,34 @@ def ratios(name: str, values: Values, base: Values) -> Values | None:
 
 
 def means(name: str, values: Values) -> Values | None:
-    """Return the mean in every draw, as of differences between two methods; none for a single query."""
+    """Return the mean in every draw, of each column if there are several; none for a single query."""
     return np.asarray(values[draws(name, len(values))].mean(axis=1)) if len(values) > 1 else None
 
 
-def sums(name: str, values: Values) -> Values | None:
-    """Return the sum in every draw."""
-    found = means(name, values)
-    return None if found is None else found * len(values)
+def deviations(name: str, values: Values) -> Values:
+    """Return the standard deviation of each column in every draw."""
+    return np.asarray(values[draws(name, len(values))].std(axis=1))
+
+
+def largest(name: str, values: Values) -> Values | None:
+    """Return the largest value in every draw; none for a single query."""
+    return np.asarray(values[draws(name, len(values))].max(axis=1)) if len(values) > 1 else None
 
 
 def correlations(name: str, left: Values, right: Values) -> Values:
     """Return the correlation of two things, given as ranks, in every draw; 0 where nothing varies."""
     drawn = draws(name, len(left))
-    x, y = left[drawn], right[drawn]
+    return correlated(left[drawn], right[drawn])
+
+
+def rank_correlations(left: Values, right: Values) -> Values:
+    """Return the rank correlation of two things row by row; 0 where nothing varies."""
+    ranks = [pd.DataFrame(part).rank(axis=1).to_numpy(np.float64) for part in np.broadcast_arrays(left, right)]
+    return correlated(*ranks)
+
+
+def correlated(x: Values, y: Values) -> Values:
+    """Return the correlation of two things row by row; 0 where nothing varies."""
     x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
     spread = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
     found: Values = np.divide((x * y).sum(axis=1), spread, out=np.zeros(len(x)), where=spread > 0)

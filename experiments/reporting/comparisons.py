@@ -96,10 +96,24 @@ def ratio_table(queries: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> dict
     return {(case.name, method): case for method, base in pairs for case in time_ratios(queries, method, base)}
 
 
-def mean_seconds(queries: pd.DataFrame) -> pd.DataFrame:
-    """Return mean seconds, query sets by methods; a query that was stopped counts with the time limit."""
-    means = queries.groupby(["query_set", "method"], sort=False)["bounded"].mean().unstack("method")
-    return means.loc[sets_in(queries)]
+def drawn_ratio(name: str, over: tuple[str, pd.Series], under: tuple[str, pd.Series], least: float = 0.0) -> Case:
+    """Return the ratio of two means over different queries, each drawn as its query set is; the lower one has a floor.
+
+    The case weighs as the smaller of the two.
+    """
+    values = [(label, column.astype(float).dropna().to_numpy(np.float64)) for label, column in (over, under)]
+    if not all(len(column) for _, column in values):
+        raise Untestable(f"no query of {over[0]} or of {under[0]} was finished")
+    drawn = [bootstrap.means(label, column) for label, column in values]
+    above, below = (float(column.mean()) for _, column in values)
+    samples = None if drawn[0] is None or drawn[1] is None else drawn[0] / np.maximum(least, drawn[1])
+    return factor(name, above / max(least, below), "", samples, min(len(column) for _, column in values))
+
+
+def by_set(queries: pd.DataFrame, methods: Sequence[str], value: str) -> dict[str, pd.DataFrame]:
+    """Return a value by query and method for each query set, of the queries that have it with every method."""
+    common = _common(queries, methods, value)
+    return {str(name): rows.droplevel("query_set") for name, rows in common.groupby("query_set", sort=False)}
 
 
 def mean_precision(queries: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
@@ -107,9 +121,9 @@ def mean_precision(queries: pd.DataFrame, methods: Sequence[str]) -> pd.DataFram
     return _common(queries, methods, "precision").groupby("query_set", sort=False).mean()
 
 
-def deviations(queries: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
-    """Return the standard deviation of the precision, query sets by methods, over the same queries."""
-    return _common(queries, methods, "precision").groupby("query_set", sort=False).std(ddof=0)
+def precisions(queries: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Return precision, queries by methods, of the queries that have one with every method."""
+    return _common(queries, methods, "precision")
 
 
 def false_positives(queries: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
@@ -143,9 +157,17 @@ def precision_differences(queries: pd.DataFrame, method: str, other: str) -> lis
     return cases
 
 
-def pooled_precision(queries: pd.DataFrame, methods: Sequence[str]) -> pd.Series:
-    """Return mean precision by method over all queries that have one with every method: sets weigh by their queries."""
-    return _common(queries, methods, "precision").mean()
+def over_best(queries: pd.DataFrame, method: str, rivals: Sequence[str]) -> tuple[str, float, Case]:
+    """Return the most precise rival over all queries, its precision, and by how much a method is more precise.
+
+    In every draw the method is compared with the rival that is the most precise there.
+    """
+    common = _common(queries, (*rivals, method), "precision")
+    means, drawn = common.mean(), bootstrap.means("all", common.to_numpy(np.float64))
+    best = means[list(rivals)]
+    samples = None if drawn is None else drawn[:, -1] - drawn[:, :-1].max(axis=1)
+    case = difference(str(best.idxmax()), float(means[method] - best.max()), samples=samples, weight=len(common))
+    return str(best.idxmax()), float(best.max()), case
 
 
 def pooled_difference(queries: pd.DataFrame, method: str, other: str, name: str, least: float = POINT) -> Case:
@@ -155,10 +177,29 @@ def pooled_difference(queries: pd.DataFrame, method: str, other: str, name: str,
     return difference(name, float(gaps.mean()), least, bootstrap.means("all", gaps), len(gaps))
 
 
-def weighted(by_set: pd.DataFrame, queries: pd.DataFrame) -> pd.Series:
-    """Return the mean over query sets, which weigh by their queries."""
-    counts = queries.groupby("query_set")["query"].nunique().reindex(by_set.index).astype(float)
-    return by_set.mul(counts, axis=0).sum() / counts.sum()
+def precision_ratio(queries: pd.DataFrame, method: str, base: str, name: str) -> Case | None:
+    """Return the ratio of two mean precisions over the queries that have both; none without such a query."""
+    try:
+        common = _common(queries, (method, base), "precision")
+    except Untestable:
+        return None
+    own, other = (common[column].to_numpy(np.float64) for column in (method, base))
+    if not other.sum():
+        return None
+    samples = bootstrap.ratios(name, own, other)
+    steady = None if samples is None or not np.isfinite(samples).all() else samples
+    return factor(name, float(own.mean() / other.mean()), "", steady, len(common))
+
+
+def middle(values: Samples, weights: Sequence[float]) -> Samples:
+    """Return the median of each column, its rows weighted; between two rows of the same weight it is their mean."""
+    order = np.argsort(values, axis=0)
+    sorted_values = np.take_along_axis(values, order, axis=0)
+    share = np.cumsum(np.asarray(weights, np.float64)[order], axis=0) / np.sum(weights)
+    low, high = (np.argmax(reached, axis=0)[None] for reached in (share >= 0.5 - 1e-9, share > 0.5 + 1e-9))
+    both = (np.take_along_axis(sorted_values, place, axis=0)[0] for place in (low, high))
+    found: Samples = np.mean(list(both), axis=0)
+    return found
 
 
 def correlation(left: pd.Series, right: pd.Series) -> tuple[float, Samples | None]:

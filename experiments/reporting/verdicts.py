@@ -145,6 +145,16 @@ def above(name: str, value: float, least: float, text: str, samples: Samples | N
     return Case(name, value, text, 1 if value >= least else -1, zone, samples)
 
 
+def within(name: str, value: float, low: float, high: float, drawn: tuple[str, Samples | None]) -> Case:
+    """Return a case that speaks for the claim if a positive number lies between two others, else against it.
+
+    `drawn` is how it is written, and its samples.
+    """
+    text, samples = drawn
+    inside = None if samples is None else np.minimum(samples / low, high / samples)
+    return above(name, min(value / low, high / value), 1.0, text, inside)
+
+
 def tally(cases: Iterable[Case]) -> tuple[int, int, int]:
     """Return how many cases speak for the claim, for neither, and against it."""
     leans = [case.lean for case in cases]
@@ -208,14 +218,26 @@ def by_parts(cases: Sequence[Case]) -> Verdict:
     return settled(verdict, np.where(favour == len(cases), 2, np.where(favour > 0, 1, 0)))
 
 
-def up_to(cases: Sequence[Case], published: float, queries: int) -> Finding:
-    """Judge a claim "up to so many times": by the largest ratio."""
+def aligned(cases: Sequence[Case]) -> Samples | None:
+    """Return the samples of cases, one row each; a case without any has its value in all draws. None if none has."""
+    if all(case.samples is None for case in cases):
+        return None
+    rows = [np.array([case.value]) if case.samples is None else case.samples for case in cases]
+    return np.stack(np.broadcast_arrays(*rows))
+
+
+def largest(cases: Sequence[Case]) -> tuple[Case, Samples | None]:
+    """Return the case with the largest value, and the largest value of any case in every draw."""
     if not cases:
         raise Untestable("there is no case to look at")
-    best = max(cases, key=lambda case: case.value)
-    drawn = [case.samples if case.samples is not None else np.array([case.value]) for case in cases]
-    most = np.stack(np.broadcast_arrays(*drawn)).max(axis=0)
-    verdict = reached(best.value, max(published, HALF * (1 + MARGIN)), 1 + MARGIN, most)
+    drawn = aligned(cases)
+    return max(cases, key=lambda case: case.value), None if drawn is None else drawn.max(axis=0)
+
+
+def up_to(cases: Sequence[Case], published: float, queries: int, least: float = 1 + MARGIN) -> Finding:
+    """Judge a claim "up to so many times": by the largest ratio, in part from `least` on."""
+    best, most = largest(cases)
+    verdict = reached(best.value, max(published, HALF * (1 + MARGIN)), least, most)
     rest = "; ".join(f"{case.name} {case.text}" for case in cases if case is not best)
     measured = f"up to {best.text} ({best.name})" + (f"; {rest}" if rest and len(cases) <= 6 else "")
     return Finding(verdict, measured, queries, tuple(cases))

@@ -21,6 +21,7 @@ from experiments.reporting.verdicts import (
     Finding,
     Untestable,
     by_cases,
+    largest,
     reached,
 )
 
@@ -49,11 +50,11 @@ def _published_over_bloom() -> dict[str, float]:
 def _more_precise_than_bloom(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table3")
     cases = _over_bloom(queries, reading)
-    best = max(cases, key=lambda case: case.value)
+    best, most = largest(cases)
     published, least = (
         rules.number("XASH is up to 25 % more precise than BF", name) for name in ("difference", "least")
     )
-    verdict = reached(best.value, published, least, best.samples)
+    verdict = reached(best.value, published, least, most)
     return Finding(verdict, f"up to {best.text} ({best.name})", fewest(queries), tuple(cases))
 
 

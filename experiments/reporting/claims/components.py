@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -11,9 +13,10 @@ from experiments.reporting.comparisons import (
     LakeResults,
     false_positives_by_query,
     fewest,
+    over_best,
     pooled_difference,
-    pooled_precision,
     precision_differences,
+    precisions,
     xash,
 )
 from experiments.reporting.numbers import number, percent, share
@@ -21,10 +24,9 @@ from experiments.reporting.verdicts import (
     Case,
     Finding,
     Untestable,
+    above,
     by_cases,
     by_parts,
-    difference,
-    flag,
     ranged,
     reached,
 )
@@ -34,40 +36,45 @@ PARTS = ("length", "rare characters", "char. + loc.", "char. + len. + loc.")
 _PAPER = "paper's alpha"
 
 
-def _by_k(lake: LakeResults, methods: tuple[str, ...]) -> tuple[pd.DataFrame, int]:
-    """Return mean precision by k and method, and the number of queries."""
+def _by_k(lake: LakeResults, methods: tuple[str, ...]) -> dict[int, pd.DataFrame]:
+    """Return the searches by k, the smallest first."""
     queries = lake.queries("top-k", *methods)
     if queries["k"].nunique() < 2:
         raise Untestable("it needs two values of k")
-    means = {k: pooled_precision(rows, methods) for k, rows in queries.groupby("k", sort=True)}
-    return pd.DataFrame(means).T, fewest(queries)
+    return {int(k): rows for k, rows in queries.groupby("k", sort=True)}
 
 
 def _best_for_all_k(lake: LakeResults, reading: str) -> Finding:
     own = xash(128, reading)
-    means, queries = _by_k(lake, (*TOP_K_RIVALS, own))
-    rivals = means.drop(columns=own)
-    cases = [
-        difference(f"k = {k}, {rivals.loc[k].idxmax()}", float(means.loc[k, own] - rivals.loc[k].max()))
-        for k in means.index
-    ]
-    return by_cases(cases, queries)
+    found = _by_k(lake, (*TOP_K_RIVALS, own))
+    cases = []
+    for k, queries in found.items():
+        rival, _, case = over_best(queries, own, TOP_K_RIVALS)
+        cases.append(replace(case, name=f"k = {k}, {rival}"))
+    return by_cases(cases, min(map(fewest, found.values())))
 
 
 def _trend_with_k(lake: LakeResults, reading: str) -> Finding:
     own = xash(128, reading)
-    means, queries = _by_k(lake, (*TOP_K_RIVALS, own))
-    change = means.iloc[-1] - means.iloc[0]
-    rest = change.drop(index=[own, "bf 128"])
+    methods = (*TOP_K_RIVALS, own)
+    found = _by_k(lake, methods)
+    first, last = min(found), max(found)
+    change = (precisions(found[last], methods) - precisions(found[first], methods)).dropna()
+    if change.empty:
+        raise Untestable("no query has a precision with every method for the smallest and the largest k")
+    rest = change.drop(columns=[own, "bf 128"]).mean(axis=1)
+    moved = np.column_stack([change[own], change["bf 128"], rest])
+    point, drawn = moved.mean(axis=0), bootstrap.means("all", moved)
+    samples = point[:, None] if drawn is None else drawn.T
+    texts = [f"{point[n]:+.2f}" + ranged(samples[n], "{:+.2f}".format) for n in range(3)]
     rise, level = (rules.number("precision as k grows", name) for name in ("rise", "level"))
-    cases = [
-        flag("XASH rises", change[own] >= rise, f"{change[own]:+.2f}"),
-        flag("BF stays", abs(change["bf 128"]) <= level, f"{change['bf 128']:+.2f}"),
-        flag("the others fall", rest.mean() < 0, f"{rest.mean():+.2f}"),
-    ]
-    told = f"from k = {means.index[0]} to {means.index[-1]}: "
-    told += f"XASH {cases[0].text}, BF {cases[1].text}, others {cases[2].text}"
-    return Finding(by_parts(cases), told, queries, tuple(cases))
+    cases = (
+        above("XASH rises", float(point[0]), rise, texts[0], samples[0]),
+        above("BF stays", float(level - abs(point[1])), 0.0, texts[1], level - abs(samples[1])),
+        above("the others fall", -float(point[2]), float(np.nextafter(0, 1)), texts[2], -samples[2]),
+    )
+    told = f"from k = {first} to {last}: XASH {texts[0]}, BF {texts[1]}, others {texts[2]}"
+    return Finding(by_parts(cases), told, min(map(fewest, found.values())), cases)
 
 
 def _part(name: str, bits: int = 128) -> str:

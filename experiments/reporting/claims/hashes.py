@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import geometric_mean
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from experiments.reporting import paper, rules
@@ -21,12 +23,17 @@ from experiments.reporting.comparisons import (
 from experiments.reporting.numbers import span, times
 from experiments.reporting.rules import threshold
 from experiments.reporting.verdicts import (
+    ORDER,
     Case,
     Finding,
+    Samples,
     Untestable,
-    Verdict,
+    aligned,
     by_cases,
+    factor,
     judge,
+    overall,
+    settled,
     tally,
     up_to,
 )
@@ -84,11 +91,17 @@ def _fastest(lake: LakeResults, reading: str) -> Finding:
         lake.queries("table2", xash(bits, reading))
         found = ratio_table(queries, ((other, xash(bits, reading)) for other in others(bits)))
         for name in sets_in(queries):
-            known = [(found[name, other].value, other) for other in others(bits) if (name, other) in found]
+            known = {other: found[name, other] for other in others(bits) if (name, other) in found}
             if known:
-                rival = min(known)[1]
-                cases.append(replace(found[name, rival], name=f"{name}, {bits} bits, {rival}"))
+                rival = min(known, key=lambda other: known[other].value)
+                cases.append(_next_best(list(known.values()), f"{name}, {bits} bits, {rival}"))
     return by_cases(cases, fewest(queries))
+
+
+def _next_best(cases: Sequence[Case], name: str) -> Case:
+    """Return the smallest of some ratios, in every draw that of the rival which is the fastest there."""
+    best, drawn = min(cases, key=lambda case: case.value), aligned(cases)
+    return replace(best, name=name, samples=None if drawn is None else drawn.min(axis=0))
 
 
 def _published_fastest() -> str:
@@ -142,14 +155,32 @@ def _told(ranking: Iterable[tuple[str, float]]) -> str:
 
 def _bloom_second(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2", *(m for bits in SIZES for m in (*others(bits), xash(bits, reading))))
-    ranking = _ranking({f: [c.value for c in pairs(queries, f + " {}", _xash(reading))] for f in _FAMILIES})
-    if len(ranking) < len(_FAMILIES):
+    found = {family: pairs(queries, family + " {}", _xash(reading)) for family in _FAMILIES}
+    if not all(found.values()):
         raise Untestable("a hash function finished no query together with XASH")
-    place = [family for family, _ in ranking].index("bf")
-    first = ranking[0][1]
-    verdict = Verdict.HOLDS if place == 0 and first > 1 else Verdict.IN_PART if place <= 1 else Verdict.FAILS
-    cases = tuple(Case(family, ratio, times(ratio), 0) for family, ratio in ranking)
-    return Finding(verdict, f"relative to XASH: {_told(ranking)}", fewest(queries), cases)
+    means = [_weighted_mean(family, cases) for family, cases in found.items()]
+    ranking = sorted(means, key=lambda case: case.value)
+    bloom = _FAMILIES.index("bf")
+    verdict = ORDER[int(_second(np.array([[case.value] for case in means]), bloom)[0])]
+    drawn = aligned(means)
+    settles = settled(verdict, None if drawn is None else _second(drawn, bloom))
+    told = ", ".join(f"{case.name} {case.text}" for case in ranking)
+    return Finding(settles, f"relative to XASH: {told}", fewest(queries), tuple(ranking))
+
+
+def _weighted_mean(name: str, cases: Sequence[Case]) -> Case:
+    """Return the geometric mean of ratios, which weigh by their queries."""
+    weights = np.array([case.weight for case in cases], np.float64) / sum(case.weight for case in cases)
+    drawn = aligned(cases)
+    value = float(np.exp(weights @ np.log([case.value for case in cases])))
+    samples = None if drawn is None else np.exp(weights @ np.log(drawn))
+    return replace(factor(name, value, "", samples), lean=0, zone=None)
+
+
+def _second(ratios: Samples, bloom: int) -> npt.NDArray[np.int64]:
+    """Return the verdict of each draw as its place in `ORDER`, given runtimes relative to XASH by hash function."""
+    place = (ratios < ratios[bloom]).sum(axis=0)
+    return np.where((place == 0) & (ratios[bloom] > 1), 2, np.where(place <= 1, 1, 0)).astype(np.int64)
 
 
 def _bloom_over_table(lake: LakeResults, reading: str) -> Finding:
@@ -185,8 +216,7 @@ def _standard_between(lake: LakeResults, reading: str) -> Finding:
     ]
     if not gains or not behind:
         raise Untestable("SCR, a standard hash function or XASH is missing")
-    verdicts = judge(gains), judge(behind)
-    verdict = verdicts[0] if verdicts[0] is verdicts[1] else Verdict.IN_PART
+    verdict = overall((judge(gains), judge(behind)))
     told = "; ".join(
         f"{what}: {tally(cases)[0]} of {len(cases)} cases for, {span(case.value for case in cases)}"
         for what, cases in (("SCR / standard", gains), ("standard / XASH", behind))

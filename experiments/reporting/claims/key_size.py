@@ -2,68 +2,103 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from experiments.reporting import paper, rules
+from experiments.reporting import bootstrap, paper, rules
 from experiments.reporting.claims.claim import Claim
 from experiments.reporting.comparisons import (
     LakeResults,
     fewest,
-    rank_correlation,
+    middle,
     sets_in,
     xash,
 )
 from experiments.reporting.numbers import number, share, span, times
 from experiments.reporting.verdicts import (
     MARGIN,
+    ORDER,
     STRONG,
     WEAK,
     Case,
     Finding,
+    Samples,
     Untestable,
     Verdict,
+    aligned,
     by_cases,
     difference,
     factor,
+    ranged,
     reached,
+    settled,
     tally,
 )
 
+DRAWN = "key size"
+"""What the draws of tables are named after: they are the same wherever a table is searched with keys of all sizes."""
+Places = npt.NDArray[np.int64]
 
-def _by_key_size(lake: LakeResults, method: str, value: str) -> tuple[pd.Series, int]:
-    """Return the mean over tables by number of key columns, for the tables that have all sizes."""
+
+def _by_key_size(lake: LakeResults, method: str, value: str) -> pd.DataFrame:
+    """Return a value by table and number of key columns, for the tables that have all sizes."""
     queries = lake.queries("figure6", method)
     table = queries["query"].str.partition(":")[0]
     wide = queries.assign(table=table).pivot_table(index="table", columns="key_columns", values=value, aggfunc="mean")
     wide = wide.astype(float).dropna()
     if not len(wide) or wide.shape[1] < 3:
         raise Untestable("no table was searched with all key sizes")
-    return wide.mean(), len(wide)
+    return wide
 
 
-def _falls(series: pd.Series, what: str, unit: str, tables: int) -> Finding:
+def _drawn(wide: pd.DataFrame) -> Samples:
+    """Return the means of columns over tables in every draw of tables, after those over all tables."""
+    values = wide.to_numpy(np.float64)
+    drawn = bootstrap.means(DRAWN, values)
+    means = values.mean(axis=0, keepdims=True)
+    return means if drawn is None else np.concatenate([means, drawn])
+
+
+def _trend(wide: pd.DataFrame, means: Samples) -> Samples:
+    """Return the rank correlation with the key size in every draw."""
+    return bootstrap.rank_correlations(wide.columns.to_numpy(np.float64)[None], means)
+
+
+def _settled(places: Places) -> Verdict:
+    """Return the verdict on all tables, undecided if it is not that of nearly all draws, which come after it."""
+    return settled(ORDER[int(places[0])], places[1:] if len(places) > 1 else None)
+
+
+def _falls(wide: pd.DataFrame, what: str, unit: str) -> Finding:
     """Judge that something falls as the key grows: the last below the first, and a falling trend."""
-    rho = -rank_correlation(pd.Series(series.index, index=series.index), series)
-    ratio = float(series.iloc[0] / series.iloc[-1]) if series.iloc[-1] else float("inf")
+    means = _drawn(wide)
+    rho = -_trend(wide, means)
+    first, last = means[:, 0], means[:, -1]
+    ratio = np.divide(first, last, out=np.where(first > 0, np.inf, 1.0), where=last > 0)
     lower = ratio >= 1 + MARGIN
-    partly = Verdict.IN_PART if lower or rho >= WEAK else Verdict.FAILS
-    verdict = Verdict.HOLDS if lower and rho >= STRONG else partly
-    cases = tuple(Case(f"|Q| = {size}", float(value), f"{number(value)}{unit}", 0) for size, value in series.items())
-    first, last = series.index[0], series.index[-1]
-    told = f"{what} at |Q| = {first}: {times(ratio)} that at {last}; rank correlation with |Q| {-rho:+.2f}"
-    return Finding(verdict, told, tables, cases)
+    places = np.where(lower & (rho >= STRONG), 2, np.where(lower | (rho >= WEAK), 1, 0))
+    names = list(wide.columns)
+    cases = tuple(
+        Case(f"|Q| = {size}", float(value), f"{number(value)}{unit}", 0)
+        for size, value in zip(names, means[0], strict=True)
+    )
+    told = f"{what} at |Q| = {names[0]}: {times(ratio[0])}{ranged(ratio[1:], times) if len(ratio) > 1 else ''} that at "
+    told += f"{names[-1]}; rank correlation with |Q| {-rho[0]:+.2f}"
+    return Finding(_settled(places), told, len(wide), cases)
 
 
 def _runtime_falls(lake: LakeResults, reading: str) -> Finding:
-    series, tables = _by_key_size(lake, xash(128, reading), "seconds")
-    return _falls(series, "seconds", " s", tables)
+    return _falls(_by_key_size(lake, xash(128, reading), "seconds"), "seconds", " s")
 
 
 def _false_positives_fall(lake: LakeResults, reading: str) -> Finding:
-    series, tables = _by_key_size(lake, xash(128, reading), "false_positives")
-    if not series.iloc[0]:
+    wide = _by_key_size(lake, xash(128, reading), "false_positives")
+    if not wide.iloc[:, 0].sum():
         raise Untestable("there is no false positive with two key columns")
-    return _falls(series, "false positives", "", tables)
+    return _falls(wide, "false positives", "")
 
 
 def _published_fall() -> str:
@@ -72,18 +107,21 @@ def _published_fall() -> str:
 
 
 def _precision_rises_again(lake: LakeResults, reading: str) -> Finding:
-    series, tables = _by_key_size(lake, xash(128, reading), "precision")
-    series = series[series.index >= 4]
-    rise = float(series.iloc[-1] - series.iloc[0])
-    rho = rank_correlation(pd.Series(series.index, index=series.index), series)
-    cases = tuple(Case(f"|Q| = {size}", float(value), share(value), 0) for size, value in series.items())
-    told = f"from |Q| = 4 to {series.index[-1]}: {share(series.iloc[0])} to {share(series.iloc[-1])}"
+    wide = _by_key_size(lake, xash(128, reading), "precision")
+    wide = wide[[size for size in wide.columns if size >= 4]]
+    if wide.shape[1] < 2:
+        raise Untestable("it needs keys of four and of more columns")
+    means = _drawn(wide)
+    rise, rho = means[:, -1] - means[:, 0], _trend(wide, means)
+    cases = tuple(Case(f"|Q| = {size}", float(v), share(v), 0) for size, v in zip(wide.columns, means[0], strict=True))
+    told = f"from |Q| = 4 to {wide.columns[-1]}: {share(means[0, 0])} to {share(means[0, -1])}"
     rise_least, full = (rules.number("precision rises from four key columns on", n) for n in ("rise", "full"))
-    if series.iloc[0] >= 1 - full:
+    if means[0, 0] >= 1 - full:
         raise Untestable(f"{told}: there is nothing left to gain")
     rises = rise >= rise_least
-    verdict = Verdict.HOLDS if rises and rho >= STRONG else Verdict.IN_PART if rises else Verdict.FAILS
-    return Finding(verdict, told, tables, cases)
+    places = np.where(rises & (rho >= STRONG), 2, np.where(rises, 1, 0))
+    told += f", {rise[0]:+.2f}" + (ranged(rise[1:], "{:+.2f}".format) if len(rise) > 1 else "")
+    return Finding(_settled(places), told, len(wide), cases)
 
 
 def _published_rise() -> str:
@@ -92,16 +130,27 @@ def _published_rise() -> str:
 
 
 def _best_at_all_key_sizes(lake: LakeResults, reading: str) -> Finding:
-    own = xash(128, reading)
-    seconds, tables = _by_key_size(lake, own, "seconds")
-    precision, _ = _by_key_size(lake, own, "precision")
+    methods = (xash(128, reading), "bf 128", "ht 128", "scr")
+    seconds, precision = (
+        {method: _by_key_size(lake, method, value) for method in methods} for value in ("seconds", "precision")
+    )
+    tables = pd.Index([])
+    for place, wide in enumerate((*seconds.values(), *precision.values())):
+        tables = tables.intersection(wide.index) if place else wide.index
+    if tables.empty:
+        raise Untestable("no table was searched with all key sizes by every method")
+    own, *rivals = methods
     cases = []
-    for rival in ("bf 128", "ht 128", "scr"):
-        slower = _by_key_size(lake, rival, "seconds")[0] / seconds
-        cases += [factor(f"|Q| = {size}, {rival}, runtime", float(ratio)) for size, ratio in slower.items()]
-        gap = precision - _by_key_size(lake, rival, "precision")[0]
-        cases += [difference(f"|Q| = {size}, {rival}, precision", float(value)) for size, value in gap.items()]
-    return _two_kinds(cases, tables)
+    for rival in rivals:
+        for size in seconds[own].columns:
+            slow, base = (seconds[m].loc[tables, size].to_numpy(np.float64) for m in (rival, own))
+            samples, ratio = bootstrap.ratios(DRAWN, slow, base), float(slow.mean() / base.mean())
+            cases.append(factor(f"|Q| = {size}, {rival}, runtime", ratio, "", samples, len(tables)))
+        for size in precision[own].columns:
+            gap = (precision[own].loc[tables, size] - precision[rival].loc[tables, size]).to_numpy(np.float64)
+            name, samples = f"|Q| = {size}, {rival}, precision", bootstrap.means(DRAWN, gap)
+            cases.append(difference(name, float(gap.mean()), samples=samples, weight=len(tables)))
+    return _two_kinds(cases, len(tables))
 
 
 def _two_kinds(cases: list[Case], queries: int) -> Finding:
@@ -124,46 +173,61 @@ def _published_key_sizes() -> str:
     return "runtime relative to XASH, precision behind XASH: " + "; ".join(texts)
 
 
-MATE, ORDER, LONGEST = "minimum cardinality (MATE)", "column order", "longest string (TLS)"
+MATE, IN_ORDER, LONGEST = "minimum cardinality (MATE)", "column order", "longest string (TLS)"
 WORST, BEST = "worst case", "best case (ground truth)"
 
 
-def _postings(lake: LakeResults) -> tuple[pd.DataFrame, int]:
-    """Return the mean number of posting list items, query sets by strategies."""
+def _postings(lake: LakeResults) -> tuple[dict[str, pd.DataFrame], int]:
+    """Return the number of posting list items by query and strategy, for each query set that has any."""
     queries = lake.queries("initial-column")
-    means = queries.groupby(["query_set", "variant"], sort=False)["postings"].mean().astype(float).unstack("variant")
-    if not {MATE, ORDER, LONGEST, WORST, BEST} <= set(means.columns):
+    if not {MATE, IN_ORDER, LONGEST, WORST, BEST} <= set(queries["variant"]):
         raise Untestable("a strategy is missing")
-    means = means.loc[[name for name in sets_in(queries) if means.loc[name, [MATE, BEST]].min() > 0]]
-    if means.empty:
+    found = {}
+    for name in sets_in(queries):
+        own = queries[queries["query_set"] == name]
+        wide = own.pivot(index="query", columns="variant", values="postings").astype(float)
+        wide = wide.reindex(columns=[MATE, IN_ORDER, LONGEST, WORST, BEST]).dropna()
+        if wide[[MATE, BEST]].mean().min() > 0:
+            found[name] = wide
+    if not found:
         raise Untestable("no query has a posting")
-    return means, fewest(queries)
+    return found, fewest(queries)
+
+
+def _items(name: str, wide: pd.DataFrame, strategy: str, base: str) -> Case:
+    """Return the posting list items of a strategy relative to those of another."""
+    own, other = (wide[column].to_numpy(np.float64) for column in (strategy, base))
+    drawn = bootstrap.ratios(name, own, other)
+    samples = None if drawn is None else np.nan_to_num(drawn, nan=1.0)
+    return factor(name, float(own.mean() / other.mean()), "", samples, len(wide))
 
 
 def _best_heuristic(lake: LakeResults, reading: str) -> Finding:
-    means, queries = _postings(lake)
+    found, queries = _postings(lake)
     cases = [
-        factor(f"{query_set}, {name}", float(row[name] / row[MATE]))
-        for query_set, row in means.iterrows()
-        for name in (ORDER, LONGEST)
+        replace(_items(name, wide, strategy, MATE), name=f"{name}, {strategy}")
+        for name, wide in found.items()
+        for strategy in (IN_ORDER, LONGEST)
     ]
     return by_cases(cases, queries)
 
 
 def _column_matters(lake: LakeResults, reading: str) -> Finding:
-    means, queries = _postings(lake)
-    cases = [factor(str(name), float(row[WORST] / row[BEST])) for name, row in means.iterrows()]
+    found, queries = _postings(lake)
+    cases = [_items(name, wide, WORST, BEST) for name, wide in found.items()]
     published = float(paper.initial_columns()[WORST] / paper.initial_columns()[BEST])
-    middle = float(pd.Series([case.value for case in cases]).median())
-    told = f"worst / best: {times(middle)}" + (f" (median; {span(c.value for c in cases)})" if len(cases) > 1 else "")
-    return Finding(
-        reached(middle, published, rules.number("the initial column matters", "least")), told, queries, tuple(cases)
-    )
+    weights, drawn = [case.weight for case in cases], aligned(cases)
+    typical = float(middle(np.array([[case.value] for case in cases]), weights)[0])
+    samples = None if drawn is None else middle(drawn, weights)
+    told = f"worst / best: {times(typical)}{ranged(samples, times)}"
+    told += f" (median; {span(c.value for c in cases)})" if len(cases) > 1 else ""
+    least = rules.number("the initial column matters", "least")
+    return Finding(reached(typical, published, least, samples), told, queries, tuple(cases))
 
 
 def _published_strategies() -> str:
     found = paper.initial_columns()
-    return ", ".join(f"{name} {times(found[name] / found[MATE])}" for name in (ORDER, LONGEST, WORST, BEST))
+    return ", ".join(f"{name} {times(found[name] / found[MATE])}" for name in (IN_ORDER, LONGEST, WORST, BEST))
 
 
 CLAIMS = (

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pandas as pd
 
-from experiments.reporting import paper, rules
+from experiments.reporting import bootstrap, paper, rules
 from experiments.reporting.claims.claim import Claim, Scope
 from experiments.reporting.claims.hashes import SIZED, SIZES, named, others
 from experiments.reporting.comparisons import (
     LakeResults,
-    deviations,
+    by_set,
     fewest,
-    mean_precision,
-    mean_seconds,
-    pooled_difference,
-    pooled_precision,
+    middle,
+    over_best,
     precision_differences,
     rank_correlation,
-    weighted,
     xash,
 )
 from experiments.reporting.numbers import number, share, times
@@ -27,16 +27,20 @@ from experiments.reporting.verdicts import (
     Finding,
     Untestable,
     Verdict,
+    above,
+    aligned,
     by_cases,
     by_parts,
     correlated,
-    flag,
-    reached,
+    ranged,
+    up_to,
 )
 
 BOTH = (128, 512)
 """The sizes of table 3."""
 _AVERAGE = "Average"
+_SAME = 1e-9
+"""Deviations that differ by less are the same: those of equal precisions are 0 but for rounding."""
 
 
 def _no_false_negatives(lake: LakeResults, reading: str) -> Finding:
@@ -78,13 +82,13 @@ def _thousand_times(lake: LakeResults, reading: str) -> Finding:
         if {"scr", method} <= set(wide.columns):
             ratio = (wide["scr"].astype(float) / wide[method].astype(float).clip(lower=1)).dropna()
             for name, found in ratio.groupby("query_set", sort=False):
-                cases.append(Case(f"{name}, {bits} bits", float(found.max()), times(float(found.max())), 0))
+                most, samples = float(found.max()), bootstrap.largest(str(name), found.to_numpy(np.float64))
+                told = times(most) + ranged(samples, times)
+                cases.append(Case(f"a query of {name}, {bits} bits", most, told, 0, samples=samples, weight=len(found)))
     if not cases:
         raise Untestable("SCR or XASH is missing")
-    best = max(cases, key=lambda case: case.value)
     published, least = (rules.number("1000 times fewer false positives", name) for name in ("factor", "least"))
-    told = f"up to {best.text} for a query ({best.name})"
-    return Finding(reached(best.value, published, least), told, fewest(queries), tuple(cases))
+    return up_to(cases, published, fewest(queries), least)
 
 
 def _present(lake: LakeResults, bits: int, reading: str) -> list[str]:
@@ -101,11 +105,10 @@ def _highest_on_average(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table3")
     cases = []
     for bits in BOTH:
-        means = pooled_precision(queries, _present(lake, bits, reading))
-        own = float(means.pop(xash(bits, reading)))
-        rival = str(means.idxmax())
-        told = f"{bits} bits: {share(own)} against {rival} {share(means.max())}"
-        cases.append(pooled_difference(queries, xash(bits, reading), rival, told))
+        *rivals, own = _present(lake, bits, reading)
+        rival, best, case = over_best(queries, own, rivals)
+        told = f"{bits} bits: {share(best + case.value)} against {rival} {share(best)}"
+        cases.append(replace(case, name=told))
     told = "; ".join(f"{case.name}, {case.text}" for case in cases)
     return Finding(by_parts(cases), told, fewest(queries), tuple(cases))
 
@@ -138,11 +141,27 @@ def _smallest_deviation(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table3")
     cases = []
     for bits in BOTH:
-        means = weighted(deviations(queries, _present(lake, bits, reading)), queries)
-        own = float(means.pop(xash(bits, reading)))
-        text = f"{bits} bits: {share(own)}, least other {share(means.min())} ({means.idxmin()})"
-        cases.append(flag(text, own <= means.min(), share(own)))
+        methods = _present(lake, bits, reading)
+        *rivals, own = deviations = _deviations(queries, methods)
+        least = int(np.argmin([case.value for case in rivals]))
+        drawn = aligned(deviations)
+        gap = None if drawn is None else drawn[:-1].min(axis=0) - drawn[-1]
+        told = f"{bits} bits: {own.text}, least other {rivals[least].text} ({methods[least]})"
+        cases.append(above(told, rivals[least].value - own.value, -_SAME, own.text, gap))
     return Finding(by_parts(cases), "; ".join(case.name for case in cases), fewest(queries), tuple(cases))
+
+
+def _deviations(queries: pd.DataFrame, methods: list[str]) -> list[Case]:
+    """Return the deviation of the precision of each method: the mean over query sets, which weigh by their queries."""
+    sets = by_set(queries, methods, "precision")
+    asked = sum(len(rows) for rows in sets.values())
+    value = sum(rows.std(ddof=0).to_numpy(np.float64) * len(rows) for rows in sets.values()) / asked
+    drawn = sum(bootstrap.deviations(name, rows.to_numpy(np.float64)) * len(rows) for name, rows in sets.items())
+    samples = np.asarray(drawn) / asked
+    return [
+        Case(name, float(value[n]), share(value[n]) + ranged(samples[:, n], share), 0, samples=samples[:, n])
+        for n, name in enumerate(methods)
+    ]
 
 
 def _published_deviation() -> str:
@@ -159,20 +178,25 @@ def _published_deviation() -> str:
 def _precision_and_runtime(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table3")
     methods = [method for bits in SIZES for method in _present(lake, bits, reading)]
-    precision = mean_precision(queries, methods)
-    seconds = mean_seconds(queries)[methods]
-    found = {
-        str(name): -rank_correlation(precision.loc[name], seconds.loc[name])
-        for name in precision.index
-        if name in seconds.index
-    }
-    known = {name: rho for name, rho in found.items() if rho == rho}
-    if not known:
+    precision, seconds = (by_set(queries, methods, value) for value in ("precision", "bounded"))
+    cases = []
+    for name in (name for name in precision if name in seconds):
+        common = precision[name].index.intersection(seconds[name].index)
+        exact, slow = (frame[name].loc[common] for frame in (precision, seconds))
+        rho = -rank_correlation(exact.mean(), slow.mean()) if len(common) else float("nan")
+        if rho != rho:
+            continue
+        drawn = [bootstrap.means(name, frame.to_numpy(np.float64)) for frame in (exact, slow)]
+        samples = None if drawn[0] is None or drawn[1] is None else -bootstrap.rank_correlations(drawn[0], drawn[1])
+        text = f"{rho:+.2f}" + ranged(samples, "{:+.2f}".format)
+        cases.append(Case(name, rho, text, 0, samples=samples, weight=len(common)))
+    if not cases:
         raise Untestable("nothing varies, so there is no correlation")
-    cases = tuple(Case(name, rho, f"{rho:+.2f}", 0) for name, rho in known.items())
-    middle = float(pd.Series(known).median())
-    told = f"median over {len(known)} query sets of the rank correlation of precision and speed"
-    return correlated(middle, told, fewest(queries), cases)
+    weights, together = [case.weight for case in cases], aligned(cases)
+    point = float(middle(np.array([[case.value] for case in cases]), weights)[0])
+    told = f"median over {len(cases)} query sets of the rank correlation of precision and speed"
+    samples = None if together is None else middle(together, weights)
+    return correlated(point, told, fewest(queries), tuple(cases), samples)
 
 
 def _published_correlation() -> str:

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
-from experiments.reporting import paper, rules
+from experiments.reporting import bootstrap, paper, rules
 from experiments.reporting.claims.claim import Claim, Scope, Test
 from experiments.reporting.comparisons import (
     LakeResults,
     correlation,
+    drawn_ratio,
     fewest,
-    mean_seconds,
     rank_correlation,
+    sets_in,
     time_ratios,
     xash,
 )
 from experiments.reporting.numbers import span, times
 from experiments.reporting.rules import threshold
 from experiments.reporting.verdicts import (
+    ORDER,
     Case,
     Finding,
     Untestable,
     Verdict,
+    above,
+    aligned,
     by_cases,
     correlated,
-    factor,
-    flag,
+    judge,
+    settled,
     up_to,
+    within,
 )
 
 BASELINES = ("scr", "mcr", "scr-josie", "mcr-josie")
@@ -89,13 +95,24 @@ def _published_wins() -> str:
 
 def _no_constant_order(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("figure4", *BASELINES)
-    means = mean_seconds(queries).dropna(how="all")
-    if len(means) < 2:
+    cases, winners = [], []
+    for name in sets_in(queries):
+        wide = queries[queries["query_set"] == name].pivot(index="query", columns="method", values="bounded")
+        wide = wide.reindex(columns=list(BASELINES)).dropna(axis=1, how="all").dropna()
+        if wide.empty:
+            continue
+        means, drawn = wide.mean(), bootstrap.means(name, wide.to_numpy(np.float64))
+        fastest = np.array([means.to_numpy().argmin()]) if drawn is None else drawn.argmin(axis=1)
+        winners.append(np.array([BASELINES.index(method) for method in wide.columns])[fastest])
+        cases.append(Case(name, float(means.min()), str(means.idxmin()), 0, weight=len(wide)))
+    if len(cases) < 2:
         raise Untestable("it needs two query sets")
-    cases = tuple(Case(str(name), float(row.min()), str(row.idxmin()), 0) for name, row in means.iterrows())
     verdict = Verdict.HOLDS if len({case.text for case in cases}) > 1 else Verdict.FAILS
+    together = np.stack(np.broadcast_arrays(*winners))
+    changes = (together != together[0]).any(axis=0)
     told = "; ".join(f"{case.name}: {case.text}" for case in cases)
-    return Finding(verdict, f"fastest besides MATE: {told}", fewest(queries), cases)
+    settles = settled(verdict, np.where(changes, ORDER.index(Verdict.HOLDS), ORDER.index(Verdict.FAILS)))
+    return Finding(settles, f"fastest besides MATE: {told}", fewest(queries), tuple(cases))
 
 
 def _published_fastest() -> str:
@@ -121,11 +138,20 @@ def _mcr_josie_falls_behind(lake: LakeResults, reading: str) -> Finding:
     if len(own) < 2:
         raise Untestable("it needs two of the sets OD (100) to OD (10000)")
     least, most = (rules.number("MCR JOSIE falls behind MCR", name) for name in ("least", "most"))
-    cases = [
-        flag(f"{own[0].name}: similar", least <= own[0].value <= most, f"{own[0].text} of MCR"),
-        flag(f"{own[-1].name}: slower than before", own[-1].value > own[0].value, f"{own[-1].text} of MCR"),
-    ]
-    return by_cases(cases, fewest(queries))
+    first, last = own[0], own[-1]
+    drawn = aligned((first, last))
+    slower = None if drawn is None else drawn[1] / drawn[0]
+    cases = (
+        within(f"{first.name}: similar", first.value, least, most, (f"{first.text} of MCR", first.samples)),
+        above(
+            f"{last.name}: slower than before",
+            last.value / first.value,
+            float(np.nextafter(1, 2)),
+            f"{last.text} of MCR",
+            slower,
+        ),
+    )
+    return Finding(judge(cases), "; ".join(f"{c.name}: {c.text}" for c in cases), fewest(queries), cases)
 
 
 def _published_mcr_josie() -> str:
@@ -171,8 +197,8 @@ def _open_data_has_more(lake: LakeResults, reading: str) -> Finding:
     if here.empty or there.empty:
         raise Untestable("it needs OD (1000) and WT (1000)")
     cases = [
-        factor("seconds", float(here["bounded"].mean() / there["bounded"].mean())),
-        factor("false positives", float(here["false_positives"].mean() / max(1, there["false_positives"].mean()))),
+        drawn_ratio(title, ("OD (1000)", here[column]), ("WT (1000)", there[column]), least)
+        for title, column, least in (("seconds", "bounded", 0.0), ("false positives", "false_positives", 1.0))
     ]
     return by_cases(cases, min(len(here), len(there)))
 

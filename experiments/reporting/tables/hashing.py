@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from experiments.reporting import paper
-from experiments.reporting.comparisons import READINGS, ratio_table, readings_in, sets_in, xash
+from experiments.reporting.comparisons import READINGS, precision_ratio, ratio_table, readings_in, sets_in, xash
 from experiments.reporting.numbers import NOTHING, number, share, times
 from experiments.reporting.results import Results
 from experiments.reporting.style import look_of_hash
@@ -144,7 +144,8 @@ def _time_ratios(results: Results, queries: pd.DataFrame, columns: list[tuple[st
 
 def table3(results: Results) -> list[Table]:
     """Return table 3: precisions, and their ratios to XASH beside the paper's."""
-    summary = precision_summary(results.queries("table3"))
+    queries = results.queries("table3")
+    summary = precision_summary(queries)
     searched = summary[summary["hash"].fillna("") != ""]
     whole = pd.concat([searched, _averages(searched)], ignore_index=True)
     columns = columns_of(searched, PRINTED)
@@ -157,7 +158,7 @@ def table3(results: Results) -> list[Table]:
     note += "k = 10. Bold: the best of its size. Queries without any candidate have no precision and are left out."
     return [
         _shaped(Caption("table3", "Table 3: precision", note), results, _by_lake(whole), columns, cell),
-        _precision_ratios(results, whole, columns),
+        _precision_ratios(results, queries, columns),
         _all_sizes(results, searched),
     ]
 
@@ -184,28 +185,39 @@ def _by_lake(summary: pd.DataFrame) -> pd.DataFrame:
     return summary.sort_values("lake", key=lambda lakes: lakes.map(order), kind="stable")
 
 
-def _precision_ratios(results: Results, summary: pd.DataFrame, columns: list[tuple[str, str, str]]) -> Table:
+def _precision_ratios(results: Results, queries: pd.DataFrame, columns: list[tuple[str, str, str]]) -> Table:
     wide, others = paper.precision(), _besides(columns)
     rows, numbers = [], []
-    for lake, name, cells in _rows(_by_lake(summary)):
+    for lake, name, own in _sets_and_average(results, queries):
         average = name == _AVERAGE and paper.sets_of(lake)
         known = _AVERAGE if average else paper.corresponding(lake, name)
-        for reading in readings_in(summary):
+        for reading in readings_in(queries):
             texts = []
             for method, _, _ in others:
-                base = cells["mean"].get(_base(method, reading))
-                ratio = cells.loc[method, "mean"] / base if base and method in cells.index else None
+                case = precision_ratio(own, method, _base(method, reading), "all" if name == _AVERAGE else name)
                 printed = wide.loc[known, method] / wide.loc[known, _base(method)] if known and method in wide else None
-                texts.append(times(ratio) if printed is None else f"{times(ratio)} / {times(printed)}")
+                here = case.text if case else NOTHING
+                texts.append(here if printed is None else f"{here} / {times(printed)}")
+                low, high = (case.interval if case else None) or (None, None)
                 numbers.append(
                     {"lake": lake, "query_set": name, "xash": READINGS[reading], "method": method}
-                    | {"ratio_to_xash": ratio, "paper": printed}
+                    | {"ratio_to_xash": case.value if case else None, "low": low, "high": high, "paper": printed}
                 )
             rows.append((results.title(lake), name, READINGS[reading], *texts))
     header = [("", "lake"), ("", "query set"), ("", "XASH of"), *((group, size) for _, group, size in others)]
-    note = "Mean precision relative to XASH of the same size, here / paper. Below 1: XASH is more precise."
+    note = "Mean precision relative to XASH of the same size, over the queries that have both, here / paper. Below 1: "
+    note += "XASH is more precise."
     title = "Table 3: precision relative to XASH"
     return Table("table3-ratios", title, tuple(header), tuple(rows), pd.DataFrame(numbers), (note,), left=3)
+
+
+def _sets_and_average(results: Results, queries: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield lake, query set and its queries, all queries of a lake after its sets."""
+    for lake in results.lakes_of("table3"):
+        own = queries[queries["lake"] == lake]
+        for name in sets_in(own):
+            yield lake, name, own[own["query_set"] == name]
+        yield lake, _AVERAGE, own
 
 
 def _all_sizes(results: Results, summary: pd.DataFrame) -> Table:

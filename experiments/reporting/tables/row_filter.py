@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from experiments.regenerate.row_filter import LENGTHS, WIDTHS
+from experiments.reporting import bootstrap
 from experiments.reporting.comparisons import sets_in
 from experiments.reporting.numbers import NOTHING, percent, share
 from experiments.reporting.results import Results
 from experiments.reporting.style import look_of_hash
 from experiments.reporting.tables.table import Table
+from experiments.reporting.verdicts import Case, difference
 
 TYPES = ("digits", "letters", "digits and letters")
 GROUPS = [("columns of the row", "width", name) for name in WIDTHS]
@@ -53,16 +56,26 @@ def own_table(results: Results) -> list[Table]:
                 found = [_precisions(frame, lake, name, method) for frame in (inside, own)]
                 common = found[0].index.intersection(found[1].index) if len(found[0]) else found[1].index
                 means = [float(part.reindex(common).mean()) if len(part) else None for part in found]
-                cells += [share(mean) for mean in means]
-                facts = {"lake": lake, "query_set": name, "method": method}
-                numbers.append({**facts, "with": means[0], "without": means[1]})
+                gap = _gap(found[0].reindex(common), found[1].reindex(common), name)
+                cells += [*(share(mean) for mean in means), gap.text if gap else NOTHING]
+                low, high = (gap.interval if gap else None) or (None, None)
+                facts = {"lake": lake, "query_set": name, "method": method, "with": means[0], "without": means[1]}
+                numbers.append({**facts, "difference": gap.value if gap else None, "low": low, "high": high})
             rows.append((results.title(lake), name, *cells))
     header = [("", "lake"), ("", "query set")]
-    header += [(method, where) for method in ("scr", *methods) for where in ("with", "without")]
+    header += [(method, where) for method in ("scr", *methods) for where in ("with", "without", "difference")]
     note = "Mean precision over the queries that have one both with and without. All rows of a query's own table join, "
     note += "so that it raises every precision (table 3: with it)."
     title = "Precision with and without the query's own table"
     return [Table("own-table", title, tuple(header), tuple(rows), pd.DataFrame(numbers), (note,))]
+
+
+def _gap(inside: pd.Series, without: pd.Series, query_set: str) -> Case | None:
+    """Return what the query's own table adds to the precision, on the same queries."""
+    gaps = (inside - without).to_numpy(np.float64)
+    if not len(gaps) or np.isnan(gaps).any():
+        return None
+    return difference(query_set, float(gaps.mean()), samples=bootstrap.means(query_set, gaps), weight=len(gaps))
 
 
 def _precisions(queries: pd.DataFrame, lake: str, query_set: str, method: str) -> pd.Series:
