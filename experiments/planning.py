@@ -14,10 +14,7 @@ from experiments.query_sets import SetSpec
 from experiments.records import Recorded, read
 from experiments.settings import RunSettings, chosen_lakes, set_specs
 
-ON_ARRAYS_ONLY = {
-    ("scr-josie", "mcr-josie"): "a database has no column sets for",
-    ("mcr",): "a database does not intersect posting lists, so that it would fetch what SCR fetches for",
-}
+ON_ARRAYS_ONLY = {("scr-josie", "mcr-josie"): "a database has no column sets for"}
 """Systems that are not measured in a database, and why."""
 
 
