@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
+from pathlib import Path
+
+COMPILING = 100
+"""How many times longer than loading the compiler it takes to compile the loops of a search, once on a machine."""
 
 
 class Interpreted:
@@ -24,9 +29,16 @@ def is_worth(count: int, small: int) -> bool:
     """Tell whether to use the kernel for so many values, `small` of which take as long as loading the compiler.
 
     It is for as many, if the compiler is loaded anyway, or if many calls have come to as many: a process that works on
-    loads the compiler sooner or later, one that ends soon never does.
+    loads the compiler sooner or later, one that ends soon never does. Where nothing was compiled yet, small calls must
+    come to much more: nobody waits a minute for the compiler in the middle of small searches.
     """
-    if is_loaded() or count >= small or SPENT.starts >= 1:
+    if is_loaded() or count >= small or SPENT.starts >= (1 if has_compiled() else COMPILING):
         return True
     SPENT.starts += count / small
     return False
+
+
+@cache
+def has_compiled() -> bool:
+    """Tell whether the loops of a search were compiled before, and kept beside their source."""
+    return any((Path(__file__).parents[1] / "search" / "__pycache__").glob("column_first_kernel.*.nbc"))

@@ -97,7 +97,7 @@ def test_a_synthetic_lake_is_called_so(capsys: pytest.CaptureFixture[str], tmp_p
         (["{lake}", "--bits", "100"], "mate: xash has no 100-bit version; it has: 64, 128, 256, 512"),
         (["{lake}", "--memory", "plenty"], "mate: --memory takes a size such as 2GB, not 'plenty'"),
         (["{lake}", "--spark", "spark.executor.memory"], "mate: --spark takes NAME=VALUE"),
-        (["{lake}", "--max-rows", "0"], "mate: --max-rows takes a whole number from 1 on, not '0'"),
+        (["{lake}", "--max-rows", "0"], "mate: --max-rows takes a whole number from 1 to 2,147,483,647, not '0'"),
         (["{lake}", "--segments", "9" * 40], "mate: --segments takes a whole number from 1 on, not '999"),
         (
             ["{lake}", "--store", "{lake}/people.csv"],

@@ -199,6 +199,7 @@ def test_small_work_that_adds_up_is_compiled(monkeypatch: pytest.MonkeyPatch) ->
     tuples = {(str(a), str(b)) for a in range(6) for b in range(6)}
     spent = compiled.Interpreted()
     monkeypatch.setattr(compiled, "SPENT", spent)
+    monkeypatch.setattr(compiled, "has_compiled", lambda: False)
     monkeypatch.setattr(compiled, "is_loaded", lambda: False)
     monkeypatch.setattr(system, "is_loaded", lambda: False)
     one = search([segment(tables)], tuples, SearchSettings(k=1))
@@ -207,6 +208,9 @@ def test_small_work_that_adds_up_is_compiled(monkeypatch: pytest.MonkeyPatch) ->
     many = round(1 / spent.starts) + 1
     for _ in range(many):
         assert search([segment(tables)], tuples, SearchSettings(k=1)).best.ranked() == one.best.ranked()
+    waiting = search([segment(tables)], tuples, SearchSettings(k=1))
+    assert "cover" not in waiting.statistics.seconds  # where compiling would take a minute
+    monkeypatch.setattr(compiled, "has_compiled", lambda: True)
     assert "cover" in search([segment(tables)], tuples, SearchSettings(k=1)).statistics.seconds
 
 

@@ -258,7 +258,7 @@ def test_opening_reads_no_record_and_a_change_opens_the_lake_once(store: Path, m
         assert len(opened.sources()) == 3
         assert read == ["sources.parquet"]
     opens: list[object] = []
-    monkeypatch.setattr(lake_writer, "open_folder", lambda address: [opens.append(address), open_folder(address)][1])
+    monkeypatch.setattr(lake_writer, "open_lake", lambda address: [opens.append(address), open_folder(address)][1])
     Updates(str(store)).remove_rows(PEOPLE, [0])
     assert opens == [str(store)]
 
