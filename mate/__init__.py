@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mate.api.explanation import Explanation as Explanation
     from mate.api.given import read as read
     from mate.api.graph import Graph as Graph
+    from mate.api.graph import GraphOptions as GraphOptions
     from mate.api.hash_functions import hash_functions as hash_functions
     from mate.api.hash_functions import hash_values as hash_values
     from mate.api.indexing import index as index
@@ -64,6 +65,7 @@ _PLACES = {
     "Finding": "mate.sql.vertica_check",
     "Findings": "mate.build.check",
     "Graph": "mate.api.graph",
+    "GraphOptions": "mate.api.graph",
     "IndexOptions": "mate.api.options",
     "Lake": "mate.api.lake",
     "Limits": "mate.limits",

@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from mate.errors import QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from mate.build.engine import Engine
     from mate.build.progress import Progress
     from mate.lake.base import Index
+    from mate.lake.folder import LakeFolder
     from mate.lake.records import TableInfo
-    from mate.search.graph import Edge
+    from mate.search.graph import Edge, JoinGraph
     from mate.search.graph_rows import Copy
 
 JOIN, DUPLICATE, NEAR_DUPLICATE = "join", "duplicate", "near-duplicate"
 SHORTEST, LONGEST = 1, 4
 PAGE = "graph.html"
+PHASE = "compare tables"
+
+RANGES, RANGES_PER_CORE = 200, 8
+"""Ranges of tables that are compared in one go: in this process, and on Spark, where each is a task."""
+
+
+class GraphOptions(TypedDict, total=False):
+    """What comparing the tables of a lake takes."""
+
+    master: str
+    """Where tables are compared: "none", in this process, unless given; "local[*]" or an address, on Spark."""
+    spark: Mapping[str, str]
+    """Settings of Spark."""
+    verbose: bool
+    """Show what Spark logs."""
+    work: str | PathLike[str]
+    """A folder that all workers see, for the merged directory; the one that the lake is in unless given."""
+    progress: Progress
+    """Is told how far the work is."""
 
 
 class Graph:
@@ -86,34 +108,56 @@ class Graph:
         return f"<Graph: {len(self.nodes):,} tables; {counts or 'no edges'}>"
 
 
-def graph_of(index: Index, most_columns: int, progress: Progress) -> Graph:
+def graph_of(index: Index, most_columns: int, options: GraphOptions) -> Graph:
     """Compare all tables of a lake with each other."""
+    from mate.build.engine import NO_SPARK, start_engine
     from mate.lake.folder import LakeFolder
-    from mate.search.graph import JoinGraph
-    from mate.search.graph_directory import lake_directory
-    from mate.search.graph_rows import copies, same_columns
 
     if not isinstance(index, LakeFolder):
         raise QueryError(f"tables are compared by the directory of a lake in a folder, which {index.address} is not")
     if isinstance(most_columns, bool) or not isinstance(most_columns, int) or not SHORTEST <= most_columns <= LONGEST:
         raise QueryError(f"a key has {SHORTEST} to {LONGEST} columns, not {most_columns!r}")
+    master, spark = options.get("master", NO_SPARK), options.get("spark") or {}
+    with start_engine(master, spark, verbose=options.get("verbose", False)) as engine:
+        return _compared(index, most_columns, engine, options)
+
+
+def _compared(index: LakeFolder, most_columns: int, engine: Engine, options: GraphOptions) -> Graph:
+    from mate.search.graph import JoinGraph
+    from mate.search.graph_directory import lake_directory
+    from mate.search.graph_rows import copies, same_columns
+    from mate.search.graph_tasks import table_infos
+
     index.verify()
     directory = lake_directory(index)
-    known = {info.table_id: info for info in index.tables()}
-    infos = [known[int(table.segment.arrays.table_id[table.place])] for table in directory.tables]
+    infos = table_infos(index, directory)
     copied = copies(directory, infos)
     groups = same_columns(directory, infos)
-    search = JoinGraph(directory, infos, most_columns)
-    joins: list[Edge] = []
-    progress.start("compare tables", len(infos))
     numbers = {info.table_id: number for number, info in enumerate(infos)}
-    for number in range(len(infos)):
-        found = search.joins(number)
-        joins += (edge for edge in found if not copied.are_copies(number, numbers[edge.parent]))
-        progress.update(number + 1, edges=len(joins))
+    joins = [
+        edge
+        for edge in _joins(index, JoinGraph(directory, infos, most_columns), engine, options)
+        if not copied.are_copies(numbers[edge.child], numbers[edge.parent])
+    ]
     group = {infos[number].table_id: place for place, own in enumerate(groups, start=1) for number in own}
     edges = _edges(infos, joins, copied.pairs, group)
     return Graph(index.address, _nodes(infos, edges, group), edges, directory.most_columns)
+
+
+def _joins(index: LakeFolder, graph: JoinGraph, engine: Engine, options: GraphOptions) -> list[Edge]:
+    """Return the joins of all tables: here, or in tasks that map lake and directory."""
+    from mate.build.progress import Silent
+    from mate.search.graph_tasks import stored_directory, table_ranges
+
+    progress = options.get("progress") or Silent()
+    if engine.is_spark:
+        work = Path(options["work"]) if "work" in options else None
+        ranges = table_ranges(graph.directory, RANGES_PER_CORE * engine.parallelism)
+        with stored_directory(index, graph.directory, graph.most_columns, work) as stored:
+            found = engine.run(ranges, stored.joins_of, progress, PHASE)
+    else:
+        found = engine.run(table_ranges(graph.directory, RANGES), graph.joins_of, progress, PHASE)
+    return [edge for edges in found for edge in edges]
 
 
 def _edges(infos: list[TableInfo], joins: list[Edge], pairs: list[Copy], group: dict[int, int]) -> pa.Table:

@@ -21,8 +21,7 @@ from mate.errors import QueryError, StoreError
 if TYPE_CHECKING:
     from mate.api.batch import BatchAnswers, BatchOptions
     from mate.api.batch_queries import Queries
-    from mate.api.graph import Graph
-    from mate.build.progress import Progress
+    from mate.api.graph import Graph, GraphOptions
     from mate.lake.base import Ids, Index
     from mate.lake.records import TableInfo
 
@@ -156,21 +155,23 @@ class Reader:
             found = suggest(index, given.query, settings)
             return Suggestions(given, snapshot, found, frozenset(index.manifest.nulls))
 
-    def graph(self, most_columns: int = 3, progress: Progress | None = None) -> Graph:
+    def graph(self, most_columns: int = 3, **options: Unpack[GraphOptions]) -> Graph:
         """Compare all tables of the lake with each other: which join, on which keys of up to `most_columns` columns.
 
-        Joins that chance may give are left out; copies, and tables with the same columns, are marked as such.
+        Joins that chance may give are left out; copies, and tables with the same columns, are marked as such. A large
+        lake is compared on Spark (`master`).
 
         >>> import mate
         >>> with mate.open("lake.mate") as lake:
         ...     lake.graph()  # too few values to tell a join from chance
         <Graph: 4 tables; no edges>
         """
-        from mate.api.graph import graph_of
-        from mate.build.progress import Silent
+        from mate.api.graph import GraphOptions, graph_of
+        from mate.api.options import check_options
 
+        check_options("graph", options, GraphOptions.__annotations__)
         with self._snapshot.use() as index:
-            return graph_of(index, most_columns, progress or Silent())
+            return graph_of(index, most_columns, options)
 
     def enrich(
         self, query: AnyTable, key: str | Sequence[str], table: int | str | TableInfo, matches: str = "first"

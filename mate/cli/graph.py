@@ -8,11 +8,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mate import GraphOptions
     from mate.cli import Commands
 
 EPILOG = """\
 examples:
   mate graph --store lake.mate -o graph         then open graph/graph.html in a browser
+  mate graph --store /shared/lake.mate -o graph --master spark://host:7077
 
 DIR gets nodes.parquet (one row per table), edges.parquet (one row per join, with its evidence), graph.graphml, and
 graph.html, a page that needs nothing else: search a table, see its neighbours, filter by evidence.
@@ -46,6 +48,17 @@ def add(commands: Commands) -> None:
         metavar="N",
         help="columns that a key may have (default: 3)",
     )
+    parser.add_argument(
+        "--master", default="none", help="none: in this process (default); local[*], spark://host:7077, ...: on Spark"
+    )
+    parser.add_argument("--spark", action="append", default=[], metavar="NAME=VALUE", help="a Spark setting")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        metavar="DIR",
+        help="a folder that all workers see, for the merged directory (default: the one that the lake is in)",
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="show what Spark logs")
     parser.set_defaults(run=run)
 
 
@@ -55,11 +68,20 @@ def run(options: argparse.Namespace) -> int:
 
     import mate
     from mate.cli.bar import Bar
+    from mate.cli.options import settings
     from mate.cli.terminal import say
 
+    chosen: GraphOptions = {
+        "master": options.master,
+        "spark": settings("--spark", options.spark, "spark.executor.memory=4g"),
+        "verbose": options.verbose,
+    }
+    if options.work is not None:
+        chosen["work"] = options.work
     began = perf_counter()
     with mate.open(options.store) as lake, Bar() as bar:
-        graph = lake.graph(options.most_columns, bar)
+        chosen["progress"] = bar
+        graph = lake.graph(options.most_columns, **chosen)
         files = graph.write(options.output)
     kinds = Counter(graph.edges["kind"].to_pylist())
     groups = len({group for group in graph.nodes["same_columns"].to_pylist() if group is not None})

@@ -127,7 +127,7 @@ def _opened(share: Share) -> LakeFolder:
         return LakeFolder(path, manifest, open_segments(path, manifest, share.segments))
     except StoreError:
         if published_manifest(share.address).to_json() != share.manifest:
-            raise ChangedError(f"{shown(share.address)} was changed during the batch: start it again") from None
+            raise ChangedError(f"{shown(share.address)} was changed during the work: start it again") from None
         raise
 
 

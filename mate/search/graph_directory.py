@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from mate.lake.arrays import Array
 from mate.lake.base import Ids
 from mate.lake.counting import entry_sizes, ranges
 from mate.lake.folder import LakeFolder
@@ -41,7 +42,8 @@ class TablePlace(NamedTuple):
 class LakeDirectory:
     """All columns of the tables in use, numbered table after table, and their values, numbered through the lake.
 
-    Values are told apart by their ids, which are hashes of 63 bits.
+    Values are told apart by their ids, which are hashes of 63 bits. Where there are many, numbers have 32 bits if they
+    fit. One thread at a time may ask for overlaps: give each a copy of its own (`dataclasses.replace`).
     """
 
     tables: list[TablePlace]
@@ -49,18 +51,21 @@ class LakeDirectory:
     """Number of each column's table in `tables`."""
     column_first: Ids
     """The values of column c are ``column_value[column_first[c]:column_first[c + 1]]``."""
-    column_value: Ids
-    column_rows: Ids
+    column_value: Array
+    """Ascending in each column."""
+    column_rows: Array
     """In how many rows of the column each of them is."""
     value_first: Ids
     """The columns that hold value v are ``value_column[value_first[v]:value_first[v + 1]]``."""
-    value_column: Ids
+    value_column: Array
+    """Ascending for each value."""
     most_columns: int
     """Values that more columns hold are too common to be counted; 0: all are counted."""
 
-    def columns_of(self, values: Ids) -> Ids:
+    def columns_of(self, values: Array) -> Ids:
         """Return how many columns hold each of some values."""
-        return self.value_first[values + 1] - self.value_first[values]
+        found: Ids = self.value_first[values + 1] - self.value_first[values]
+        return found
 
     def values(self, column: int) -> slice:
         """Return where the values of a column are."""
@@ -87,22 +92,24 @@ class LakeDirectory:
         return np.zeros(len(self.column_table), np.int64)
 
 
-def plain_overlaps(value_column: Ids, start: Ids, stop: Ids, rows: Ids) -> tuple[Ids, Ids]:
+def plain_overlaps(value_column: Array, start: Ids, stop: Ids, rows: Array) -> tuple[Ids, Ids]:
     """Add up the rows of values by the columns that hold them."""
     place, owner = ranges(start, stop)
     touched, number = np.unique(value_column[place], return_inverse=True)
-    return touched, np.bincount(number, rows[owner], minlength=len(touched)).astype(np.int64)
+    counts = np.bincount(number, rows[owner], minlength=len(touched))
+    return touched.astype(np.int64), counts.astype(np.int64)
 
 
 def lake_directory(lake: LakeFolder, most_work: int = MOST_WORK) -> LakeDirectory:
     """Merge the directories of a lake's segments."""
     values = np.unique(np.concatenate([np.empty(0, np.int64), *(s.arrays.token_id for s in lake.segments)]))
+    most = sum(len(segment.arrays.column_table) for segment in lake.segments)
     tables: list[TablePlace] = []
     known = 0
-    owners: list[Ids] = []
-    entries: list[tuple[Ids, Ids, Ids]] = []
+    owners: list[Array] = []
+    entries: list[tuple[Array, Array, Array]] = []
     for segment in lake.segments:
-        number = np.full(len(segment.arrays.column_table), -1)
+        number = np.full(len(segment.arrays.column_table), -1, _narrow(most))
         for place in np.flatnonzero(segment.live).tolist():
             first, last = segment.arrays.table_column_first[place : place + 2].tolist()
             number[first:last] = np.arange(known, known + last - first)
@@ -110,30 +117,43 @@ def lake_directory(lake: LakeFolder, most_work: int = MOST_WORK) -> LakeDirector
             tables.append(TablePlace(segment, place, known, last - first))
             known += last - first
         entries.append(_entries(segment, number, values))
-    columns, tokens, rows = ([part[piece] for part in entries] for piece in range(3))
-    return _directory(tables, [owners, columns, tokens, rows], len(values), most_work)
+    owner = np.concatenate([np.empty(0, np.int64), *owners])
+    return _directory(tables, owner, entries, len(values), most_work)
 
 
-def _entries(segment: Segment, number: Ids, values: Ids) -> tuple[Ids, Ids, Ids]:
-    """Return column, value and rows of every directory entry of the tables in use."""
+def _narrow(most: int) -> type[np.signedinteger[Any]]:
+    """Return the type for numbers up to `most` and one more: half the room where that is enough."""
+    return np.int32 if most < 2**31 - 1 else np.int64
+
+
+def _entries(segment: Segment, number: Array, values: Ids) -> tuple[Array, Array, Array]:
+    """Return column, value and rows of every directory entry of the tables in use, by value and column."""
     arrays = segment.arrays
     column = number[arrays.entry_column]
-    token = np.repeat(np.searchsorted(values, arrays.token_id), _sizes(arrays.entry_first))
+    own = np.searchsorted(values, arrays.token_id).astype(_narrow(len(values)))
+    token = np.repeat(own, _sizes(arrays.entry_first))
     kept = np.flatnonzero(column >= 0)
-    return column[kept], token[kept], entry_sizes(arrays, kept)
+    rows = entry_sizes(arrays, kept)
+    return column[kept], token[kept], rows.astype(_narrow(int(rows.max(initial=0))))
 
 
-def _directory(tables: list[TablePlace], parts: Sequence[Sequence[Ids]], values: int, most_work: int) -> LakeDirectory:
-    owner, column, token, rows = (np.concatenate([np.empty(0, np.int64), *part]).astype(np.int64) for part in parts)
-    by_column = np.lexsort((token, column))
-    by_value = np.lexsort((column, token))
+def _directory(
+    tables: list[TablePlace], owner: Ids, entries: Sequence[tuple[Array, ...]], values: int, most_work: int
+) -> LakeDirectory:
+    empty = np.empty(0, np.int32)
+    column, token, rows = (np.concatenate([empty, *(part[piece] for part in entries)]) for piece in range(3))
+    # Entries come by value and column, segment after segment, and later segments have later columns.
+    by_column = np.argsort(column, kind="stable")
+    column_value, column_rows = token[by_column], rows[by_column]
+    del by_column, rows
+    by_value = np.argsort(token, kind="stable")
     held = np.bincount(token, minlength=values)
     return LakeDirectory(
         tables=tables,
         column_table=owner,
         column_first=_first(column, len(owner)),
-        column_value=token[by_column],
-        column_rows=rows[by_column],
+        column_value=column_value,
+        column_rows=column_rows,
         value_first=np.append(0, np.cumsum(held)),
         value_column=column[by_value],
         most_columns=_too_common(held, most_work),
@@ -145,7 +165,7 @@ def _sizes(first: Ids) -> Ids:
     return sizes
 
 
-def _first(numbers: Ids, count: int) -> Ids:
+def _first(numbers: Array, count: int) -> Ids:
     return np.append(0, np.cumsum(np.bincount(numbers, minlength=count)))
 
 

@@ -109,3 +109,20 @@ def test_the_command_says_what_it_found(written: Path, tmp_path: Path, capsys: p
 def test_what_makes_no_sense(lake: mate.Lake) -> None:
     with pytest.raises(MateError, match="a key has 1 to 4 columns, not 5"):
         lake.graph(5)
+    with pytest.raises(MateError, match='graph has no option "masters"; did you mean "master"'):
+        lake.graph(masters="local[2]")  # type: ignore[call-arg]
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_same_graph_on_spark(written: Path, tmp_path: Path) -> None:
+    store = str(written / "lake.mate")
+    before = sorted(written.iterdir())
+    assert main(["graph", "--store", store, "-o", str(tmp_path / "out"), "--master", "local[2]"]) == 0
+    for name in ("nodes.parquet", "edges.parquet"):
+        assert pq.read_table(tmp_path / "out" / name).equals(pq.read_table(written / "graph" / name))
+    assert sorted(written.iterdir()) == before
+
+
+def test_a_folder_for_work_is_asked_for_on_spark_alone(written: Path, tmp_path: Path) -> None:
+    with mate.open(written / "lake.mate") as lake:
+        assert lake.graph(work=tmp_path / "gone").edges.num_rows

@@ -84,7 +84,7 @@ def test_a_share_of_a_lake_that_was_changed_says_so(tmp_path: Path) -> None:
         [share] = shares_of(open_folder(tmp_path / "lake.mate"), 1)
         lake.remove("table 0")
         lake.compact()
-    with pytest.raises(ChangedError, match="was changed during the batch: start it again"):
+    with pytest.raises(ChangedError, match="was changed during the work: start it again"):
         share.open()
 
 

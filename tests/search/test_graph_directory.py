@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,6 +33,13 @@ def test_overlaps_are_those_of_the_cells(tables: list[list[list[str | None]]], p
             assert directory.column_table[table.first + place] == number
     assert sorted(columns) == list(range(len(directory.column_table)))
     assert len(directory.tables) == len(tables) - len(removed)
+    for first, numbers in (
+        (directory.column_first, directory.column_value),
+        (directory.value_first, directory.value_column),
+    ):
+        assert numbers.dtype == np.int32
+        for start, stop in pairwise(first.tolist()):
+            assert numbers[start:stop].tolist() == sorted(set(numbers[start:stop].tolist()))
     for column, cells in columns.items():
         found, rows_held = directory.overlaps(column)
         expected = {other: sum(cell is not None and cell in held for cell in cells) for other, held in columns.items()}
@@ -40,8 +49,8 @@ def test_overlaps_are_those_of_the_cells(tables: list[list[list[str | None]]], p
 @given(st.lists(st.lists(st.integers(0, 9), max_size=6, unique=True), min_size=1, max_size=6))
 def test_the_kernel_is_the_plain_way(holders: list[list[int]]) -> None:
     first = np.cumsum([0, *map(len, holders)])
-    columns = np.array([column for held in holders for column in sorted(held)], np.int64)
-    rows = np.arange(1, len(holders) + 1)
+    columns = np.array([column for held in holders for column in sorted(held)], np.int32)
+    rows = np.arange(1, len(holders) + 1, dtype=np.int32)
     counts = np.zeros(10, np.int64)
     expected = plain_overlaps(columns, first[:-1], first[1:], rows)
     for found, wanted in zip(add_overlaps(columns, first[:-1], first[1:], rows, counts), expected, strict=True):

@@ -213,7 +213,7 @@ def test_a_share_of_a_batch_fetches_its_own_segments_only(
         lake.compact()
     with (
         other_machine(monkeypatch, folder / "other"),
-        pytest.raises(ChangedError, match="was changed during the batch: start it again"),
+        pytest.raises(ChangedError, match="was changed during the work: start it again"),
     ):
         shares[0].open()
 
