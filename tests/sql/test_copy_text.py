@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import cast
 
 import pyarrow as pa
 import pytest
@@ -17,12 +18,14 @@ from mate.sql.dialects.postgresql import decoded, encoded
 from mate.sql.dialects.vertica import copy_statement
 from mate.sql.load import cut
 from mate.sql.schema import Column, Kind
-from tests.vertica.standin.copying import parse_copy, records
+from tests.vertica.standin.copying import records
+from tests.vertica.standin.statements import Copy
+from tests.vertica.standin.syntax import parse
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("|'\"\\\n\r\t\0\x10, "))
 ROWS = st.lists(st.tuples(st.integers(-(2**62), 2**62), st.none() | TEXT))
 COLUMNS = [Column("number"), Column("text", Kind.TEXT), Column("key0", Kind.KEY, 16)]
-COPY = parse_copy(copy_statement("mate.t", COLUMNS))
+COPY = cast(Copy, parse(copy_statement("mate.t", COLUMNS)).detail)
 
 
 def columns(rows: list[tuple[int, str | None]]) -> list[pa.Array]:

@@ -85,7 +85,7 @@ def test_a_change_that_breaks_off_leaves_nothing(server: StandIn, address: str, 
 def test_two_texts_that_share_a_number_are_refused(server: StandIn, address: str, tmp_path: Path) -> None:
     """A database tells cells apart by the numbers of their tokens alone."""
     number = token_id("name 1")
-    server.database.execute(f"UPDATE mate.tokens_1 SET token = 'another' WHERE token_id = {number}")
+    server.run(f"UPDATE mate.tokens_1 SET token = 'another' WHERE token_id = {number}")
     new = write_csv(tmp_path / "new.csv", ["a"], [["name 1"]])
     with pytest.raises(StoreError, match="1 numbers stand for two texts each"):
         Updates(address).add_tables([str(new)])

@@ -33,7 +33,7 @@ WRONG = "not the pass word"
 
 
 def tables(server: StandIn) -> set[str]:
-    found = server.database.execute("SELECT table_name FROM v_catalog.tables WHERE table_schema = 'mate'").fetchall()
+    found = server.run("SELECT table_name FROM v_catalog.tables WHERE table_schema = 'mate'")
     return {name for (name,) in found}
 
 
@@ -187,7 +187,7 @@ def test_no_index(server: StandIn, small_lake: Path) -> None:
 def test_a_table_that_is_missing(server: StandIn, small_lake: Path) -> None:
     index(small_lake, server.address())
     with open_index(server.address()) as store:
-        server.database.execute("DROP TABLE mate.cells_1")
+        server.run("DROP TABLE mate.cells_1")
         with pytest.raises(StoreError, match=r"Relation .* does not exist .*SQLSTATE 42V01"):
             store.cells(0, np.array([1]))
         assert postings_of(store, "name 1") == 8
@@ -303,6 +303,6 @@ def test_a_lock_that_was_lost_publishes_nothing(server: StandIn, small_lake: Pat
 
 def test_what_a_killed_build_left_is_removed(server: StandIn, small_lake: Path) -> None:
     index(small_lake, server.address())
-    server.database.execute("CREATE TABLE mate.postings_7 (a INT)")
+    server.run("CREATE TABLE mate.postings_7 (a INT)")
     index(small_lake, server.address())
     assert {name.rpartition("_")[2] for name in tables(server) - {"manifest", "builds"}} == {"1", "8"}

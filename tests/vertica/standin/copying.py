@@ -1,69 +1,13 @@
-"""COPY FROM STDIN in the delimited format: options, escapes, enclosing quotes, lengths, rejected rows."""
+"""The records of a COPY FROM STDIN in the delimited format: escapes, enclosing quotes, lengths, rejected rows."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tests.vertica.standin.statements import Copy, Field
 from tests.vertica.standin.wire import ServerError
-
-_STATEMENT = re.compile(
-    r"COPY\s+(?P<table>[\w.\"]+)\s*(?:\((?P<columns>[^)]*)\))?\s*FROM\s+STDIN\b(?P<options>.*)", re.I | re.S
-)
-_LITERAL = r"E?'((?:[^']|'')*)'"
-
-
-@dataclass(frozen=True)
-class Field:
-    """A column as it was declared."""
-
-    name: str
-    type: str
-    length: int | None = None
-    required: bool = False
-
-
-@dataclass(frozen=True)
-class Copy:
-    """A COPY statement."""
-
-    table: str
-    columns: tuple[tuple[str, bool], ...]
-    """Names, and whether the values are written in hexadecimal."""
-    delimiter: str
-    enclosed: str
-    enforce_length: bool
-    abort: bool
-    commit: bool
-
-
-def parse_copy(sql: str) -> Copy:
-    """Take a statement apart."""
-    found = _STATEMENT.fullmatch(sql.strip())
-    if not found:
-        raise ServerError('Syntax error at or near "COPY"', "42601", 4856)
-    columns = [c.strip() for c in (found["columns"] or "").split(",") if c.strip()]
-    options = found["options"]
-    return Copy(
-        found["table"].replace('"', ""),
-        tuple((c.split()[0].strip('"'), "format 'hex'" in c.lower()) for c in columns),
-        _option(options, "DELIMITER") or "|",
-        _option(options, r"ENCLOSED\s+BY"),
-        _has(options, "ENFORCELENGTH"),
-        _has(options, r"ABORT\s+ON\s+ERROR"),
-        not _has(options, r"NO\s+COMMIT"),
-    )
-
-
-def _option(text: str, name: str) -> str:
-    found = re.search(rf"\b{name}\s+(?:AS\s+)?{_LITERAL}", text, re.I)
-    return found[1].replace("''", "'").replace(r"\t", "\t") if found else ""
-
-
-def _has(text: str, words: str) -> bool:
-    return re.search(rf"\b{words}\b", text, re.I) is not None
 
 
 def records(data: bytes, copy: Copy) -> Iterator[list[str | None]]:
@@ -123,15 +67,15 @@ def _value(text: str | None, field: Field, hexadecimal: bool, copy: Copy) -> Any
         if field.required:
             raise ValueError(f"Cannot set a NOT NULL column ({field.name}) to a NULL value")
         return None
-    if field.type == "BIGINT":
+    if field.type.duckdb == "BIGINT":
         if not re.fullmatch(r"[+-]?\d+", text):
             raise ValueError(f"Invalid integer format '{text}' for column ({field.name})")
         return int(text)
     data = bytes.fromhex(text) if hexadecimal else text.encode()
-    if field.length is not None and len(data) > field.length:
+    if 0 < field.type.octets < len(data):
         if copy.enforce_length:
             raise ValueError(f"The {len(data)}-byte value is too wide for column ({field.name})")
-        data = data[: field.length]
-    if field.type == "BIT":
+        data = data[: field.type.octets]
+    if field.type.duckdb == "BIT":
         return "".join(f"{byte:08b}" for byte in data)
     return data.decode(errors="ignore")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import threading
 import time
@@ -9,12 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Self
 
-import duckdb
+import vertica_python
 
-from tests.vertica.standin.copying import Field
+from tests.vertica.standin.catalogue import SUPERUSER, Catalogue
+from tests.vertica.standin.storage import Storage
+from tests.vertica.standin.system_tables import Profile
 from tests.vertica.standin.wire import ClosedError, Line, ServerError
 
-USER, PASSWORD, DATABASE = "dbadmin", "s3cret pass/word", "VMart"
+USER, PASSWORD, DATABASE = SUPERUSER, "s3cret pass/word", "VMart"
 
 Fault = Callable[[str, Any, str], None]
 """Called with what happens ("statement", "copy data", "done"), the session and a detail.
@@ -22,14 +25,8 @@ Fault = Callable[[str, Any, str], None]
 May raise `ClosedError`, or `ServerError` before a statement is done.
 """
 
-_SYSTEM = """
-CREATE SCHEMA v_catalog; CREATE SCHEMA v_monitor; CREATE SCHEMA public;
-CREATE VIEW v_catalog.tables AS SELECT table_schema, table_name FROM information_schema.tables;
-CREATE VIEW v_catalog.schemata AS SELECT DISTINCT schema_name FROM information_schema.schemata;
-CREATE VIEW v_monitor.projection_storage AS SELECT schema_name AS anchor_table_schema,
-  table_name AS anchor_table_name, (estimated_size * column_count * 8)::BIGINT AS used_bytes FROM duckdb_tables();
-CREATE VIEW public.nodes AS SELECT 'v_node0001' AS node_name, 'UP' AS node_state;
-"""
+_PATIENCE = 30.0
+"""Seconds within which a session has to end when its line is cut."""
 
 
 class Locks:
@@ -39,12 +36,15 @@ class Locks:
         self.timeout = timeout
         self._held: dict[str, dict[object, str]] = {}
         self._changed = threading.Condition()
+        self._closed = False
 
     def take(self, table: str, owner: object, mode: str, timeout: float | None = None) -> None:
         deadline = time.monotonic() + (self.timeout if timeout is None else timeout)
         with self._changed:
             holders = self._held.setdefault(table, {})
             while any(o is not owner and "X" in (m, mode) for o, m in holders.items()):
+                if self._closed:
+                    raise ClosedError
                 if not self._changed.wait(deadline - time.monotonic()) and time.monotonic() >= deadline:
                     text = (
                         f"Unavailable: initiator locks for query - Locking failure: Timed out X locking Table:{table}"
@@ -52,6 +52,12 @@ class Locks:
                     raise ServerError(text, "55V03", 5157)
             if holders.get(owner) != "X":
                 holders[owner] = mode
+
+    def close(self) -> None:
+        """Let nobody wait any more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
 
     def release(self, owner: object) -> None:
         with self._changed:
@@ -64,18 +70,21 @@ class StandIn:
     """The stand-in for a server, on a free port of this machine. Use it as a context."""
 
     def __init__(self, *, max_sessions: int = 50, lock_timeout: float = 10.0, port: int = 0) -> None:
-        self.database = duckdb.connect(config={"threads": 1})
-        self.database.execute(_SYSTEM)
+        self.storage = Storage()
+        self.catalogue = Catalogue(DATABASE, PASSWORD)
+        self.guard = threading.RLock()
+        """Held by whoever uses the catalogue or the list of sessions."""
+        self.numbers = itertools.count(1)
         self.max_sessions = max_sessions
         self.locks = Locks(lock_timeout)
-        self.fields: dict[str, tuple[Field, ...]] = {}
-        self.enforced: set[str] = set()
+        self.profiles: list[Profile] = []
         self.statements: list[str] = []
         self.most_sessions = 0
         self.fault: Fault | None = None
         self.sessions: set[Any] = set()
-        self._guard = threading.Lock()
+        self._lines: set[Line] = set()
         self._threads: list[threading.Thread] = []
+        self._gone = False
         self._listener = socket.create_server(("127.0.0.1", port), backlog=100)
         self.port = int(self._listener.getsockname()[1])
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -86,22 +95,44 @@ class StandIn:
 
     def __exit__(self, *_: object) -> None:
         self.vanish()
+        self._thread.join(_PATIENCE)
         for thread in self._threads:
-            thread.join(timeout=5)
-        self.database.close()
+            thread.join(_PATIENCE)
+            if thread.is_alive():
+                raise RuntimeError("a session of the stand-in does not end")
+        self.storage.close()
 
     def vanish(self) -> None:
         """Stop listening and cut every line, like a server that loses its power."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        for session in list(self.sessions):
-            session.line.cut()
+        self.locks.close()
+        with self.guard:
+            self._gone = True
+            lines = list(self._lines)
+        for line in lines:
+            line.cut()
 
-    def address(self, schema: str = "mate", **options: object) -> str:
+    def address(self, schema: str = "mate", user: str = USER, **options: object) -> str:
         """Return the address that the store takes."""
         more = "".join(f"&{name}={value}" for name, value in options.items())
-        return f"vertica://{USER}@127.0.0.1:{self.port}/{DATABASE}?schema={schema}&tlsmode=disable{more}"
+        return f"vertica://{user}@127.0.0.1:{self.port}/{DATABASE}?schema={schema}&tlsmode=disable{more}"
+
+    def connect(self, user: str = USER, **options: object) -> vertica_python.Connection:
+        """Connect with the real client; all users have the same password."""
+        given = {"host": "127.0.0.1", "port": self.port, "user": user, "password": PASSWORD, "database": DATABASE}
+        return vertica_python.connect(**{**given, "tlsmode": "disable", **options})
+
+    def run(self, *statements: str) -> list[list[Any]]:
+        """Run statements as the superuser, each of which is committed; return the rows of the last one."""
+        rows: list[list[Any]] = []
+        with self.connect(autocommit=True) as connection:
+            for statement in statements:
+                cursor = connection.cursor()
+                cursor.execute(statement)
+                rows = cursor.fetchall()
+        return rows
 
     def happens(self, event: str, session: object, detail: str) -> None:
         if event == "statement":
@@ -125,28 +156,36 @@ class StandIn:
             except OSError:
                 return
             thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
-            thread.start()
             self._threads.append(thread)
+            thread.start()
 
     def _serve(self, connection: socket.socket) -> None:
         from tests.vertica.standin.session import Session
 
+        line = Line(connection)
+        with self.guard:
+            self._lines.add(line)
+            gone = self._gone
         try:
-            session = Session(self, Line(connection))
-        except duckdb.Error:  # closed meanwhile
-            connection.close()
-            return
+            if not gone:
+                self._attend(Session(self, line))
+        finally:
+            line.cut()
+            with self.guard:
+                self._lines.discard(line)
+
+    def _attend(self, session: Any) -> None:
         try:
             session.run()
         except (ClosedError, OSError, ValueError):
             pass
         finally:
-            with self._guard:
+            with self.guard:
                 self.sessions.discard(session)
             session.end()
 
     def admit(self, session: Any) -> None:
-        with self._guard:
+        with self.guard:
             if len(self.sessions) >= self.max_sessions:
                 text = f"New session rejected due to limit, already {len(self.sessions)} sessions active"
                 raise ServerError(text, "53300", 4060, "FATAL")

@@ -11,13 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from tests.vertica.standin import wire
-from tests.vertica.standin.copying import Field, convert, parse_copy
-from tests.vertica.standin.dialect import explained, parse_projection, parse_table, schemas_of, statements, translated
-from tests.vertica.standin.server import DATABASE, PASSWORD, USER, StandIn
+from tests.vertica.standin.catalogue import Table, missing_table
+from tests.vertica.standin.copying import convert
+from tests.vertica.standin.definitions import Definitions
+from tests.vertica.standin.server import DATABASE, StandIn
+from tests.vertica.standin.statements import Change, Copy, Field, Names, Statement
+from tests.vertica.standin.storage import Records, explained, session_id
+from tests.vertica.standin.syntax import parse
+from tests.vertica.standin.system_tables import Profile, Started, View
+from tests.vertica.standin.tokens import split
 from tests.vertica.standin.wire import ClosedError, Column, Line, ServerError
+from tests.vertica.standin.words import OTHERS_CALL, RESOURCE_POOLS
 
 _OIDS = {
     "BOOLEAN": wire.BOOL,
@@ -32,7 +38,10 @@ _OIDS = {
     "TIMESTAMP": wire.TIMESTAMP,
     "UUID": wire.UUID,
 }
-_SYSTEM_SCHEMAS = {"v_catalog", "v_monitor", "public", "main"}
+_SYSTEM_SCHEMAS = ("v_catalog", "v_monitor", "v_internal")
+_ALONE = {*OTHERS_CALL, "ANALYZE_STATISTICS", "GET_NUM_ACCEPTED_ROWS"} - {"ATAN", "CURRENT_SESSION"}
+"""Functions that a query calls alone or not at all."""
+_WRITES = ("INSERT", "UPDATE", "DELETE")
 
 
 @dataclass
@@ -45,28 +54,32 @@ class Result:
 
 
 class Session:
-    """A session; DuckDB's transaction begins with the first statement that writes."""
+    """A session; its transaction begins with the first statement that writes."""
 
     def __init__(self, server: StandIn, line: Line) -> None:
         self.server, self.line = server, line
-        self.label, self.process, self.log, self.loads = "", 0, "", False
-        self._cursor = server.database.cursor()
-        self._cursor.execute("SET schema = 'public'")
-        self._open = False
+        self.user, self.label, self.process, self.log, self.loads = "", "", 0, "", False
+        self.number = next(server.numbers)
+        self.started = Started(session_id(self.number))
+        self.records = Records(server.storage, self.number)
+        self.temporary: dict[str, Table] = {}
+        self.made: list[Table] = []
+        """Temporary tables of the open transaction."""
+        self.is_open = False
+        self._definitions = Definitions(self)
         self._autocommit = False
-        self._volatile: dict[str, bool] = {}
-        self._fields: dict[str, tuple[Field, ...]] = {}
-        self._accepted = self._rejected = 0
+        self._accepted = self._rejected = self._ended = self._statements = 0
         self._refused_copy = False
         self._prepared: tuple[str, int] = ("", 0)
         self._bound: list[Any] = []
 
     def end(self) -> None:
         with suppress(duckdb.Error):
-            self._finish("ROLLBACK")
-            self._cursor.close()
+            self.finish(commit=False)
+            for table in self.temporary.values():
+                self.records.drop(table)
+        self.records.close()
         self.server.locks.release(self)
-        self.line.cut()
 
     def run(self) -> None:
         if not self._log_in():
@@ -96,15 +109,18 @@ class Session:
         try:
             if given.get("database", DATABASE) not in ("", DATABASE):
                 raise ServerError(f'Database "{given["database"]}" does not exist', "3D000", 2983, "FATAL")
-            right = wire.hashed_password(PASSWORD, user_salt, salt)
-            if given.get("user") != USER or answer.rstrip(b"\0") != right:
+            password = self.server.catalogue.users.get(given.get("user", ""))
+            if password is None or answer.rstrip(b"\0") != wire.hashed_password(password, user_salt, salt):
                 raise ServerError("Invalid username or password", "28000", 3781, "FATAL")
             self.server.admit(self)
         except ServerError as error:
             self.line.send("E", error.message())
             self.line.flush()
             return False
+        self.user = given["user"]
         self.label, self.process = given.get("client_label", ""), int(given.get("client_pid", 0))
+        os_user, host = given.get("client_os_user_name", ""), given.get("client_os_hostname", "")
+        self.started = Started(session_id(self.number), self.user, self.label, os_user, host)
         self.binary = given.get("binary_data_protocol") == "1"
         self._autocommit = given.get("autocommit") == "on"
         self.line.send("R", struct.pack("!I", 0))
@@ -116,13 +132,13 @@ class Session:
         return True
 
     def _ready(self) -> None:
-        self.line.send("Z", b"T" if self._open else b"I")
+        self.line.send("Z", b"T" if self.is_open else b"I")
         self.line.flush()
 
     # Simple queries
 
     def _simple(self, text: str) -> None:
-        parts = statements(text)
+        parts = split(text)
         if not parts:
             self.line.send("I")
         for sql in parts:
@@ -156,7 +172,7 @@ class Session:
     def _prepared_message(self, letter: str, data: bytes) -> None:
         if letter == "P":
             text = data.split(b"\0")[1].decode()
-            parts = statements(text)
+            parts = split(text)
             if len(parts) > 1:
                 raise ServerError("Cannot insert multiple commands into a prepared statement", "42601", 2432)
             sql = parts[0] if parts else ""
@@ -182,19 +198,25 @@ class Session:
         self.line.flush()
 
     def _describe(self, sql: str, parameters: int) -> list[Column]:
-        self._check_schemas(sql)
-        word = sql.split()[0].upper() if sql else ""
-        if word in ("INSERT", "UPDATE", "DELETE"):
-            return [Column("OUTPUT", wire.INT)]
-        if word != "SELECT" or "THROW_ERROR" in sql.upper():
+        if not sql:
             return []
         try:
-            return self._columns(self._cursor.execute(f"{translated(sql)} LIMIT 0", [None] * parameters))
-        except duckdb.Error:
+            statement = parse(sql)
+            if statement.kind in _WRITES:
+                return [Column("OUTPUT", wire.INT)]
+            if statement.kind != "SELECT" or "THROW_ERROR" in statement.functions:
+                return []
+            rendered = self._rendered(statement)
             try:
-                return self._columns(self._cursor.execute(translated(sql), [None] * parameters))
-            except duckdb.Error as error:
-                raise self._failed(error) from None
+                return self._columns(self.records.query(f"{rendered} LIMIT 0", [None] * parameters))
+            except duckdb.ParserException:  # it has a limit
+                return self._columns(self.records.query(rendered, [None] * parameters))
+        except duckdb.Error as error:
+            self.finish(commit=False)
+            raise explained(error) from None
+        except ServerError:
+            self.finish(commit=False)
+            raise
 
     def _bind(self, data: bytes) -> list[Any]:
         at = data.index(b"\0", data.index(b"\0") + 1) + 1
@@ -213,144 +235,219 @@ class Session:
     # Statements
 
     def _execute(self, sql: str, values: Sequence[Any] = ()) -> Result:
-        word = sql.split()[0].upper()
+        self._statements += 1
         try:
             self.server.happens("statement", self, sql)
-            self._check_schemas(sql)
-            if word in ("COMMIT", "ROLLBACK", "END"):
-                self._finish("ROLLBACK" if word == "ROLLBACK" else "COMMIT")
-                return Result(word)
-            if word == "BEGIN":
-                return Result(word)
-            if word == "SET":
-                return self._set(sql)
-            if word in ("CREATE", "DROP", "TRUNCATE", "ALTER"):
-                return self._define(word, sql)
-            if word == "COPY":
-                return self._copy(sql)
-            if word == "LOCK":
-                return self._lock_table(sql)
-            if word in ("INSERT", "UPDATE", "DELETE"):
-                return self._change(word, sql, values)
-            if word not in ("SELECT", "EXPLAIN", "PROFILE", "SHOW", "WITH"):
-                raise ServerError(f'Syntax error at or near "{word}"', "42601", 4856)
-            return self._select(sql, values)
+            statement = parse(sql)
+            result = self._done(statement, values)
+            if self._autocommit and statement.kind not in ("BEGIN", "LOCK"):
+                self.finish(commit=True)
+            return result
         except duckdb.Error as error:
-            raise self._failed(error) from None
+            self.finish(commit=False)
+            raise explained(error) from None
         except ServerError:
-            self._finish("ROLLBACK")
+            self.finish(commit=False)
             raise
 
-    def _failed(self, error: duckdb.Error) -> ServerError:
-        self._finish("ROLLBACK")
-        return explained(error)
+    def _done(self, statement: Statement, values: Sequence[Any]) -> Result:
+        kind, detail = statement.kind, statement.detail
+        if kind in ("COMMIT", "ROLLBACK", "END"):
+            self.finish(commit=kind != "ROLLBACK")
+            return Result(kind)
+        if kind == "SELECT":
+            return self._select(statement, values)
+        if kind in ("EXPLAIN", "PROFILE"):
+            return self._planned(statement)
+        if isinstance(detail, Change):
+            return self._change(statement, detail, values)
+        if isinstance(detail, Copy):
+            return self._copy(detail)
+        if kind == "LOCK":
+            return self._lock_table(detail)
+        if kind == "SET":
+            return self._set(detail)
+        if kind != "BEGIN":
+            self._definitions.run(statement)
+        return Result(kind)
 
-    def _check_schemas(self, sql: str) -> None:
-        for name in schemas_of(sql) - _SYSTEM_SCHEMAS:
-            found = self._cursor.execute("SELECT 1 FROM duckdb_schemas() WHERE schema_name = ?", [name]).fetchall()
-            if not found and not sql.upper().startswith("DROP TABLE IF EXISTS"):
-                raise ServerError(f'Schema "{name}" does not exist', "3F000", 4650)
-
-    def _begin(self) -> None:
-        if not self._open:
-            self._cursor.execute("BEGIN")
-            self._open = True
-
-    def _finish(self, how: str) -> None:
-        if self._open:
-            self._open = False
-            try:
-                self._cursor.execute(how)
-            except duckdb.Error:
-                with suppress(duckdb.Error):
-                    self._cursor.execute("ROLLBACK")
-                if how == "COMMIT":
-                    raise
-            finally:
-                for name, keep in self._volatile.items():
-                    if not keep:
-                        self._cursor.execute(f"DELETE FROM {name}")
-                self.server.locks.release(self)
-        else:
+    def finish(self, *, commit: bool) -> None:
+        """End the transaction, and with it all locks."""
+        made, self.made = self.made, []
+        self.is_open = False
+        self._ended += 1
+        try:
+            if commit:
+                self.records.commit()
+            else:
+                self.records.rollback()
+                for table in made:
+                    self.temporary.pop(table.name, None)
+                    self.records.drop(table)
+            for table in self.temporary.values():
+                if not table.definition.keep_rows:
+                    self.records.empty(table)
+        finally:
             self.server.locks.release(self)
 
-    def _set(self, sql: str) -> Result:
-        if "AUTOCOMMIT" in sql.upper():
-            self._autocommit = sql.upper().endswith("ON")
-            self.line.send("S", wire.parameter("auto_commit", "on" if self._autocommit else "off"))
+    def notice(self, text: str, code: int) -> None:
+        self.line.send("N", ServerError(text, "00000", code, "NOTICE").message())
+
+    def _set(self, detail: object) -> Result:
+        assert isinstance(detail, Names)
+        if detail.names == ("AUTOCOMMIT",):
+            self._autocommit = detail.word == "ON"
+            self.line.send("S", wire.parameter("auto_commit", detail.word.lower()))
+        elif detail.word not in RESOURCE_POOLS:
+            raise ServerError(f'Resource pool "{detail.word}" does not exist', "42704", 4600)
         return Result("SET")
 
-    def _define(self, word: str, sql: str) -> Result:
-        self._finish("COMMIT")
-        kind = sql.split()[1].upper()
-        if word == "CREATE" and kind == "PROJECTION":
-            _, check = parse_projection(sql)
-            self._cursor.execute(check)
-        elif word == "CREATE" and kind != "SCHEMA":
-            table = parse_table(sql)
-            key = self._key(table.name)
-            if key in self.server.fields and "IF NOT EXISTS" in table.sql:
-                notice = ServerError(f'Object "{table.name}" already exists; nothing was done', "00000", 4214, "NOTICE")
-                self.line.send("N", notice.message())
-            self._cursor.execute(table.sql)
-            if table.temporary:
-                self._fields[key] = table.fields
-                self._volatile[table.name] = table.keep_rows
-            else:
-                self.server.fields.setdefault(key, table.fields)
-            if table.enforced_key:
-                self.server.enforced.add(key)
-        elif word == "DROP" and kind == "TABLE":
-            self._cursor.execute(re.sub(r"\s+CASCADE\s*$", "", sql, flags=re.I))
-            name = sql.split()[-1 if not sql.upper().endswith("CASCADE") else -2]
-            self.server.fields.pop(self._key(name), None)
-        elif word == "CREATE":
-            self._cursor.execute(re.sub(r"\s+DEFAULT\s+INCLUDE\s+PRIVILEGES\s*$", "", sql, flags=re.I))
-        else:
-            self._cursor.execute(sql)
-        return Result(f"{word} {kind}")
+    # Tables
 
-    def _lock_table(self, sql: str) -> Result:
-        found = re.fullmatch(r"LOCK\s+TABLE\s+([\w.]+)\s+IN\s+EXCLUSIVE\s+MODE(\s+NOWAIT)?", sql, re.I)
-        if not found:
-            raise ServerError('Syntax error at or near "LOCK"', "42601", 4856)
-        key = self._key(found[1])
-        if key not in self.server.fields:
-            raise ServerError(f'Relation "{found[1]}" does not exist', "42V01", 4566)
-        self.server.locks.take(key, self, "X", 0.0 if found[2] else None)
-        self._begin()
+    def table(self, name: str, *privileges: str) -> Table:
+        """Return a table that the user has any of some privileges on; one's own temporary tables come first."""
+        if name in self.temporary:
+            return self.temporary[name]
+        with self.server.guard:
+            table = self.server.catalogue.table(name)
+            self.server.catalogue.need(self.user, privileges, table)
+            return table
+
+    def take_lock(self, table: Table, mode: str, timeout: float | None = None) -> None:
+        """Wait for a lock on a table that others see."""
+        if not table.definition.temporary:
+            self.server.locks.take(table.full_name, self, mode, timeout)
+
+    def _readable(self, name: str) -> str:
+        """Return what DuckDB reads instead of a table."""
+        schema, _, short = name.rpartition(".")
+        if schema in _SYSTEM_SCHEMAS:
+            shown = self._system_table(name)
+            if shown is None:
+                raise missing_table(name)
+            return shown
+        try:
+            return self.records.visible(self.table(name, "SELECT"))
+        except ServerError:
+            places = () if schema else _SYSTEM_SCHEMAS
+            for found in filter(None, (self._system_table(f"{place}.{short}") for place in places)):
+                return found
+            raise
+
+    def _system_table(self, name: str) -> str | None:
+        server = self.server
+        with server.guard:
+            sessions = [session.started for session in server.sessions]
+            view = View(server.catalogue, self.started, list(server.profiles), sessions, self.records.count)
+            found = view.table(name)
+        if found is None:
+            return None
+        shown = name.replace(".", "_")
+        self.records.show(shown, found)
+        return shown
+
+    def _rendered(self, statement: Statement, span: tuple[int, int] | None = None) -> str:
+        """Return a statement, or a part of it, in DuckDB's words."""
+        start, end = span or (0, len(statement.text))
+        replaced = [*statement.replaced, *self._nulls_of_texts(statement)]
+        for ref in statement.refs:
+            if start <= ref.start and ref.end <= end:
+                alias = "" if ref.has_alias else f' AS "{ref.name.rpartition(".")[2]}"'
+                replaced.append((ref.start, ref.end, self._readable(ref.name) + alias))
+        parts = []
+        for first, last, text in sorted(replaced):
+            if start <= first and last <= end:
+                parts += [statement.text[start:first], text]
+                start = last
+        return "".join([*parts, statement.text[start:end]])
+
+    def _nulls_of_texts(self, statement: Statement) -> list[tuple[int, int, str]]:
+        """Return where DuckDB has to be told that a null is larger than any text; it is smaller than any number."""
+        tables = [self.temporary.get(ref.name) or self._known(ref.name) for ref in statement.refs]
+        fields = [each for table in tables if table for each in table.definition.fields]
+        texts = {each.name.lower() for each in fields if each.type.duckdb == "VARCHAR"}
+        words = {True: " NULLS FIRST", False: " NULLS LAST"}
+        return [(each.end, each.end, words[each.descends]) for each in statement.ordered if each.name in texts]
+
+    # Changes
+
+    def _lock_table(self, detail: object) -> Result:
+        assert isinstance(detail, Names)
+        table = self.table(detail.names[0], *_WRITES, "TRUNCATE")
+        self.take_lock(table, "X", 0.0 if detail.word else None)
+        self.is_open = True
         return Result("LOCK TABLE")
 
-    def _change(self, word: str, sql: str, values: Sequence[Any]) -> Result:
-        found = re.match(r"(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+([\w.\"]+)", sql, re.I)
-        key = self._key(found[1]) if found else ""
-        self.server.locks.take(key, self, "I" if word == "INSERT" and key not in self.server.enforced else "X")
-        self._begin()
-        [[count]] = self._cursor.execute(translated(sql), list(values)).fetchall()
-        if self._autocommit:
-            self._finish("COMMIT")
-        return Result(word, [Column("OUTPUT", wire.INT)], [[count]])
+    def _change(self, statement: Statement, change: Change, values: Sequence[Any]) -> Result:
+        table = self.table(change.table, statement.kind)
+        if change.where is not None:
+            table = self.table(change.table, "SELECT")
+        keys = table.definition.keys
+        fields = [_field(table, name) for name in change.columns] or list(table.definition.fields)
+        self.take_lock(table, "I" if statement.kind == "INSERT" and not keys else "X")
+        self.is_open = True
+        where = "TRUE" if change.where is None else self._rendered(statement, change.where)
+        alias = change.alias or table.name
+        if statement.kind == "INSERT":
+            count = self.records.insert(table, fields, self._rendered(statement, change.source), values)
+        elif statement.kind == "DELETE":
+            count = self.records.delete(table, alias, where, values)
+        elif values:
+            raise ServerError("the stand-in binds no values in UPDATE", "0A000", 5366)
+        else:
+            new = {f.name.lower(): self._rendered(statement, s) for f, s in zip(fields, change.values, strict=True)}
+            count = self.records.update(table, alias, new, where)
+        return Result(statement.kind, [Column("OUTPUT", wire.INT)], [[count]])
 
-    def _select(self, sql: str, values: Sequence[Any]) -> Result:
-        thrown = re.search(r"THROW_ERROR\('([^']*)'\)", sql, re.I)
-        if thrown:
-            raise ServerError(f"USER GENERATED ERROR: {thrown[1]}", "V0002", 7137)
-        if re.match(r"(EXPLAIN|PROFILE)\s", sql, re.I):
-            self._cursor.execute(translated(re.sub(r"^PROFILE", "EXPLAIN", sql, flags=re.I)), list(values))
-            return Result("EXPLAIN", [Column("QUERY PLAN", wire.VARCHAR)], [["a plan of the stand-in's"]])
-        counted = re.fullmatch(r"SELECT\s+GET_NUM_(ACCEPTED|REJECTED)_ROWS\(\)", sql, re.I)
-        if counted:
-            rows = [[self._accepted if counted[1].upper() == "ACCEPTED" else self._rejected]]
-            return Result("SELECT", [Column("count", wire.INT)], rows)
-        if re.match(r"SELECT\s+(ANALYZE_STATISTICS|CURRENT_SESSION)\b", sql, re.I):
-            return Result("SELECT", [Column("result", wire.INT)], [[0]])
-        done = self._cursor.execute(translated(sql), list(values))
+    # Queries
+
+    def _select(self, statement: Statement, values: Sequence[Any]) -> Result:
+        if set(statement.functions) & _ALONE:
+            return self._called(statement)
+        done = self.records.query(self._rendered(statement), values)
         columns = self._columns(done)
         rows = done.fetchall()
         for place, (_, kind, *_) in enumerate(done.description or ()):
             if str(kind) == "BIT":
                 rows = [(*r[:place], _bytes(r[place]), *r[place + 1 :]) for r in rows]
         return Result("SELECT", columns, rows)
+
+    def _called(self, statement: Statement) -> Result:
+        """Call a function that is not about records."""
+        found = re.fullmatch(r"SELECT\s+(\w+)\s*\(\s*(?:'([^']*)')?\s*\)", statement.text, re.I)
+        if not found:
+            raise ServerError(f"{statement.functions[0]} is called alone here", "0A000", 5366)
+        name, argument = found[1].upper(), found[2] or ""
+        if name == "THROW_ERROR":
+            raise ServerError(f"USER GENERATED ERROR: {argument}", "V0002", 7137)
+        if name == "VERSION":
+            return Result("SELECT", [Column("VERSION", wire.VARCHAR)], [["a protocol stand-in, not Vertica"]])
+        if name == "ANALYZE_STATISTICS":
+            self.table(argument.lower(), *_WRITES)
+        count = {"GET_NUM_ACCEPTED_ROWS": self._accepted, "GET_NUM_REJECTED_ROWS": self._rejected}.get(name, 0)
+        return Result("SELECT", [Column(name, wire.INT)], [[count]])
+
+    def _planned(self, statement: Statement) -> Result:
+        """Tell which projections a query reads, or run it and remember them."""
+        start = re.match(r"\s*\w+\s+", statement.text)
+        assert start is not None
+        query = parse(statement.text[start.end() :])
+        tables = [table for ref in query.refs if (table := self._known(ref.name))]
+        used = tuple(dict.fromkeys(f"{table.schema}.{table.projection}" for table in tables))
+        if statement.kind == "EXPLAIN":
+            self.records.query(f"EXPLAIN {self._rendered(query)}")
+            lines = ["Access Path of the stand-in:", *(f"+-STORAGE ACCESS, Projection: {name}" for name in used)]
+            return Result("EXPLAIN", [Column("QUERY PLAN", wire.VARCHAR)], [[line] for line in lines])
+        result = self._select(query, ())
+        transaction = 45_035_996_273_700_000 + 100_000 * self.number + self._ended
+        profile = Profile(transaction, self._statements, query.label, query.text, self.user, used, len(result.rows))
+        self.server.profiles.append(profile)
+        self.notice("Statement is being profiled", 4788)
+        return Result("PROFILE", result.columns, result.rows)
+
+    def _known(self, name: str) -> Table | None:
+        with self.server.guard:
+            return self.server.catalogue.tables.get(name if "." in name else f"public.{name}")
 
     @staticmethod
     def _columns(done: duckdb.DuckDBPyConnection) -> list[Column]:
@@ -359,33 +456,20 @@ class Session:
 
         return [Column(name, oid(str(kind))) for name, kind, *_ in done.description or ()]
 
-    def _key(self, name: str) -> str:
-        name = name.replace('"', "").lower()
-        return name if "." in name else f"public.{name}"
-
     # COPY
 
-    def _copy(self, sql: str) -> Result:
-        copy = parse_copy(sql)
-        key = self._key(copy.table)
-        temporary = key in self._fields
-        declared = self._fields.get(key) or self.server.fields.get(key)
-        if declared is None:
-            raise ServerError(f'Relation "{copy.table}" does not exist', "42V01", 4566)
-        by_name = {f.name.lower(): f for f in declared}
-        named = copy.columns or tuple((f.name, False) for f in declared)
-        missing = [name for name, _ in named if name.lower() not in by_name]
-        if missing:
-            raise ServerError(f'Column "{missing[0]}" does not exist', "42703", 2624)
-        fields = [by_name[name.lower()] for name, _ in named]
-        if not temporary:
-            self.server.locks.take(key, self, "X" if key in self.server.enforced else "I")
-        self._begin()
+    def _copy(self, copy: Copy) -> Result:
+        table = self.table(copy.table, "INSERT")
+        named = [(column.name, column.hexadecimal) for column in copy.columns]
+        named = named or [(each.name, False) for each in table.definition.fields]
+        fields = [_field(table, name) for name, _ in named]
+        self.take_lock(table, "X" if table.definition.keys else "I")
+        self.is_open = True
         columns, rejected = convert(self._stream(copy.table), copy, fields, [h for _, h in named])
-        self._append(copy.table, fields, columns)
+        self.records.append(table, fields, columns)
         self._accepted, self._rejected = len(columns[0]), len(rejected)
         if copy.commit:
-            self._finish("COMMIT")
+            self.finish(commit=True)
         return Result("COPY")
 
     def _stream(self, table: str) -> bytes:
@@ -406,14 +490,12 @@ class Session:
                 self._refused_copy = True
                 raise
 
-    def _append(self, table: str, fields: list[Field], columns: list[list[Any]]) -> None:
-        types = {"BIGINT": pa.int64(), "BIT": pa.string(), "VARCHAR": pa.string(), "BOOLEAN": pa.string()}
-        arrays = [pa.array(c, types.get(f.type, pa.string())) for c, f in zip(columns, fields, strict=True)]
-        self._cursor.register("incoming", pa.table(arrays, names=[f.name for f in fields]))
-        names = ", ".join(f.name for f in fields)
-        casts = ", ".join(f"{f.name}::BIT" if f.type == "BIT" else f.name for f in fields)
-        self._cursor.execute(f"INSERT INTO {table} ({names}) SELECT {casts} FROM incoming").fetchall()
-        self._cursor.unregister("incoming")
+
+def _field(table: Table, name: str) -> Field:
+    for field_ in table.definition.fields:
+        if field_.name.lower() == name.lower():
+            return field_
+    raise ServerError(f'Column "{name}" does not exist', "42703", 2624)
 
 
 def _bytes(bits: str | None) -> bytes | None:
