@@ -15,7 +15,8 @@ def add(commands: Commands) -> None:
         "vertica-check",
         help="try on a Vertica server every statement that is in doubt",
         description="Run on a Vertica server what the index needs of it, in a schema of its own that is dropped;\n"
-        "say what held, and write it down with the server's plans. The file holds no password and no data of yours.",
+        "say what held, and write it down with the server's plans, also if interrupted.\n"
+        "The file holds no password and no data of yours.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("address", metavar="ADDRESS", help="vertica://user@host:5433/database")
@@ -26,6 +27,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Try everything; 1 if something did not hold."""
     import json
+    from contextlib import closing
     from dataclasses import asdict
     from pathlib import Path
 
@@ -34,11 +36,15 @@ def run(options: argparse.Namespace) -> int:
     from mate.files import replacing
 
     screen, found = console(), []
-    for finding in mate.check_vertica(options.address):
-        found.append(finding)
-        line = "" if "\n" in finding.detail else finding.detail
-        screen.print(f"{'held' if finding.held else 'FAILED':6}  {finding.trial}  {line}", markup=False, soft_wrap=True)
-    with replacing(Path(options.output)) as stream:
-        stream.write(json.dumps([asdict(finding) for finding in found], indent=1).encode())
-    screen.print(f"written to {options.output}: please send it to us", markup=False, soft_wrap=True)
+    try:
+        with closing(mate.check_vertica(options.address)) as findings:
+            for finding in findings:
+                found.append(finding)
+                word, line = "held" if finding.held else "FAILED", finding.detail.partition("\n")[0]
+                screen.print(f"{word:6}  {finding.trial}  {line}", markup=False, soft_wrap=True)
+    finally:
+        if found:
+            with replacing(Path(options.output)) as stream:
+                stream.write(json.dumps([asdict(finding) for finding in found], indent=1).encode())
+            screen.print(f"written to {options.output}: please send it to us", markup=False, soft_wrap=True)
     return int(not all(finding.held for finding in found))

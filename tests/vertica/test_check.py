@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mate.cli.program import main
+from mate.sql.session import Session
+from mate.sql.vertica_check import Trials, check_vertica
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 from tests.vertica.standin.wire import ServerError
+
+
+def found_in(file: Path) -> dict[str, dict[str, Any]]:
+    return {finding["trial"]: finding for finding in json.loads(file.read_text())}
+
+
+def schemas_left(server: StandIn) -> list[list[str]]:
+    return server.run("SELECT schema_name FROM v_catalog.schemata WHERE schema_name LIKE 'mate%'")
 
 
 def test_everything_holds_and_is_written_down(
@@ -19,14 +31,27 @@ def test_everything_holds_and_is_written_down(
 ) -> None:
     file = tmp_path / "found.json"
     assert main(["vertica-check", server.address(), "-o", str(file)]) == 0, capsys.readouterr().out
-    found = {finding["trial"]: finding for finding in json.loads(file.read_text())}
-    assert len(found) == 11
+    found = found_in(file)
+    assert len(found) == 12
     assert all(finding["held"] for finding in found.values())
-    assert "COUNT(DISTINCT f.tuple_id)" in found["plans of the main queries"]["detail"]
     told = capsys.readouterr()
     assert PASSWORD not in told.out + told.err + file.read_text()
-    left = server.database.execute("SELECT COUNT(*) FROM v_catalog.tables WHERE table_schema LIKE 'mate%'").fetchall()
-    assert left == [(0,)]
+    assert schemas_left(server) == []
+
+
+def test_the_queries_that_are_profiled_find_something_and_tell_what_they_used(server: StandIn, tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    main(["vertica-check", server.address(), "-o", str(file)])
+    first, *plans = found_in(file)["plans of the main queries"]["detail"].split("\n\n")
+    [schema] = {name.partition(".")[0] for name in first.removeprefix("projections used: ").split(", ")}
+    assert first == f"projections used: {schema}.cells_1_super, {schema}.postings_1_super"
+    assert len(plans) == 3
+    for plan in plans:
+        assert plan.startswith("EXPLAIN SELECT ")
+        assert re.search(r"^PROFILE: [1-9]\d* records, projections .*\bpostings_1_super\b", plan, re.M)
+        assert re.search(r"STORAGE ACCESS mate_check_\w+.postings_1_super \(PATH ID: \d\)$", plan, re.M)
+        assert re.search(r"^Root \| rows produced \| [1-9]", plan, re.M)
+    assert len(server.profiles) == 3
 
 
 def test_what_does_not_hold_is_told(server: StandIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,9 +64,61 @@ def test_what_does_not_hold_is_told(server: StandIn, tmp_path: Path, capsys: pyt
     file = tmp_path / "found.json"
     with server.faulty(fault):
         assert main(["vertica-check", server.address(), "-o", str(file)]) == 1
-    failed = [finding for finding in json.loads(file.read_text()) if not finding["held"]]
-    assert [finding["trial"] for finding in failed] == ["lock that is not waited for"]
+    assert [trial for trial, finding in found_in(file).items() if not finding["held"]] == [
+        "lock that is not waited for"
+    ]
     assert "FAILED" in capsys.readouterr().out
+
+
+def refusing(part: str) -> Callable[[str, Any, str], None]:
+    def fault(event: str, _: Any, detail: str) -> None:
+        if event == "statement" and detail.startswith(part):
+            raise ServerError("Permission denied for database VMart", "42501", 4367)
+
+    return fault
+
+
+def test_a_user_who_may_not_create_a_schema_gets_a_file(server: StandIn, tmp_path: Path) -> None:
+    """No trial holds only because there is nothing to try it on."""
+    file = tmp_path / "found.json"
+    with server.faulty(refusing("CREATE SCHEMA")):
+        assert main(["vertica-check", server.address(), "-o", str(file)]) == 1
+    found = found_in(file)
+    assert len(found) == 12
+    held = {trial for trial, finding in found.items() if finding["held"]}
+    assert held == {"version", "temporary table after rollback", "nothing is left"}
+    assert "Permission denied" in found["schema with inherited privileges"]["detail"]
+    assert "does not exist" in found["null is no duplicate key"]["detail"]
+
+
+def test_a_schema_that_cannot_be_dropped_is_told_in_the_file(server: StandIn, tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    with server.faulty(refusing("DROP SCHEMA")):
+        assert main(["vertica-check", server.address(), "-o", str(file)]) == 1
+    found = found_in(file)
+    assert len(found) == 12
+    assert not found["nothing is left"]["held"]
+
+
+def test_an_interrupted_check_leaves_a_file_and_no_schema(
+    server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(trials: Trials, session: Session) -> str:
+        session.execute(f"LOCK TABLE {trials._where.schema}.builds IN EXCLUSIVE MODE")
+        raise KeyboardInterrupt
+
+    file = tmp_path / "found.json"
+    monkeypatch.setattr(Trials, "enforced_key", interrupted)
+    assert main(["vertica-check", server.address(), "-o", str(file)]) == 130
+    assert "rollback of a copy" in found_in(file)
+    assert schemas_left(server) == []
+
+
+def test_who_stops_asking_leaves_no_schema(server: StandIn) -> None:
+    findings = check_vertica(server.address())
+    assert [next(findings).trial for _ in range(3)][-1] == "tables and their names"
+    findings.close()
+    assert schemas_left(server) == []
 
 
 def test_another_database_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
