@@ -1,0 +1,115 @@
+"""A user with grants only: what docs/databases.md says is what is needed, before and after a rebuild."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from mate.build.updates import Updates
+from mate.errors import StoreError
+from mate.search.query import QueryTable
+from mate.search.systems import BUILT_IN
+from mate.sql.address import Address
+from mate.sql.schema import Column
+from mate.sql.session import Session
+from mate.stores import open_index
+from tests.sql.conftest import write_csv
+from tests.sql.places import index
+from tests.vertica.standin import StandIn
+from tests.vertica.standin.server import PASSWORD
+
+ROWS = 30
+"""More key tuples than stand in a statement as constants: a temporary table is needed."""
+QUERY = QueryTable(
+    "query", pa.table({"a": [f"name {n}" for n in range(ROWS)], "b": [f"city {n % 5}" for n in range(ROWS)]})
+)
+GRANTS = ("GRANT USAGE, SELECT ON SCHEMA mate TO reader", "GRANT TEMP ON DATABASE VMart TO reader")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    write_csv(folder / "people.csv", ["name", "city"], [[f"name {n}", f"city {n % 5}"] for n in range(50)])
+    write_csv(folder / "cities.csv", ["city", "state"], [[f"city {n}", f"state {n % 3}"] for n in range(20)])
+    return folder
+
+
+@pytest.fixture
+def reader(server: StandIn) -> str:
+    """The address for a user whom nobody has granted anything."""
+    server.run(f"CREATE USER reader IDENTIFIED BY '{PASSWORD}'")
+    return server.address(user="reader")
+
+
+def found_by(reader: str) -> list[int]:
+    with open_index(reader) as found:
+        assert found.sizes()["postings"] > 0
+        return [result.joinability for result in BUILT_IN["column-first"](found, QUERY, ["a", "b"])]
+
+
+def test_a_reader_needs_grants_only_and_keeps_them_through_a_rebuild(server: StandIn, reader: str, files: Path) -> None:
+    index(files, server.address())
+    with pytest.raises(StoreError, match=r"Permission denied for schema mate .*ask the owner of the schema"):
+        open_index(reader)
+    server.run(*GRANTS)
+    for _ in range(3):
+        assert found_by(reader) == [ROWS]
+        index(files, server.address())
+    assert found_by(reader) == [ROWS]
+
+
+def test_a_reader_changes_nothing(server: StandIn, reader: str, files: Path) -> None:
+    index(files, server.address())
+    server.run(*GRANTS)
+    with pytest.raises(StoreError, match="Permission denied"):
+        Updates(reader, master="none").remove_tables([0])
+    with pytest.raises(StoreError, match="Permission denied"):
+        index(files, reader)
+    with open_index(reader) as found:
+        assert len(found.tables()) == 2
+        assert found.manifest.operations == 0
+
+
+def test_temporary_tables_need_a_grant_on_the_database(server: StandIn, reader: str, files: Path) -> None:
+    index(files, server.address())
+    server.run(GRANTS[0])
+    with pytest.raises(StoreError, match=r"Permission denied for database vmart .*ask the owner"):
+        found_by(reader)
+
+
+def test_a_schema_that_was_there_before_is_altered_before_the_first_build(
+    server: StandIn, reader: str, files: Path
+) -> None:
+    server.run("CREATE SCHEMA mate", GRANTS[1])
+    index(files, server.address())
+    server.run(GRANTS[0])
+    with pytest.raises(StoreError, match="Permission denied for relation manifest"):
+        open_index(reader)
+    server.run("DROP SCHEMA mate CASCADE", "CREATE SCHEMA mate", "ALTER SCHEMA mate DEFAULT INCLUDE PRIVILEGES")
+    index(files, server.address())
+    server.run(GRANTS[0])
+    assert found_by(reader) == [ROWS]
+
+
+def test_a_builder_needs_a_schema_of_its_own_or_create_on_the_database(server: StandIn, files: Path) -> None:
+    server.run(f"CREATE USER builder IDENTIFIED BY '{PASSWORD}'", "GRANT TEMP ON DATABASE VMart TO builder")
+    builder = server.address(user="builder")
+    with pytest.raises(StoreError, match="Permission denied for database vmart"):
+        index(files, builder)
+    server.run("GRANT CREATE ON DATABASE VMart TO builder")
+    index(files, builder)
+    assert Updates(builder, master="none").remove_tables([0])
+    assert server.run("SELECT DISTINCT owner_name FROM v_catalog.tables") == [["builder"]]
+
+
+def test_a_temporary_table_outlives_a_rollback(server: StandIn) -> None:
+    """The server may drop one with the transaction that created it: so it is committed first."""
+    where, number = Address.parse(server.address()), [Column("id")]
+    with Session(where, where.password(), writes=True) as session:
+        session.prepare("probe", number)
+        session.rollback()
+        session.fill("probe", number, [pa.array([1, 2])])
+        assert session.execute("SELECT COUNT(*) FROM probe") == [[2]]
