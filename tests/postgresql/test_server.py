@@ -88,6 +88,22 @@ def test_a_reader_needs_grants_only_and_keeps_them_through_a_rebuild(
         assert len(found.tables()) == 2
 
 
+def test_a_reader_needs_temporary_tables_where_they_were_revoked(
+    server: PostgresServer, address: str, reader: str
+) -> None:
+    name = schema(address)
+    server.run(f"GRANT USAGE ON SCHEMA {name} TO reader", f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO reader")
+    server.run("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
+    try:
+        with pytest.raises(StoreError, match=r"temporary tables .*ask the owner"), open_index(reader) as found:
+            BUILT_IN["column-first"](found, QUERY, ["a", "b"])
+        server.run("GRANT TEMPORARY ON DATABASE postgres TO reader")
+        with open_index(reader) as found:
+            assert [r.joinability for r in BUILT_IN["column-first"](found, QUERY, ["a", "b"])] == [30]
+    finally:
+        server.run("GRANT TEMPORARY ON DATABASE postgres TO PUBLIC")
+
+
 # Locks
 
 
