@@ -38,7 +38,7 @@ def search(
 ) -> SearchResult:
     """Return the k tables with the highest joinability, by intersecting posting lists."""
     unfiltered = replace(settings_with(k, settings), row_filter=False)
-    return run(NamedStrategy("mcr", mcr), index, query, key, unfiltered)
+    return run(NamedStrategy("mcr", mcr, intersects=True), index, query, key, unfiltered)
 
 
 def mcr(part: SegmentSearch) -> None:

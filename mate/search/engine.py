@@ -112,6 +112,8 @@ class Search:
     """How far it is, and whether it is still wanted."""
     by_rows: bool = False
     """Whether an index may bound tables by looking at whole rows; the paper's systems go by postings alone."""
+    intersects: bool = False
+    """Whether the posting lists of all key columns are intersected by row, or the initial one's fetched."""
 
     @property
     def k(self) -> int:
@@ -132,11 +134,6 @@ class Search:
     def table_filters(self) -> bool:
         """Whether tables may be left out by their bounds."""
         return self.settings.table_filters
-
-    @property
-    def intersects(self) -> bool:
-        """Whether the posting lists of all key columns are intersected by row, or the initial one's fetched."""
-        return self.statistics.system == "mcr"
 
     @cached_property
     def postings(self) -> Ids:
@@ -323,6 +320,8 @@ class NamedStrategy(NamedTuple):
     visit: Strategy
     by_rows: bool = False
     """Whether an index may bound tables by looking at whole rows for it."""
+    intersects: bool = False
+    """Whether an index may leave out rows that lack a value of some key column for it."""
 
 
 def run(
@@ -335,7 +334,8 @@ def run(
 def _run(
     strategy: NamedStrategy, index: Index, query: QueryTable, key: Sequence[str], settings: SearchSettings
 ) -> SearchResult:
-    search = prepare(strategy.name, index, query, key, settings, by_rows=strategy.by_rows)
+    prepared = prepare(strategy.name, index, query, key, settings, by_rows=strategy.by_rows)
+    search = replace(prepared, intersects=strategy.intersects)
     _find(search, strategy.visit)
     if settings.rank == JOINABILITY:
         return answer(search)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import EntryPoint, EntryPoints
 
+import pyarrow as pa
 import pytest
 
 import baselines.systems.mcr
@@ -11,8 +12,9 @@ import baselines.systems.scr
 import mate.search.systems
 from mate.errors import QueryError
 from mate.search.algorithm_1 import algorithm_1
-from mate.search.engine import SearchSettings
+from mate.search.engine import NamedStrategy, SearchSettings, run
 from mate.search.systems import BUILT_IN, available, find_system, settings_with
+from tests.search.memory_lake import MemoryLake
 
 
 def test_the_systems_that_are_declared() -> None:
@@ -23,6 +25,14 @@ def test_the_systems_that_are_declared() -> None:
     assert find_system() is find_system("column-first")
     assert find_system("scr") is baselines.systems.scr.search
     assert find_system("mcr") is baselines.systems.mcr.search
+
+
+@pytest.mark.parametrize("intersects", [False, True])
+def test_a_strategy_says_what_is_fetched_for_it(intersects: bool) -> None:
+    seen: list[bool] = []
+    strategy = NamedStrategy("mcr", lambda part: seen.append(part.search.intersects), intersects=intersects)
+    run(strategy, MemoryLake.of([[["a", "b"]]]), pa.table({"x": ["a"], "y": ["b"]}), ["x", "y"], SearchSettings())
+    assert set(seen) == {intersects}
 
 
 @pytest.mark.parametrize(
