@@ -49,7 +49,7 @@ class BuildDirectory:
             if self._remote:
                 self._remote.prepare()
             self._existed = self.path.exists()
-            self.path.mkdir(parents=True, exist_ok=True)
+            _make_folder(self.path)
             self._refuse_other_folders()
             self._lock = self._locked()
             self._make_room()
@@ -83,7 +83,7 @@ class BuildDirectory:
             if lock is not None:
                 return lock
             self._existed = False
-            self.path.mkdir(parents=True, exist_ok=True)
+            _make_folder(self.path)
 
     def _try_lock(self) -> int | None:
         """Return the lock; None if whoever held it has removed the folder with it, having published nothing."""
@@ -155,6 +155,15 @@ class BuildDirectory:
         for entry in home.iterdir() if home.is_dir() and not home.is_symlink() else ():
             if entry.name not in known:
                 _remove(entry)
+
+
+def _make_folder(path: Path) -> None:
+    """Make a folder, and those above it, whose names a loss of power does not take away again."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        with suppress(PermissionError):  # a folder may be written to that cannot be read
+            sync_folder(folder.parent)
 
 
 def _remove(path: Path) -> None:

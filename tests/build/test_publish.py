@@ -379,6 +379,17 @@ def test_what_is_no_index_is_a_clear_error(lake: Path, tmp_path: Path, what: str
     assert len(names(store / SEGMENTS)) == 1
 
 
+def test_the_name_of_a_new_lake_is_on_disk(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(build_directory, "sync_folder", synced.append)
+    store = tmp_path / "new" / "newer" / "a.mate"
+    publish(lake, store)
+    assert {tmp_path, tmp_path / "new", tmp_path / "new" / "newer"} <= set(synced)
+    synced.clear()
+    publish(lake, store)
+    assert synced == [store / SEGMENTS]
+
+
 def test_a_lake_that_may_not_be_written_says_so(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> int:
         raise PermissionError(13, "Permission denied")
