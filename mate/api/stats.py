@@ -10,10 +10,6 @@ if TYPE_CHECKING:
     from mate.lake.base import Index
     from mate.lake.manifest import Manifest
 
-MANY_SEGMENTS = 16
-MUCH = 0.1
-"""Compacting is advised from so many segments on, or from this share of superseded cells on."""
-
 
 @dataclass(frozen=True)
 class Stats:
@@ -76,7 +72,7 @@ def stats_of(index: Index) -> Stats:
         changed=manifest.changed,
         versions=dict(manifest.versions),
         outgrown=_outgrown(manifest),
-        worth_compacting=_worth_compacting(index),
+        worth_compacting=_worth_compacting(manifest),
         manifest=json.loads(manifest.to_json()),
     )
 
@@ -88,13 +84,10 @@ def _outgrown(manifest: Manifest) -> dict[str, int]:
     return {str(spec): alpha for spec, alpha in found if alpha > spec.parameters["alpha"]}
 
 
-def _worth_compacting(index: Index) -> int:
-    """Return how many segments are worth merging: many small ones, or much that is superseded."""
-    segments = index.manifest.segments
-    stored = sum(segment.counts.cells for segment in segments)
-    if len(segments) < MANY_SEGMENTS and stored <= (1 + MUCH) * index.manifest.counts.cells:
+def _worth_compacting(manifest: Manifest) -> int:
+    """Return how many segments are worth merging."""
+    if not manifest.is_scattered:
         return 0
     from mate.build.compact import worth_merging
-    from mate.lake.folder import LakeFolder
 
-    return len(worth_merging(index)) if isinstance(index, LakeFolder) else 0
+    return len(worth_merging(manifest))

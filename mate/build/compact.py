@@ -28,7 +28,6 @@ from mate.build.sources import Source, Unit
 from mate.build.stage import Staged, stage_unit
 from mate.corpus import Limits
 from mate.lake.arrays import Array
-from mate.lake.folder import LakeFolder
 from mate.lake.manifest import Manifest, SegmentRecord
 from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA
 from mate.lake.segment import Segment
@@ -40,12 +39,11 @@ if TYPE_CHECKING:
 PHASE = "merge segments"
 
 
-def worth_merging(lake: LakeFolder, memory: int = MEMORY) -> list[tuple[Segment, SegmentRecord]]:
+def worth_merging(manifest: Manifest, memory: int = MEMORY) -> list[SegmentRecord]:
     """Return the segments that compaction merges: all that are not whole and large, if that makes fewer of them."""
     small = min(LEAST_SEGMENT, most_cells(memory) // 2)
-    pairs = list(zip(lake.segments, lake.manifest.segments, strict=True))
-    chosen = [pair for pair in pairs if _superseded(pair[1]) or pair[1].counts.cells < small]
-    return chosen if len(chosen) > 1 or any(_superseded(record) for _, record in chosen) else []
+    chosen = [record for record in manifest.segments if _superseded(record) or record.counts.cells < small]
+    return chosen if len(chosen) > 1 or any(map(_superseded, chosen)) else []
 
 
 def _superseded(record: SegmentRecord) -> bool:
@@ -56,11 +54,12 @@ def compact(updates: Updates) -> tuple[Manifest, Manifest]:
     """Compact a lake; return its manifest before and after."""
     with LakeWriter(updates.address, updates.wait) as writer, failure_explained("compact"):
         lake = writer.index
-        chosen = worth_merging(lake, updates.memory)
-        if not chosen:
+        merged = {record.name for record in worth_merging(lake.manifest, updates.memory)}
+        if not merged:
             return lake.manifest, lake.manifest
+        pairs = zip(lake.segments, lake.manifest.segments, strict=True)
+        chosen = [(segment, record) for segment, record in pairs if record.name in merged]
         sources, ids = _stored(chosen)
-        merged = {record.name for _, record in chosen}
         kept = [record for record in lake.manifest.segments if record.name not in merged]
         distinct = lake.manifest.distinct_tokens
         with updates.engine(sum(source.size for source in sources)) as engine:

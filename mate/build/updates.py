@@ -61,6 +61,13 @@ class Report:
     after: Manifest | None = None
     seconds: float = 0.0
 
+    @property
+    def worth_compacting(self) -> int:
+        """Segments that `compact` would merge now, where that pays."""
+        from mate.build.compact import worth_merging
+
+        return len(worth_merging(self.after)) if self.after and self.after.is_scattered else 0
+
 
 @dataclass(frozen=True)
 class Updates:

@@ -80,6 +80,16 @@ def print_report(report: Report, options: argparse.Namespace) -> None:
     if report.before and report.after and report.after.counts.rejects > report.before.counts.rejects:
         more = report.after.counts.rejects - report.before.counts.rejects
         say(f"{more:,} rejects more; which, and why: mate stats --rejects --store {options.store}")
+    if report.after != report.before:
+        say_worth_compacting(report.worth_compacting, options.store)
+
+
+def say_worth_compacting(segments: int, store: str) -> None:
+    """Give a hint where merging so many segments pays."""
+    from mate.cli.terminal import say
+
+    if segments:
+        say(f"{segments:,} segments are small or hold superseded tables; mate compact --store {store} merges them")
 
 
 def as_json(report: Report) -> dict[str, Any]:

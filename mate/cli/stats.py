@@ -73,6 +73,7 @@ def _tables(lake: Lake, limit: int) -> list[dict[str, object]]:
 
 
 def _overview(stats: Stats, *, as_json: bool) -> None:
+    from mate.cli.changes import say_worth_compacting
     from mate.cli.terminal import print_json, say, show, table
 
     if as_json:
@@ -82,9 +83,7 @@ def _overview(stats: Stats, *, as_json: bool) -> None:
     show(table(("", ""), _rows(stats)))
     for text, needed in stats.outgrown.items():
         say(f"{text}: the corpus has outgrown its alpha, equation 5 asks for {needed}: rebuild it")
-    if stats.worth_compacting:
-        what = f"{stats.worth_compacting:,} segments are small or hold superseded tables"
-        say(f"{what}; mate compact --store {stats.address} merges them")
+    say_worth_compacting(stats.worth_compacting, stats.address)
 
 
 def _rows(stats: Stats) -> list[tuple[str, str]]:

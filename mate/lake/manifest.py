@@ -14,6 +14,10 @@ from mate.values.text import NORMALISATION_VERSION
 
 FORMAT_VERSION = 2
 
+MANY_SEGMENTS = 16
+MUCH = 0.1
+"""Compacting is advised from so many segments on, or from this share of superseded cells on."""
+
 
 class OtherVersionError(StoreError):
     """An index that another version of MATE has written: nothing is wrong with it."""
@@ -155,6 +159,12 @@ class Manifest:
                 return number
         asked = f"{name or 'hash function'}" + (f" with {bits} bits" if bits else "")
         raise StoreError(f"the index has no {asked}; it was built with: {', '.join(map(str, self.hashes)) or 'none'}")
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether compacting pays: there are many segments, or much of what they hold is superseded."""
+        stored = sum(segment.counts.cells for segment in self.segments)
+        return len(self.segments) >= MANY_SEGMENTS or stored > (1 + MUCH) * self.counts.cells
 
     def segment(self, name: str) -> SegmentRecord:
         """Return a segment by name."""

@@ -127,9 +127,11 @@ def test_an_index_that_outgrows_its_alpha_says_so(
 
 
 def test_a_lake_of_many_small_segments_says_so(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hints = []
     for number in range(16):
         assert run("add", write_csv(tmp_path / f"{number}.csv", ["n"], [[str(number)]]), "--store", store) == 0
-    told(capsys)
+        hints.append(f"mate compact --store {store} merges them" in told(capsys).replace("\n", " "))
+    assert hints == [False] * 14 + [True] * 2  # with the first segment, 16 from the last but one on
     assert run("stats", "--store", store) == 0
     assert "mate compact" in told(capsys)
     assert run("compact", "--store", store) == 0
