@@ -27,14 +27,19 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Try everything; 1 if something did not hold."""
     import json
+    import os
     from contextlib import closing
     from dataclasses import asdict
     from pathlib import Path
 
     import mate
     from mate.cli.terminal import console
+    from mate.errors import MateError
     from mate.files import replacing
 
+    folder = Path(options.output).absolute().parent
+    if not os.access(folder, os.W_OK):
+        raise MateError(f"cannot write to {folder}: name another file with -o")
     screen, found = console(), []
     try:
         with closing(mate.check_vertica(options.address)) as findings:

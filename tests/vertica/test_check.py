@@ -114,6 +114,14 @@ def test_an_interrupted_check_leaves_a_file_and_no_schema(
     assert schemas_left(server) == []
 
 
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_tried(
+    server: StandIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["vertica-check", server.address(), "-o", str(tmp_path / "none" / "found.json")]) == 2
+    assert "none: name another file with -o" in capsys.readouterr().err
+    assert server.statements == []
+
+
 def test_who_stops_asking_leaves_no_schema(server: StandIn) -> None:
     findings = check_vertica(server.address())
     assert [next(findings).trial for _ in range(3)][-1] == "tables and their names"
