@@ -56,6 +56,9 @@ class Queries(Reader):
         if self._word("HAVING"):
             self._expression()
 
+    def _where(self) -> tuple[int, int] | None:
+        return self._span(self._expression) if self._word("WHERE") else None
+
     def _ordered(self) -> None:
         first = self._at
         self._expression()

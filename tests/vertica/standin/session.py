@@ -50,7 +50,7 @@ class Result:
 
     tag: str
     columns: list[Column] = field(default_factory=list)
-    rows: list[Sequence[Any]] = field(default_factory=list)
+    rows: Sequence[Sequence[Any]] = ()
 
 
 class Session:

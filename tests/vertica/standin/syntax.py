@@ -87,9 +87,6 @@ class Parser(Queries):
         table, alias = self._table_name(), self._alias()
         self._found.detail = Change(table, alias, (), where=self._where())
 
-    def _where(self) -> tuple[int, int] | None:
-        return self._span(self._expression) if self._word("WHERE") else None
-
     def _create(self) -> None:
         self._need("CREATE")
         if self._word("SCHEMA"):

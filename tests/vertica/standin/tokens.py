@@ -33,7 +33,8 @@ class Token(NamedTuple):
 
 def split(text: str) -> list[str]:
     """Split at semicolons outside quotes, leaving comments out, but not hints."""
-    parts, current = [], []
+    parts: list[str] = []
+    current: list[str] = []
     for piece in re.findall(r"'[^']*(?:''[^']*)*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|;|[^'\";/-]+|.", text, re.S):
         if piece == ";":
             parts.append("".join(current).strip())
