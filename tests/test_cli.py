@@ -3,10 +3,13 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+import mate
 from mate import __version__
 from mate.cli.program import main
+from mate.hashing.by_width import unpacked
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -42,6 +45,28 @@ def test_hash_shows_the_bits_of_the_papers_figure(capsys: pytest.CaptureFixture[
     code, out, _ = run(capsys, "hash", "--alpha", "4", "Muhammad")
     assert code == 0
     assert "8 51 62 100" in out
+
+
+def test_hash_takes_what_an_index_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "hash", "--hash", "xash:128:alpha=4", "Muhammad")[1].count("8 51 62 100") == 2
+    _, sized, _ = run(capsys, "hash", "--hash", "wide:20", *"abcdefg")
+    assert sized.startswith("wide(bits=20")
+    assert len(mate.hash_values("abcdefg", "wide:20").super_key) == 3, "seven columns of 20 bits take three words"
+    assert run(capsys, "hash", "--hash", "wide", "--bits", "20", *"abcdefg")[1] == sized
+
+
+@pytest.mark.parametrize("arguments", [["fingerprint:16"], ["fingerprint"], ["fingerprint", "--bits", "16"]])
+def test_a_row_has_its_fingerprints_in_the_order_of_columns(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    code, out, _ = run(capsys, "hash", "--hash", *arguments, "muhammad", "", "us")
+    assert code == 0
+    *_, first, second, third, row = [line.split() for line in out.splitlines() if line.strip()]
+    prints = [first[-1], second[-1], third[-1]]
+    assert prints[1] == "0"
+    assert row == ["super", "key", *prints]
+    hashed = mate.hash_values(["muhammad", "", "us"], arguments[0])
+    assert unpacked(np.array(hashed.super_key, np.uint64), 3, 16) == [int(text, 16) for text in prints]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,9 @@ class HashedValues(NamedTuple):
     keys: list[list[int]]
     """The hash of each value, in words of 64 bits."""
     super_key: list[int]
+    """The OR of the keys; the fingerprints one after another, lowest bits first, where columns are told apart."""
+    by_column: bool = False
+    """Whether the key of a value is a fingerprint, which the super key has at the place of its column."""
 
 
 def hash_functions() -> list[HashFunction]:
@@ -50,9 +53,12 @@ def hash_functions() -> list[HashFunction]:
 
 
 def hash_values(
-    values: Sequence[str], name: str = "xash", bits: int = 128, parameters: Mapping[str, int] | None = None
+    values: Sequence[str], name: str = "xash", bits: int | None = None, parameters: Mapping[str, int] | None = None
 ) -> HashedValues:
     """Hash some values, and combine the hashes to the super key of a row that holds them all.
+
+    The hash function is written as for an index: ``xash``, ``wide:20``, ``bf:128:hashes=6``. Size and parameters can
+    also be given apart. The row is one of a table with as many columns as there are values.
 
     >>> import mate
     >>> mate.hash_values(["Muhammad", "Lee"], parameters={"alpha": 4}).tokens
@@ -60,11 +66,19 @@ def hash_values(
     """
     import numpy as np
 
+    from mate.build.build import known_hash
     from mate.hashing import get, or_aggregate
+    from mate.hashing.by_width import packed
     from mate.values.text import tokens
 
-    function = get(name, bits, **(parameters or {}))
+    asked = known_hash(name, bits or 128)
+    size = bits if bits is not None and ":" not in name else asked.bits
+    function = get(asked.name, size, **{**asked.parameters, **(parameters or {})})
     cells = tokens(list(values))
-    keys = function.hash(cells)
-    row = or_aggregate(keys, np.array([0, len(keys)]))[0]
-    return HashedValues(repr(function), cells.to_pylist(), keys.tolist(), row.tolist())
+    sized = function if function.by_column or not function.by_width else function.for_width(max(1, len(cells)))
+    keys = sized.hash(cells)
+    if function.by_column:
+        row = packed(keys.reshape(1, -1), function.bits)[0]
+    else:
+        row = or_aggregate(keys, np.array([0, len(keys)]))[0]
+    return HashedValues(repr(function), cells.to_pylist(), keys.tolist(), row.tolist(), function.by_column)

@@ -18,6 +18,7 @@ examples:
   mate hash muhammad lee us                 three values and the super key of a row that holds them
   mate hash --hash bf --set hashes=6 "new york"
   mate hash --bits 512 --alpha 4 "new york"
+  mate hash --hash fingerprint:16 muhammad lee us
 """
 
 
@@ -32,13 +33,16 @@ def add(commands: Commands) -> None:
         "hash",
         help="show the bits that a hash function sets for some values",
         description="Show the bits that a hash function sets for each value, and their OR: the super key of a row\n"
-        "that holds them. Bits are numbered from the left, from 1, as in the paper's figures.",
+        "that holds them. Fingerprints stand one after another instead, in the order of the columns.\n"
+        "Bits are numbered from the left, from 1, as in the paper's figures.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     show.add_argument("values", nargs="+", metavar="VALUE", help="cell values; they are normalised to tokens first")
-    show.add_argument("--hash", default="xash", metavar="NAME", help="hash function (default: xash)")
-    show.add_argument("--bits", type=whole("--bits"), default=128, help="size of the key (default: 128)")
+    show.add_argument(
+        "--hash", default="xash", metavar="NAME[:BITS[:PARAMETER=N]]", help="hash function (default: xash)"
+    )
+    show.add_argument("--bits", type=whole("--bits"), help="size of the key, where --hash has none (default: 128)")
     show.add_argument("--alpha", type=whole("--alpha", 0), help="XASH: 1-bits per value (default: 6, the paper's)")
     show.add_argument(
         "--set", action="append", default=[], metavar="NAME=N", help="any other parameter, such as hashes=6"
@@ -70,12 +74,15 @@ def run_show(options: argparse.Namespace) -> int:
     parameters = {} if options.alpha is None else {"alpha": options.alpha}
     parameters |= numbers("--set", options.set)
     hashed = mate.hash_values(options.values, options.hash, options.bits, parameters)
-    rows = [
-        ("(no value)" if token is None else token, _bits(key), _hex(key))
-        for token, key in zip(hashed.tokens, hashed.keys, strict=True)
-    ]
-    rows.append(("super key", _bits(hashed.super_key), _hex(hashed.super_key)))
-    show(table(("token", "bits set", "key"), rows, title=hashed.function))
+    names = ["(no value)" if token is None else token for token in hashed.tokens]
+    if hashed.by_column:
+        prints = [f"{key[0]:x}" for key in hashed.keys]
+        rows = [*zip(names, prints, strict=True), ("super key", " ".join(prints))]
+        show(table(("token", "fingerprint"), rows, title=hashed.function))
+        return 0
+    keys = [*zip(names, hashed.keys, strict=True), ("super key", hashed.super_key)]
+    shown = [(name, _bits(key), _hex(key)) for name, key in keys]
+    show(table(("token", "bits set", "key"), shown, title=hashed.function))
     return 0
 
 
