@@ -6,6 +6,10 @@
 3. *Joint bound*: bit sets over key tuples, one per column that may still matter, bound mappings (`mapping_kernel`).
 4. *Check*: what is left is counted exactly (`check_kernel`), or where a table has very many mappings whose columns hold
    the values, all are counted at once, by row (`pairs_kernel`, `triples_kernel`, `extension_kernel`).
+
+Tables are split between threads, and so are the columns of a large table that is counted by row. A table whose mappings
+are checked one by one stays on one thread, however large it is. Counting longer keys by row takes memory that has no
+limit of its own: 8 bytes per row of the table and key column, in each thread that does so (`RowLists`).
 """
 
 from __future__ import annotations
