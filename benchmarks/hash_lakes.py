@@ -1,22 +1,26 @@
-"""Hash functions end to end: one index with the super keys of all, Algorithm 1 with each of them on the same queries.
+"""Hash functions end to end: an index with the super keys of all, Algorithm 1 with each of them on the same queries.
 
-The paper's settings: initial column by cardinality, tables bounded by their postings, no semi-join. SCR, without a row
-filter, says what there is to filter.
+Searches have the paper's settings (`experiments.definitions.Method`). SCR, without a row filter, says what there is to
+filter. The parameters of a hash function are those that the build chose for the lake; the manifest has them. A
+contestant that comes later gets an index of its own over the same tables, so that nothing is built or measured twice.
 """
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from benchmarks.hash_contestants import Contestant
-from experiments.definitions import digest
-from experiments.lakes import of_folder
+from experiments.definitions import Method, digest
+from experiments.lakes import MeasuredLake, of_folder
 from experiments.queries import Query, Shape, sample_queries
+from experiments.worker import settings_of
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.lake_target import LakeTarget
 from mate.errors import MateError
@@ -27,7 +31,7 @@ from mate.stores import open_index
 
 SHAPES = (Shape(2, 10, whole=True), Shape(10, 100, whole=True), Shape(100, 1_000, whole=True))
 """Query sets by their distinct key tuples, as in the paper."""
-PAPER = SearchSettings(initial_column="cardinality", tight_bound=False, semi_join=False)
+UNFILTERED = Method("scr")
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,7 @@ class LakeRun:
         """Search with a contestant's super keys, and with none in the same run."""
         manifest = self.index.manifest
         number = manifest.hash_number(contestant.name, contestant.bits)
-        settings = SearchSettings(
-            hash_name=contestant.name, bits=contestant.bits, initial_column="cardinality",
-            tight_bound=False, semi_join=False,
-        )  # fmt: skip
+        settings = settings_of(Method("mate", contestant.name, contestant.bits))
         searches = [self._query(query, settings) for query in self.queries]
         key_bytes = sum(int(segment.keys[number].nbytes) for segment in self.index.segments)
         return {
@@ -58,13 +59,13 @@ class LakeRun:
 
     def _query(self, query: Query, settings: SearchSettings) -> dict[str, Any]:
         """Answer a query with and without the filter in turn; the answers must be the same."""
-        filtered, plain = find_system("mate"), find_system("scr")
+        filtered, plain, unfiltered_settings = find_system("mate"), find_system("scr"), settings_of(UNFILTERED)
         seconds: dict[str, list[float]] = {"filtered": [], "plain": []}
         for _ in range(self.rounds + 1):
             start = time.perf_counter()
             found = filtered(self.index, query.table, query.key, 10, settings)
             middle = time.perf_counter()
-            right = plain(self.index, query.table, query.key, 10, PAPER)
+            right = plain(self.index, query.table, query.key, 10, unfiltered_settings)
             seconds["filtered"].append(middle - start)
             seconds["plain"].append(time.perf_counter() - middle)
         if [r.joinability for r in found.found] != [r.joinability for r in right.found]:
@@ -92,18 +93,73 @@ def _columns_per_row(index: LakeFolder) -> float:
     return columns / max(1, rows)
 
 
-def open_lake(where: str, contestants: Sequence[Contestant], results: Path) -> LakeFolder:
-    """Return the lake at an address, or the index of a folder with the super keys of all contestants, built once."""
-    if Path(where, MANIFEST).is_file():
-        return _folder(where)
-    corpus = of_folder("lake", Path(where))
-    name = digest([corpus.fingerprint, [(c.name, c.bits, c.parameters, c.source) for c in contestants]])
-    address = str(results / "lakes" / f"{Path(where).name}-{name}.mate")
-    if not Path(address, MANIFEST).is_file():
-        requests = tuple(HashRequest(c.name, c.bits, dict(c.parameters)) for c in contestants)
-        with LakeTarget(address) as target:
-            build(corpus.paths, target, BuildSettings(requests, master="none"))
-    return _folder(address)
+@dataclass(frozen=True)
+class LakeIndex:
+    """An index, and the contestants whose super keys it has, with the parameters that they have there."""
+
+    index: LakeFolder
+    contestants: tuple[Contestant, ...]
+    lake: str
+    """Names the tables, the same for all indexes of a folder."""
+
+
+@contextmanager
+def open_lakes(where: str, contestants: Sequence[Contestant], results: Path) -> Iterator[list[LakeIndex]]:
+    """Open the lake at an address, or the indexes of a folder of tables; those that miss contestants get another."""
+    opened: list[LakeFolder] = []
+    try:
+        if Path(where, MANIFEST).is_file():
+            index = _folder(where)
+            opened.append(index)
+            yield [LakeIndex(index, _as_built(index, contestants), index.manifest.build)]
+            return
+        corpus = of_folder("lake", Path(where))
+        found = []
+        for address, own in _built(where, corpus, contestants, results):
+            opened.append(_folder(address))
+            found.append(LakeIndex(opened[-1], _as_built(opened[-1], own), corpus.fingerprint))
+        yield found
+    finally:
+        for index in opened:
+            index.close()
+
+
+def _built(
+    where: str, corpus: MeasuredLake, contestants: Sequence[Contestant], results: Path
+) -> Iterator[tuple[str, list[Contestant]]]:
+    """Yield the indexes of a folder of tables with the contestants to take from each; build what none of them has."""
+    stem = f"{Path(where).name}-{corpus.fingerprint}"
+    left = list(contestants)
+    for note in sorted((results / "lakes").glob(f"{stem}-*.json")):
+        held = {tuple(entry) for entry in json.loads(note.read_text(encoding="utf-8"))}
+        own = [contestant for contestant in left if _identity(contestant) in held]
+        if own and (note.with_suffix(".mate") / MANIFEST).is_file():
+            left = [contestant for contestant in left if contestant not in own]
+            yield str(note.with_suffix(".mate")), own
+    if left:
+        names = [_identity(contestant) for contestant in left]
+        address = results / "lakes" / f"{stem}-{digest(names)}.mate"
+        if not (address / MANIFEST).is_file():
+            requests = tuple(HashRequest(name, bits) for name, bits, _ in names)
+            with LakeTarget(str(address)) as target:
+                build(corpus.paths, target, BuildSettings(requests, master="none"))
+        address.with_suffix(".json").write_text(json.dumps(names), encoding="utf-8")
+        yield str(address), left
+
+
+def _identity(contestant: Contestant) -> tuple[str, int, str]:
+    """Return what tells contestants of any lake apart: an edited plugin is another one."""
+    return contestant.name, contestant.bits, contestant.source
+
+
+def _as_built(index: LakeFolder, contestants: Sequence[Contestant]) -> tuple[Contestant, ...]:
+    """Return the contestants that an index has, with its own parameters."""
+    specs = {(spec.name, spec.bits): spec for spec in index.manifest.hashes}
+    return tuple(
+        replace(own, parameters=dict(specs[own.name, own.bits].parameters))
+        for own in contestants
+        if (own.name, own.bits) in specs
+    )
 
 
 def _folder(address: str) -> LakeFolder:

@@ -17,11 +17,12 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 from benchmarks.hash_contestants import EQUAL
-from benchmarks.hash_records import METRICS, Record, best_precision, bits_per_row, precision, seconds_ratio
+from benchmarks.hash_records import METRICS, Record, bits_per_row, ideal_precision, precision, seconds_ratio
 from experiments.reporting.page_style import CSS
 from experiments.reporting.style import COLOURS, MARKERS, OTHER, SETTINGS
 
-BOUND = "no filter can be better"
+IDEAL = "ideal, equal bits per column"
+"""A filter that no other passes which spends the same number of bits on every column."""
 _NEW = {"wide": ("#000000", "P"), "fingerprint": ("#AA3377", "X")}
 
 
@@ -97,10 +98,10 @@ def _equal(records: Sequence[Record]) -> str:
     rows = []
     for target, record in equal_bytes(records):
         size = bits_per_row(record) or 0
-        bound = best_precision(record, size / record["columns_per_row"])
-        numbers = [f"{target}", _name(record), f"{size:.0f}", _share(precision(record)), _share(bound)]
+        ideal = ideal_precision(record, size / record["columns_per_row"])
+        numbers = [f"{target}", _name(record), f"{size:.0f}", _share(precision(record)), _share(ideal)]
         rows.append([*numbers, f"{seconds_ratio(record) or 0:.2f}×", f"{record['key_bytes']:,}"])
-    header = ["bits per row, at most", "hash", "bits per row", "precision", "bound", "seconds / SCR", "key bytes"]
+    header = ["bits per row, at most", "hash", "bits per row", "precision", "ideal", "seconds / SCR", "key bytes"]
     return _html(header, rows)
 
 
@@ -165,8 +166,8 @@ def _on_lake(axes: Any, records: Sequence[Record]) -> None:
         axes[0].plot([bits_per_row(record) for record in own], share, **_look(name))
         axes[1].plot([seconds_ratio(record) for record in own], share, **{**_look(name), "linestyle": ""})
     sizes = np.geomspace(32, 1024, 60)
-    bound = [best_precision(records[0], float(size) / records[0]["columns_per_row"]) for size in sizes]
-    axes[0].plot(sizes, bound, color="#888888", linewidth=1, label=BOUND)
+    ideal = [ideal_precision(records[0], float(size) / records[0]["columns_per_row"]) for size in sizes]
+    axes[0].plot(sizes, ideal, color="#888888", linewidth=1, label=IDEAL)
     axes[0].set_xscale("log", base=2)
     axes[0].set_xlabel("bits per row, mean")
     axes[1].set_xlabel("seconds relative to no filter")
@@ -181,7 +182,7 @@ def _on_sample(axes: Any, records: Sequence[Record]) -> None:
         axes[0].plot([bits_per_row(record) for record in own], wrong, **_look(name))
         axes[1].plot([1e6 / record["values_per_second"] for record in own], wrong, **{**_look(name), "linestyle": ""})
     sizes = np.geomspace(32, 1024, 60)
-    axes[0].plot(sizes, 2 ** -(sizes / records[0]["columns_per_row"]), color="#888888", linewidth=1, label=BOUND)
+    axes[0].plot(sizes, 2 ** -(sizes / records[0]["columns_per_row"]), color="#888888", linewidth=1, label=IDEAL)
     axes[0].set_xscale("log", base=2)
     axes[1].set_xscale("log")
     axes[0].set_xlabel("bits per row, mean")

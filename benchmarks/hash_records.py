@@ -43,12 +43,13 @@ def precision(record: Record) -> float | None:
     return _mean([query["precision"] for query in record.get("queries", ()) if query["precision"] is not None])
 
 
-def best_precision(record: Record, bits_per_column: float) -> float | None:
-    """Return the precision that no filter of so many bits per column exceeds on average.
+def ideal_precision(record: Record, bits_per_column: float) -> float | None:
+    """Return the precision of an ideal filter that spends so many bits on every column, whatever the row.
 
     A set of w values told apart with an error of e takes at least w * log2(1 / e) bits, so that of the pairs that do
     not join at least 2^-(bits per column) pass. (Those whose row holds all values pass a filter by sets besides;
-    fingerprints, which know columns, can stop them.)
+    fingerprints, which know columns, can stop them.) It is no bound for filters that give more bits per column to
+    some rows than to others, as a key of fixed size does to narrow ones.
     """
     found = []
     for query in record.get("queries", ()):

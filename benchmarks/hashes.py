@@ -3,13 +3,14 @@
 On a sample: speed, fill of super keys, false positives, near misses, by table width. With --lake also end to end:
 precision and search time of Algorithm 1 on sampled queries, bytes of the index, all against the same search without a
 filter in the same run. A hash function of yours takes part with --plugin. Records are kept in --results: what is there
-is not measured again. One page shows them all, with what is best at any size and the bound that no filter can pass.
+is not measured again. One page shows them all, with what is best at any size, beside an ideal filter that spends the
+same number of bits on every column.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,12 @@ from rich.progress import track
 
 from benchmarks import sample
 from benchmarks.hash_contestants import Contestant, contestants, load_plugin
-from benchmarks.hash_lakes import LakeRun, draw_queries, open_lake
+from benchmarks.hash_lakes import LakeRun, draw_queries, open_lakes
 from benchmarks.hash_records import METRICS, Store, differences
 from benchmarks.hash_sample import draw_probes, measure
 from benchmarks.sample import Sample
 from mate.cli.terminal import console, table
+from mate.lake.folder import MANIFEST
 
 if TYPE_CHECKING:
     from mate.cli import Commands
@@ -32,6 +34,7 @@ EPILOG = """\
 examples:
   python -m benchmarks hashes                                   on a synthetic sample
   python -m benchmarks hashes --corpus DIR --lake DIR           on the tables of a folder, and end to end
+  python -m benchmarks hashes --lake DIR                        the same: the sample is taken from the lake
   python -m benchmarks hashes --plugin my_hash.py --lake lake.mate --results mine
   python -m benchmarks hashes --values words.txt --only xash --only wide
   python -m benchmarks hashes --compare before after            two folders of results
@@ -87,16 +90,20 @@ def run(options: argparse.Namespace) -> None:
         f"[bold]{data.label}[/bold]: {len(data.distinct):,} distinct values of {sample.lengths(data.distinct):.1f} "
         f"characters, {sum(map(len, data.tables)):,} rows of {data.statistics.mean_columns:.1f} columns on average"
     )
-    widths = np.repeat([t.width for t in data.tables], [len(t) for t in data.tables])
-    entered = list(contestants(data.statistics, widths, options.only, plugins))
     store = Store(options.results)
-    shown = [_on_sample(entered, data, store, options)]
-    shown += [_on_lake(entered, where, store, options) for where in options.lake]
+    shown = [_on_sample(_entered(data, options, plugins), data, store, options)]
+    shown += [_on_lake(where, data, store, options, plugins) for where in options.lake]
     for records in shown:
         print_records(records, screen)
     from benchmarks.hash_page import write_page
 
     screen.print(f"page: {write_page(store.by_place(), options.results / 'index.html')}")
+
+
+def _entered(data: Sample, options: argparse.Namespace, plugins: Mapping[str, str]) -> list[Contestant]:
+    """Return everybody who takes part, with the parameters and the sizes for some tables."""
+    widths = np.repeat([t.width for t in data.tables], [len(t) for t in data.tables])
+    return list(contestants(data.statistics, widths, options.only, plugins))
 
 
 def _on_sample(
@@ -112,28 +119,38 @@ def _on_sample(
 
 
 def _on_lake(
-    entered: Sequence[Contestant], where: str, store: Store, options: argparse.Namespace
+    where: str, data: Sample, store: Store, options: argparse.Namespace, plugins: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Search a lake with every contestant that its index has, unless it was."""
-    with open_lake(where, entered, store.folder) as index:
-        present = {(spec.name, spec.bits) for spec in index.manifest.hashes}
-        able = [own for own in entered if (own.name, own.bits) in present]
-        rounds = min(3, options.rounds)
-        runs = LakeRun(index, draw_queries(index, options.queries, options.seed), rounds)
-        settings = {"seed": options.seed, "queries": options.queries, "rounds": rounds, "build": index.manifest.build}
-        place = f"lake {Path(where).stem}"
-        return [
-            store.measured(own, place, settings, partial(runs.measure, own))
-            for own in track(able, "searching", console=console(stderr=True), transient=True)
-        ]
+    """Search a lake with every contestant that its indexes have, unless it was; sizes are fitted to its own tables."""
+    if not _is_index(where) and Path(where) != _tables(options):
+        data = sample.from_corpus(Path(where), options.cells)
+    rounds, place, found = min(3, options.rounds), f"lake {Path(where).stem}", []
+    with open_lakes(where, _entered(data, options, plugins), store.folder) as lakes:
+        for lake in lakes:
+            runs = LakeRun(lake.index, draw_queries(lake.index, options.queries, options.seed), rounds)
+            settings = {"seed": options.seed, "queries": options.queries, "rounds": rounds, "build": lake.lake}
+            found += [
+                store.measured(own, place, settings, partial(runs.measure, own))
+                for own in track(lake.contestants, "searching", console=console(stderr=True), transient=True)
+            ]
+    return found
+
+
+def _is_index(where: str) -> bool:
+    return Path(where, MANIFEST).is_file()
+
+
+def _tables(options: argparse.Namespace) -> Path | None:
+    """Return the folder of tables that the sample is taken from: the corpus, else the first lake that is one."""
+    lakes = (Path(where) for where in options.lake if not _is_index(where))
+    return options.corpus or next(lakes, None)
 
 
 def _sample(options: argparse.Namespace) -> Sample:
     if options.values:
         return sample.from_values(options.values, options.seed)
-    if options.corpus:
-        return sample.from_corpus(options.corpus, options.cells)
-    return sample.synthetic(options.seed)
+    folder = _tables(options)
+    return sample.from_corpus(folder, options.cells) if folder else sample.synthetic(options.seed)
 
 
 def print_records(records: Sequence[dict[str, Any]], screen: Any) -> None:

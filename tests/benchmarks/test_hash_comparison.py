@@ -11,7 +11,7 @@ from benchmarks import sample
 from benchmarks.__main__ import main
 from benchmarks.hash_contestants import contestants, fitting, load_plugin, row_bytes
 from benchmarks.hash_page import equal_bytes
-from benchmarks.hash_records import Store, best_precision, precision
+from benchmarks.hash_records import Store, ideal_precision, precision
 from benchmarks.hash_sample import draw_probes, measure
 from benchmarks.sample import Sample, TokenTable
 from experiments.probes import covered
@@ -96,9 +96,9 @@ def test_keys_that_follow_the_width_are_fitted_to_equal_bytes(small: Sample) -> 
     assert fitting("wide", 8, widths(small)) is None
 
 
-def test_the_bound_is_what_no_filter_passes() -> None:
+def test_an_ideal_filter_with_equal_bits_per_column() -> None:
     query = {"true_positives": 10, "false_positives_unfiltered": 1024, "precision": 0.5}
-    assert best_precision({"queries": [query]}, 10) == 10 / (10 + 1)
+    assert ideal_precision({"queries": [query]}, 10) == 10 / (10 + 1)
     assert precision({"queries": [query, {**query, "precision": None}]}) == 0.5
 
 
@@ -159,6 +159,24 @@ def test_an_edited_plugin_is_measured_again(tmp_path: Path) -> None:
     page = (tmp_path / "results" / "index.html").read_text()
     assert "crc 128" in page
     assert "xash 128" in page
+
+
+def test_a_later_contestant_leaves_the_others_alone(tmp_path: Path) -> None:
+    """It gets an index of its own; parameters are those of the lake, not those of another sample."""
+    lake, values, results = write_lake(tmp_path / "lake"), tmp_path / "words.txt", tmp_path / "results"
+    values.write_text("\n".join(f"word {i}" for i in range(2_000)))
+    options = ["--lake", str(lake), "--values", str(values), "--queries", "1", "--rounds", "1"]
+    options += ["--results", str(results), "--only", "bf"]
+    assert main(["hashes", *options]) == 0
+    first = {path: path.stat().st_mtime_ns for path in results.rglob("*.json") if path.parent.name != "lakes"}
+    assert main(["hashes", *options, "--only", "ht"]) == 0
+    assert first == {path: path.stat().st_mtime_ns for path in first}
+    assert len(list((results / "lakes").glob("*.mate"))) == 2
+    on_lake = [record for record in Store(results).all() if record["place"] == "lake lake"]
+    assert {record["name"] for record in on_lake} == {"bf", "ht"}
+    for record in on_lake:
+        told = record["hash_parameters"]
+        assert all(f"{key}={value}" in told for key, value in record["parameters"].items())
 
 
 def test_an_installed_hash_function_can_be_named() -> None:
