@@ -23,7 +23,7 @@ from mate.build.distinct import count_distinct
 from mate.build.engine import AUTO, Engine, choose_master, failure, start_engine
 from mate.build.progress import Progress, Silent
 from mate.build.segments import MOST_NUMBERED, SegmentPlan, Written, segment_task
-from mate.build.sources import SYNTHETIC, Source, Unit, find_sources, plan_units
+from mate.build.sources import SYNTHETIC, ChangedError, Source, Unit, find_sources, plan_units, read_whole
 from mate.build.stage import Staged, StageSettings, report_oversized, stage_unit
 from mate.corpus import Limits, check_encoding
 from mate.errors import CorpusError, MateError
@@ -209,14 +209,28 @@ def stage_settings(nulls: Iterable[str], limits: Limits, memory: int) -> StageSe
 def stage_sources(
     engine: Engine, sources: list[Source], directory: Path, settings: StageSettings, progress: Progress
 ) -> list[Staged]:
-    """Read sources and make their tokens, unit by unit."""
+    """Read sources and make their tokens, unit by unit.
+
+    A large file that somebody writes to meanwhile does not fit its parts: it is read again, in one piece.
+    """
     folder = str(directory)
 
-    def run(unit: Unit) -> tuple[list[Staged], dict[str, int]]:
-        lots = stage_unit(unit, folder, settings)
+    def run(unit: Unit) -> tuple[list[Staged] | str, dict[str, int]]:
+        try:
+            lots = stage_unit(unit, folder, settings)
+        except ChangedError as error:
+            return error.source, {}
         return lots, {name: sum(getattr(lot, name) for lot in lots) for name in ("files", "tables", "cells")}
 
-    staged = [lot for lots in engine.run(plan_units(sources, engine.parallelism), run, progress, READ) for lot in lots]
+    units = {unit.number: unit for unit in plan_units(sources, engine.parallelism)}
+    found: dict[int, list[Staged] | str] = {}
+    pending = list(units.values())
+    while pending:
+        found.update(zip([unit.number for unit in pending], engine.run(pending, run, progress, READ), strict=True))
+        changed = {lots for lots in found.values() if isinstance(lots, str)}
+        pending = read_whole(units.values(), changed)
+        units.update((unit.number, unit) for unit in pending)
+    staged = [lot for number in sorted(found) for lot in found[number] if isinstance(lot, Staged)]
     report_oversized(staged, settings.limits)
     return staged
 

@@ -11,6 +11,7 @@ from mate.build.progress import Progress
 from mate.build.sources import FilePart, FileSource, Source, Stamp, unit_size
 from mate.corpus import Limits
 from mate.corpus.parts import Again, Cutting, Parts, Span, cut_file, look_at
+from mate.errors import CorpusError
 
 PHASE = "look at large files"
 LEAST_PART = 8 << 20
@@ -67,7 +68,9 @@ class _File:
         return _Ask(self.source, self.cutting, span)
 
     def settle(self) -> Again | None:
-        """Settle the parts, or return what must be looked at again."""
+        """Settle the parts, or return what must be looked at again; nothing if it changed while it was looked at."""
+        if None in self.looks:
+            return None
         found = self.cutting.settle(self.looks)
         if isinstance(found, Parts):
             self.settled = found
@@ -111,4 +114,7 @@ def _cut_task(limits: Limits, size: int) -> Callable[[FileSource], tuple[Cutting
 def _look_task(ask: _Ask) -> tuple[Any, dict[str, int]]:
     if ask.cutting is None or ask.span is None:
         return ask.source.checksum(), {}
-    return look_at(ask.source.file, ask.cutting, ask.span), {}
+    try:
+        return look_at(ask.source.file, ask.cutting, ask.span), {}
+    except CorpusError:
+        return None, {}

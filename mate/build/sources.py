@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Protocol
@@ -91,6 +91,14 @@ class FileSource:
         return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
+class ChangedError(CorpusError):
+    """A file that is read in parts is no longer what it was when it was looked at."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(changed(source))
+        self.source = source
+
+
 @dataclass(frozen=True, slots=True)
 class FilePart:
     """A part of a large file. The index notes the file once, with its last part."""
@@ -119,10 +127,13 @@ class FilePart:
         return self.whole.format
 
     def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
-        """Yield what the whole file would give here, if it is still the one that was looked at."""
-        yield from read_part(self.whole.file, self.part, limits)
+        """Yield what the whole file would give here; `ChangedError` if it is no longer the one that was looked at."""
+        try:
+            yield from read_part(self.whole.file, self.part, limits)
+        except CorpusError as error:
+            raise ChangedError(self.name) from error
         if self.stamp() != self.noted:
-            raise CorpusError(changed(self.name))
+            raise ChangedError(self.name)
 
     def checksum(self) -> str:
         """SHA-256 of the whole file."""
@@ -232,6 +243,24 @@ def plan_units(sources: list[Source], parallelism: int) -> list[Unit]:
     if group:
         units.append(Unit(len(units), tuple(group)))
     return units
+
+
+def read_whole(units: Iterable[Unit], names: Set[str]) -> list[Unit]:
+    """Return the units that hold parts of these files, with each file in one piece where its first part was."""
+    again: list[Unit] = []
+    begun: set[str] = set()
+    for unit in units:
+        if not any(isinstance(source, FilePart) and source.name in names for source in unit.sources):
+            continue
+        sources: list[Source] = []
+        for source in unit.sources:
+            if not isinstance(source, FilePart) or source.name not in names:
+                sources.append(source)
+            elif source.name not in begun:
+                begun.add(source.name)
+                sources.append(FileSource(source.whole.file, _size(source.name)))
+        again.append(Unit(unit.number, tuple(sources)))
+    return again
 
 
 def _size(path: str) -> int:

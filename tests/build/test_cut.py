@@ -24,7 +24,7 @@ from mate.build.updates import Updates
 from mate.corpus import Limits
 from mate.corpus.parts import delimited as parts_delimited
 from mate.corpus.parts.lines import ANY_END, line_start
-from mate.errors import CorpusError, MateError
+from mate.errors import CorpusError
 from mate.lake.folder import open_folder
 
 BuildIndex = Callable[..., build.Summary]
@@ -239,24 +239,62 @@ def test_nothing_is_cut_where_one_task_runs_at_a_time(lake: Path, monkeypatch: p
     assert len(cut.large_files(found, 2)) == 6
 
 
-@pytest.mark.parametrize("master", ["none", "local[2]"])
 @pytest.mark.usefixtures("small_parts")
-def test_a_file_that_changes_meanwhile_ends_the_build_in_one_line(
-    build_index: BuildIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, master: str
+def test_a_file_that_changes_meanwhile_is_read_again(
+    build_index: BuildIndex, dump_index: DumpIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(csv_text(300))
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    for name in "abc":
+        (folder / f"{name}.csv").write_text(csv_text(300))
     planned = build.plan_units
 
     def changed(sources: list[Source], parallelism: int) -> list[Unit]:
-        path.write_text(csv_text(100))
+        (folder / "b.csv").write_text(csv_text(200))
         return planned(sources, parallelism)
 
     monkeypatch.setattr(build, "plan_units", changed)
-    with pytest.raises(MateError, match=r"a\.csv was changed while it was read: run the command again$") as caught:
-        build_index(path, tmp_path / "a.mate", master=master)
-    assert "\n" not in str(caught.value)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.csv"]
+    build_index(folder, tmp_path / "a.mate", master="none")
+    monkeypatch.setattr(cut, "LEAST_PART", 1 << 20)
+    build_index(folder, tmp_path / "whole.mate", master="none")
+    assert dump_index(tmp_path / "a.mate") == dump_index(tmp_path / "whole.mate")
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_file_that_goes_meanwhile_is_a_reject(
+    build_index: BuildIndex, dump_index: DumpIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    for name in "ab":
+        (folder / f"{name}.csv").write_text(csv_text(300))
+    planned = build.plan_units
+
+    def gone(sources: list[Source], parallelism: int) -> list[Unit]:
+        (folder / "a.csv").unlink()
+        return planned(sources, parallelism)
+
+    monkeypatch.setattr(build, "plan_units", gone)
+    build_index(folder, tmp_path / "a.mate", master="none")
+    found = dump_index(tmp_path / "a.mate")
+    assert str(folder / "b.csv") in str(found["tables"])
+    assert str(folder / "a.csv") not in str(found["tables"])
+    assert str(folder / "a.csv") in str(found["rejects"])
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_file_that_changes_while_it_is_looked_at_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_text(csv_text(300))
+    [source] = find_sources([tmp_path / "a.csv"], None, tasks=2)
+
+    def fails(*_: object) -> None:
+        raise CorpusError("a.csv was changed while it was read")
+
+    assert len(cut_up([source])) > 1
+    monkeypatch.setattr(cut, "look_at", fails)
+    assert cut_up([source]) == [source]
 
 
 @pytest.mark.usefixtures("small_parts")
