@@ -123,7 +123,10 @@ def _one_per_group(group: Ids, values: pa.Array, groups: int) -> pa.Array:
         found = pairs.group_by("group", use_threads=False).aggregate([("value", "mean")])
         texts = found.column("value_mean")
     else:
-        distinct = pairs.group_by(["group", "value"], use_threads=False).aggregate([])
+        # Arrow groups by two columns in whatever order: each value is put back to where it came first.
+        placed = pairs.append_column("place", pa.array(np.arange(pairs.num_rows)))
+        firsts = placed.group_by(["group", "value"], use_threads=False).aggregate([("place", "min")])
+        distinct = firsts.sort_by("place_min")
         found = distinct.group_by("group", use_threads=False).aggregate([("value", "list")])
         texts = pc.binary_join(found.column("value_list").cast(pa.list_(pa.string())), SEPARATOR)
     place = np.full(groups, -1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -111,3 +112,11 @@ def _aggregated(found: list[str], rows: list[tuple[str, str]], query: list[str |
 
 def _distinct(value: float | str | None) -> object:
     return round(value, 9) if isinstance(value, float) else value
+
+
+def test_values_of_one_row_stay_in_the_order_of_the_table(tmp_path: Path) -> None:
+    """Arrow's groups of two columns come in an order of their own."""
+    rows: list[list[str | None]] = [["a", "x"], ["a", "1"], ["b", "2"], ["c", "1"], ["a", "x"]]
+    with lake(tmp_path / "x.mate", [rows]) as index:
+        one = joined(index, pa.table({"k": ["c", "b", "a"]}), ["k"], 0, "aggregate")
+        assert one.columns.column(0).to_pylist() == ["1", "2", "x; 1"]
