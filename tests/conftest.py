@@ -47,6 +47,12 @@ def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
+@pytest.fixture(autouse=True)
+def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which loops run does not depend on what was compiled on this machine before."""
+    monkeypatch.setattr("mate.values.compiled.has_compiled", lambda: True)
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session that every build of this process uses; starting one costs more than most tests."""

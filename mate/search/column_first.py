@@ -25,7 +25,7 @@ from mate.lake.base import Ids
 from mate.lake.layout import SegmentArrays, read_only
 from mate.search.best import Best
 from mate.search.engine import WAVE, SegmentSearch
-from mate.values.compiled import is_loaded, is_worth
+from mate.values.compiled import is_ready, is_worth
 
 if TYPE_CHECKING:
     from mate.search.column_first_kernel import Runs, Values
@@ -102,7 +102,7 @@ def column_first(part: SegmentSearch) -> None:
     """Offer every table of a segment that may be among the k best."""
     if not len(part.tuples):
         return  # without a semi-join before it, a search comes to segments that know no key tuple
-    if not is_loaded():
+    if not is_ready():
         from mate.search.reference import expected_work, reference
 
         if not is_worth(expected_work(part), SMALL):

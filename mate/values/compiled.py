@@ -21,18 +21,23 @@ SPENT = Interpreted()
 
 
 def is_loaded() -> bool:
-    """Tell whether the compiler is loaded: then it is used for everything."""
+    """Tell whether the compiler is loaded."""
     return "numba" in sys.modules
+
+
+def is_ready() -> bool:
+    """Tell whether the compiler is loaded and has compiled the loops of a search: then it is used for everything."""
+    return is_loaded() and has_compiled()
 
 
 def is_worth(count: int, small: int) -> bool:
     """Tell whether to use the kernel for so many values, `small` of which take as long as loading the compiler.
 
-    It is for as many, if the compiler is loaded anyway, or if many calls have come to as many: a process that works on
+    It is for as many, if the compiler is ready anyway, or if many calls have come to as many: a process that works on
     loads the compiler sooner or later, one that ends soon never does. Where nothing was compiled yet, small calls must
     come to much more: nobody waits a minute for the compiler in the middle of small searches.
     """
-    if is_loaded() or count >= small or SPENT.starts >= (1 if has_compiled() else COMPILING):
+    if is_ready() or count >= small or SPENT.starts >= (1 if has_compiled() else COMPILING):
         return True
     SPENT.starts += count / small
     return False

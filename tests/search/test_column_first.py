@@ -188,7 +188,7 @@ def test_the_same_with_three_key_columns() -> None:
 def test_small_work_is_done_without_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = {0: numbers(20, 3, 6, 4)}
     tuples = {(str(a), str(b)) for a in range(6) for b in range(6)}
-    monkeypatch.setattr(system, "is_loaded", lambda: False)
+    monkeypatch.setattr(system, "is_ready", lambda: False)
     monkeypatch.setattr(system, "is_worth", lambda count, small: False)
     monkeypatch.setattr(system, "_cover", None)
     assert_exact(search([segment(tables)], tuples, SearchSettings(k=1)), tuples, tables)
@@ -201,7 +201,7 @@ def test_small_work_that_adds_up_is_compiled(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(compiled, "SPENT", spent)
     monkeypatch.setattr(compiled, "has_compiled", lambda: False)
     monkeypatch.setattr(compiled, "is_loaded", lambda: False)
-    monkeypatch.setattr(system, "is_loaded", lambda: False)
+    monkeypatch.setattr(system, "is_ready", lambda: False)
     one = search([segment(tables)], tuples, SearchSettings(k=1))
     assert "cover" not in one.statistics.seconds
     assert 0 < spent.starts < 1
@@ -210,6 +210,16 @@ def test_small_work_that_adds_up_is_compiled(monkeypatch: pytest.MonkeyPatch) ->
         assert search([segment(tables)], tuples, SearchSettings(k=1)).best.ranked() == one.best.ranked()
     waiting = search([segment(tables)], tuples, SearchSettings(k=1))
     assert "cover" not in waiting.statistics.seconds  # where compiling would take a minute
+    monkeypatch.setattr(compiled, "has_compiled", lambda: True)
+    assert "cover" in search([segment(tables)], tuples, SearchSettings(k=1)).statistics.seconds
+
+
+def test_a_small_search_does_not_compile_because_an_index_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables, tuples = {0: numbers(20, 3, 6, 0)}, {("1", "2"), ("3", "4")}
+    monkeypatch.setattr(compiled, "SPENT", compiled.Interpreted())
+    monkeypatch.setattr(compiled, "is_loaded", lambda: True)
+    monkeypatch.setattr(compiled, "has_compiled", lambda: False)
+    assert "cover" not in search([segment(tables)], tuples, SearchSettings(k=1)).statistics.seconds
     monkeypatch.setattr(compiled, "has_compiled", lambda: True)
     assert "cover" in search([segment(tables)], tuples, SearchSettings(k=1)).statistics.seconds
 
@@ -223,7 +233,7 @@ def test_many_rows_of_few_values_are_compiled() -> None:
 
 
 def test_the_reference_counts_what_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system, "is_loaded", lambda: False)
+    monkeypatch.setattr(system, "is_ready", lambda: False)
     monkeypatch.setattr(system, "is_worth", lambda count, small: False)
     found = search([segment({0: [["a", "b"], ["b", "a"]]})], {("a", "b")}, SearchSettings(k=1)).statistics
     assert (found.tables, found.tables_checked) == (1, 1)
