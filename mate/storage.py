@@ -10,7 +10,7 @@ import hashlib
 import re
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -164,6 +164,11 @@ class Place:
         if _scheme(self.address) not in BUCKETS:
             with self._explained():
                 self.files.create_dir(self.path.rpartition("/")[0], recursive=True)
+
+    def remove(self) -> None:
+        """Remove the file here, if it still is."""
+        with self._explained(), suppress(FileNotFoundError):
+            self.files.delete_file(self.path)
 
     def remove_folder(self) -> None:
         """Remove everything below."""

@@ -6,7 +6,7 @@ is checked against the size and the CRC-32 that the manifest has of it. The copy
 changes are made in it: their segments go to the store first, then the manifest, which publishes them.
 
 One writer at a time. Who publishes looks at the manifest in the store again and refuses if it is not the one that the
-change began with; between that look and the new manifest a store keeps nobody out.
+change began with; between that look and the new manifest a claim keeps others out (`mate.lake.remote_claim`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 from mate.errors import ChangedError, StoreError
 from mate.lake.folder import MANIFEST, SEGMENTS, LakeFolder, open_folder, publish, read_manifest
 from mate.lake.manifest import Manifest, SegmentRecord
+from mate.lake.remote_claim import claimed
 from mate.storage import Place, is_remote, shown
 
 CACHE = "MATE_CACHE"
@@ -194,23 +195,27 @@ class RemoteLake:
         before = Manifest.from_json(self._before, shown(self.address)).segments if self._before else ()
         known = {record.name for record in before}
         new = [record for record in manifest.segments if record.name not in known]
+        began = False
         try:
             self._send(new)
-            if self._read_manifest() != self._before:
-                where = shown(self.address)
-                raise ChangedError(f"{where} was changed by somebody else in the meantime; nothing was published")
+            with claimed(self._place) as claim:
+                self._check_unchanged()
+                claim.check()
+                began = True
+                (self._place / MANIFEST).write(manifest.to_json().encode())
         except StoreError:
-            self._remove(new)
-            raise
-        try:
-            (self._place / MANIFEST).write(manifest.to_json().encode())
-        except StoreError:  # it may have arrived all the same: the segments stay unless it surely has not
-            if self._read_manifest() == self._before:
+            # A manifest that was being written may have arrived all the same: segments go if it surely has not.
+            if not began or self._read_manifest() == self._before:
                 self._remove(new)
             raise
         self._before = manifest.to_json()
         kept = {record.name for record in manifest.segments}
         self._remove([record for record in before if record.name not in kept])
+
+    def _check_unchanged(self) -> None:
+        if self._read_manifest() != self._before:
+            where = shown(self.address)
+            raise ChangedError(f"{where} was changed by somebody else in the meantime; nothing was published")
 
     def _send(self, records: Sequence[SegmentRecord]) -> None:
         files = [(record, name) for record in records for name in record.files]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 import mate
 from mate.cli.program import main
 from mate.errors import ChangedError, MateError, StoreError
+from mate.lake import remote_claim
 from mate.lake.remote import RemoteLake
-from mate.storage import Place
+from mate.lake.remote_claim import Claim
+from mate.storage import Entry, Place
 from tests.api.conftest import FILES
 from tests.lakes import write_csv
 from tests.storage.conftest import Bucket
@@ -157,7 +160,8 @@ def test_a_manifest_that_arrived_though_an_error_came_back_keeps_its_segments(
 
     def fail_afterwards(place: Place, content: bytes) -> None:
         write(place, content)
-        raise StoreError("no answer")
+        if place.address.endswith("manifest.json"):
+            raise StoreError("no answer")
 
     write_csv(folder / "more.csv", ["Ort", "Datum"], [("Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])
     with mate.open(address) as lake, monkeypatch.context() as patch:
@@ -190,6 +194,66 @@ def test_of_two_writers_the_second_is_refused(
         assert [table.name for table in lake.tables()][-1] == "two"
         lake.add("one.csv")
         assert [table.name for table in lake.tables()][-2:] == ["two", "one"]
+
+
+def test_two_writers_that_publish_at_the_same_moment(
+    address: str, folder: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at the manifest and the new one, nobody else publishes."""
+    for name in ("one", "two"):
+        write_csv(folder / f"{name}.csv", ["Ort", "Datum"], [(f"{name} Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])
+    check, began = RemoteLake._check_unchanged, []
+
+    def meanwhile(lake: RemoteLake) -> None:
+        check(lake)
+        if not began:
+            began.append(lake)
+            with (
+                other_machine(monkeypatch, folder / "other"),
+                mate.open(address) as other,
+                pytest.raises(ChangedError, match="others publish to"),
+            ):
+                other.add("two.csv")
+
+    monkeypatch.setattr(RemoteLake, "_check_unchanged", meanwhile)
+    monkeypatch.setattr(remote_claim, "ATTEMPTS", 2)
+    with mate.open(address) as lake:
+        lake.add("one.csv")
+    with other_machine(monkeypatch, folder / "other"), mate.open(address) as other:
+        other.add("two.csv")
+        assert [table.name for table in other.tables()][-2:] == ["one", "two"]
+        segments = {name.split("/")[2] for name in bucket.names() if "/segments/" in name}
+        assert segments == {record.name for record in RemoteLake(address).manifest().segments}
+    assert not [name for name in bucket.names() if "/claims/" in name]
+
+
+def test_a_claim_that_was_left_behind_keeps_nobody_out_for_long(
+    address: str, folder: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_csv(folder / "more.csv", ["Ort", "Datum"], [("Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])
+    bucket.write("lake.mate/claims/left", b"somebody")
+    before = bucket.names()
+    walk = Place.walk
+
+    def later(place: Place) -> list[Entry]:
+        aged = 1_000_000_000 * int(remote_claim.LEASE + 10)
+        return [e._replace(changed=e.changed - aged) if e.name == "left" else e for e in walk(place)]
+
+    monkeypatch.setattr(remote_claim, "ATTEMPTS", 2)
+    with mate.open(address) as lake:
+        with pytest.raises(ChangedError, match="others publish"):
+            lake.add("more.csv")
+        assert bucket.names() == before
+        monkeypatch.setattr(Place, "walk", later)
+        lake.add("more.csv")
+        assert len(lake.tables()) == 5
+    assert "lake.mate/claims/left" not in bucket.names()
+
+
+def test_a_writer_that_was_held_up_does_not_go_on() -> None:
+    Claim("s3://b/lake.mate").check()
+    with pytest.raises(StoreError, match="took too long"):
+        Claim("s3://b/lake.mate", time.monotonic() - remote_claim.LEASE).check()
 
 
 def test_a_share_of_a_batch_fetches_its_own_segments_only(
