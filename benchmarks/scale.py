@@ -1,6 +1,6 @@
 """`python -m benchmarks scale`: what larger lakes would take, by a model that is fitted to measurements.
 
-It reads what `python -m benchmarks indexing`, `discovery` and `batches` wrote with --json, several sizes each. The
+It reads what `python -m benchmarks indexing`, `discovery` and `batches` wrote with --json, several sizes in all. The
 largest size is left out first and predicted from the others: the error says how far to trust the rest. Then all sizes
 are fitted, sizes that were not measured are predicted, builds on a cluster are simulated, and what would break is
 listed, what breaks first on top. Figures of a cluster rest on what is assumed of it, which is printed and can be set.
@@ -43,6 +43,7 @@ examples:
   python -m benchmarks indexing --sizes 1,10,40,162 --keep lakes --json indexing.json
   python -m benchmarks discovery --store lakes/... --systems column-first --json search.json
   python -m benchmarks scale --indexing indexing.json --search search.json --predict 500,8300
+  python -m benchmarks scale --indexing small.json --indexing 500.json --search search.json --search search500.json
   python -m benchmarks scale --indexing indexing.json --search search.json --cores 512 --assume bandwidth=2e10
 """
 
@@ -65,11 +66,16 @@ def add(commands: Commands) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--indexing", required=True, type=Path, metavar="FILE", help="JSON of the benchmark indexing")
-    parser.add_argument("--search", required=True, type=Path, metavar="FILE", help="JSON of the benchmark discovery")
-    parser.add_argument(
-        "--batches", action="append", default=[], type=Path, metavar="FILE", help="of batches; may be repeated"
-    )
+    for name, benchmark in (("--indexing", "indexing"), ("--search", "discovery"), ("--batches", "batches")):
+        parser.add_argument(
+            name,
+            action="append",
+            default=[],
+            required=name != "--batches",
+            type=Path,
+            metavar="FILE",
+            help=f"JSON of the benchmark {benchmark}; may be repeated",
+        )
     parser.add_argument("--predict", default=PREDICT, metavar="SIZES", help=f"million cells (default: {PREDICT})")
     parser.add_argument("--cores", default=CORES, help=f"of the clusters that builds are simulated on ({CORES})")
     parser.add_argument(
@@ -88,8 +94,8 @@ def run(options: argparse.Namespace) -> None:
     sizes = [1e6 * size for size in numbers("--predict", options.predict)]
     cores = [int(count) for count in numbers("--cores", options.cores)]
     assumed = _assumed(options.assume)
-    builds = series(_read(options.indexing)["builds"], "builds", options.indexing)
-    lakes = series(_read(options.search), "lakes", options.search)
+    builds = series([build for path in options.indexing for build in _read(path)["builds"]], "builds", "--indexing")
+    lakes = series([lake for path in options.search for lake in _read(path)], "lakes", "--search")
     search = fit_search(lakes)
     model = Model(fit_build(builds), search, fit_batch([_read(path) for path in options.batches], search))
     left_out = leave_out_largest(builds, lakes)
@@ -136,14 +142,14 @@ def _read(path: Path) -> Any:
         raise MateError(f"{path} is no JSON ({error}): give the file that the benchmark wrote with --json") from None
 
 
-def series(records: Sequence[Record], what: str, path: Path) -> list[Record]:
+def series(records: Sequence[Record], what: str, option: str) -> list[Record]:
     """Return the records of one kind of lake, by size: the kind that there are most sizes of."""
     sizes: dict[str, set[int]] = {}
     for record in records:
         sizes.setdefault(record["label"], set()).add(record["cells"])
     label = max(sizes, key=lambda name: len(sizes[name]), default="")
     if len(sizes.get(label, ())) < 2:
-        raise MateError(f"{path} has {what} of one size only: how cost grows is told by two and more")
+        raise MateError(f"{option} has {what} of one size only: how cost grows is told by two and more")
     return sorted((record for record in records if record["label"] == label), key=lambda record: record["cells"])
 
 

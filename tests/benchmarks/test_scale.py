@@ -241,6 +241,21 @@ def test_the_command_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFix
     assert found["clusters"][1]["slowest"] in found["clusters"][1]["build_seconds"]
 
 
+def test_a_size_that_was_measured_later_is_predicted_from_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    indexing, search = written(tmp_path)
+    later, searched, out = tmp_path / "later.json", tmp_path / "searched.json", tmp_path / "out.json"
+    later.write_text(json.dumps({"builds": [made_build(500_000_000)]}))
+    searched.write_text(json.dumps([made_lake(500_000_000)]))
+    files = [("--indexing", indexing), ("--indexing", later), ("--search", search), ("--search", searched)]
+    assert main(["scale", *(str(part) for pair in files for part in pair), "--json", str(out)]) == 0
+    assert "500,000,000" in capsys.readouterr().out
+    found = json.loads(out.read_text())["left_out"]
+    assert {(one["cells"], one["sizes"]) for one in found} == {(500_000_000, len(SIZES))}
+    assert all(abs(one["error"]) < 0.02 for one in found)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -257,6 +272,6 @@ def test_bad_input(options: list[str], message: str, tmp_path: Path, capsys: pyt
     assert message in capsys.readouterr().err
 
 
-def test_one_size_tells_nothing_of_growth(tmp_path: Path) -> None:
+def test_one_size_tells_nothing_of_growth() -> None:
     with pytest.raises(MateError, match="has builds of one size only"):
-        series([made_build(1_000_000), {**made_build(5), "label": "other"}], "builds", tmp_path / "indexing.json")
+        series([made_build(1_000_000), {**made_build(5), "label": "other"}], "builds", "--indexing")
