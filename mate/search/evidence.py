@@ -78,6 +78,19 @@ def is_likely(joinability: float, chance: float, key_tuples: int, likely: float 
     return bound > log(likely)
 
 
+def are_likely(joinability: Floats, chance: Floats, key_tuples: int, likely: float) -> npt.NDArray[np.bool_]:
+    """Tell for many joinabilities of as many key tuples what `is_likely` tells for one."""
+    tried = (joinability > chance) & (chance > 0.0)
+    found: npt.NDArray[np.bool_] = joinability <= chance
+    joined, expected = joinability[tried], chance[tried]
+    left = key_tuples - joined
+    bound = joined * np.log(expected / joined)
+    some = left > 0
+    bound[some] += left[some] * np.log((key_tuples - expected[some]) / left[some])
+    found[tried] = bound > log(likely)
+    return found
+
+
 class Measured(NamedTuple):
     """What the values of a table's columns tell about a key."""
 
@@ -141,9 +154,34 @@ def _count(columns: Sequence[Ids], asked: Sequence[Ids]) -> tuple[int, Ids]:
     if codes <= COUNTED * len(held) + COUNTED_ANYWAY:
         counts = np.bincount(held, minlength=codes)
         return int(np.count_nonzero(counts)), counts[wanted]
-    found, counts = np.unique(held, return_counts=True)
-    place = np.minimum(np.searchsorted(found, wanted), len(found) - 1)
-    return len(found), np.where(found[place] == wanted, counts[place], 0)
+    return _distinct(held), _rows_of(wanted, held[_are_asked(columns, asked)])
+
+
+def _distinct(numbers: Ids) -> int:
+    """Return how many distinct numbers there are; hashing them takes a third of the time that sorting does."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return int(pc.count_distinct(pa.array(numbers)).as_py())
+
+
+def _are_asked(columns: Sequence[Ids], asked: Sequence[Ids]) -> npt.NDArray[np.bool_]:
+    """Tell which rows have a value that is asked for, in the column with the most values."""
+    column, own = max(zip(columns, asked, strict=True), key=lambda pair: int(pair[0].max()))
+    flags = np.zeros(max(int(column.max()), int(own.max(initial=0))) + 1, np.bool_)
+    flags[own] = True
+    found: npt.NDArray[np.bool_] = flags[column]
+    return found
+
+
+def _rows_of(wanted: Ids, held: Ids) -> Ids:
+    """Return how many rows hold each of some numbers."""
+    numbers, place = np.unique(wanted, return_inverse=True)
+    if not len(numbers):
+        return np.zeros(0, np.int64)
+    at = np.minimum(np.searchsorted(numbers, held), len(numbers) - 1)
+    counts: Ids = np.bincount(at[numbers[at] == held], minlength=len(numbers))[place]
+    return counts
 
 
 def _chance(columns: Sequence[Ids], asked: Sequence[Ids]) -> float:

@@ -11,22 +11,20 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import nsmallest
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from mate.lake.base import Ids
 from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment
-from mate.search.evidence import LIKELY, Evidence, is_likely, measure
+from mate.search.evidence import LIKELY, Evidence, are_likely, measure
 from mate.search.graph_directory import LakeDirectory, TablePlace
 from mate.search.names import similarity
 from mate.search.query import unique_names
@@ -40,9 +38,6 @@ PARTNERS = 20
 
 KEYS = 3
 """Keys that are kept for a pair of tables."""
-
-NUMBERS = 0.9
-"""Share of a column's distinct values from which on it is a column of numbers, dates and the like."""
 
 LONGEST = 3
 """Columns that a key may have."""
@@ -121,19 +116,6 @@ class TableColumns:
             self._places[id(segment)] = [segment.places(column.ids) for column in self.whole.columns]
         return self._places[id(segment)]
 
-    @cached_property
-    def are_numbers(self) -> list[bool]:
-        """Which columns are of numbers, dates and the like."""
-        return [_are_numbers(column.values) for column in self.whole.columns]
-
-
-def _are_numbers(values: pa.Array) -> bool:
-    """Tell whether nearly all values have no letter."""
-    import pyarrow.compute as pc
-
-    plain = pc.match_substring_regex(values, r"^[^\p{L}]*$")
-    return float(pc.mean(plain).as_py() or 0.0) >= NUMBERS
-
 
 @dataclass(frozen=True)
 class JoinGraph:
@@ -180,18 +162,20 @@ class JoinGraph:
 
     def _promising(self, holders: Sequence[Holders]) -> list[int]:
         """Return tables that hold two columns and more, the least likely coincidences first."""
-        surprise: Counter[int] = Counter()
-        columns: Counter[int] = Counter()
+        found: list[Ids] = [np.empty(0, np.int64)]
+        gains: list[Shares] = [np.empty(0)]
         for held in holders:
             tables, first = np.unique(held.table, return_index=True)
             if len(tables):
                 share = np.maximum.reduceat(held.share, first)
-                as_much = len(share) - np.searchsorted(np.sort(share), share, "left")
-                for table, gain in zip(tables.tolist(), np.log((len(self.infos) + 1) / as_much).tolist(), strict=True):
-                    surprise[table] += gain
-                    columns[table] += 1
-        several = [table for table, count in columns.items() if count > 1]
-        return nsmallest(PARTNERS, several, key=lambda table: (-surprise[table], table))
+                found.append(tables)
+                gains.append(np.log((len(self.infos) + 1) / _as_good(share)))
+        tables, place, columns = np.unique(np.concatenate(found), return_inverse=True, return_counts=True)
+        surprise = np.bincount(place, np.concatenate(gains), minlength=len(tables))
+        several = np.flatnonzero(columns > 1)
+        order = several[np.lexsort((tables[several], -surprise[several]))]
+        chosen: list[int] = tables[order[:PARTNERS]].tolist()
+        return chosen
 
     def _singles(self, number: int, own: TableColumns, place: int, held: Holders) -> list[tuple[int, Pair]]:
         """Return the tables and columns that join with a single column, coincidences left out."""
@@ -218,22 +202,8 @@ class JoinGraph:
 
     def _is_of_numbers(self, own: TableColumns, pair: Pair, other: int) -> bool:
         """Tell whether one of two columns is of numbers: a remark in a cell of the other makes no words of them."""
-        return own.are_numbers[pair.own] or self._holds_numbers(other, pair.other)
-
-    def _holds_numbers(self, number: int, place: int) -> bool:
-        table = self.directory.tables[number]
-        column = table.first + place
-        known = self._number_columns.get(column)
-        if known is None:
-            arrays = table.segment.arrays
-            tokens = column_dictionary(arrays, int(arrays.table_column_first[table.place]) + place)
-            known = self._number_columns[column] = _are_numbers(table.segment.texts(tokens))
-        return known
-
-    @cached_property
-    def _number_columns(self) -> dict[int, bool]:
-        """Columns of the directory that were asked for, and whether they are of numbers."""
-        return {}
+        numbers, table = self.directory.column_numbers, self.directory.tables[other]
+        return bool(numbers[own.table.first + own.numbers[pair.own]] or numbers[table.first + pair.other])
 
     def _is_telling(self, own: TableColumns, key: Candidate) -> bool:
         """Tell whether a key of several columns is useful, and not just numbers whose names say nothing."""
@@ -250,11 +220,7 @@ class JoinGraph:
         sizes = directory.column_first[held.column + 1] - directory.column_first[held.column]
         chances = np.minimum(len(values), sizes * (elsewhere / max(1, len(directory.column_value))))
         likely = LIKELY / len(directory.column_table)
-        found = [
-            is_likely(share * len(values), chance, len(values), likely)
-            for share, chance in zip(held.share.tolist(), chances.tolist(), strict=True)
-        ]
-        return np.array(found, np.bool_)
+        return are_likely(held.share * len(values), chances, len(values), likely)
 
     @cached_property
     def _unique(self) -> Shares:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
@@ -18,6 +19,12 @@ from mate.values.compiled import is_worth
 
 MOST_WORK = 20_000_000_000
 """Pairs of columns that share a value, counted once per value, that are gone through: about a minute."""
+
+NUMBERS = 0.9
+"""Share of a column's distinct values without a letter from which on it is a column of numbers, dates and the like."""
+
+TEXTS = 1_000_000
+"""Values whose letters are looked for in one go."""
 
 SMALL = 2_000_000
 """Such pairs up to which plain NumPy is done before a compiler is loaded."""
@@ -59,6 +66,8 @@ class LakeDirectory:
     """The columns that hold value v are ``value_column[value_first[v]:value_first[v + 1]]``."""
     value_column: Array
     """Ascending for each value."""
+    column_numbers: npt.NDArray[np.bool_]
+    """Which columns are of numbers, dates and the like."""
     most_columns: int
     """Values that more columns hold are too common to be counted; 0: all are counted."""
 
@@ -108,6 +117,7 @@ def lake_directory(lake: LakeFolder, most_work: int = MOST_WORK) -> LakeDirector
     known = 0
     owners: list[Array] = []
     entries: list[tuple[Array, Array, Array]] = []
+    letterless = np.zeros(len(values), np.bool_)
     for segment in lake.segments:
         number = np.full(len(segment.arrays.column_table), -1, _narrow(most))
         for place in np.flatnonzero(segment.live).tolist():
@@ -116,9 +126,11 @@ def lake_directory(lake: LakeFolder, most_work: int = MOST_WORK) -> LakeDirector
             owners.append(np.full(last - first, len(tables)))
             tables.append(TablePlace(segment, place, known, last - first))
             known += last - first
-        entries.append(_entries(segment, number, values))
+        value = np.searchsorted(values, segment.arrays.token_id).astype(_narrow(len(values)))
+        letterless[value] = _letterless(segment)
+        entries.append(_entries(segment, number, value))
     owner = np.concatenate([np.empty(0, np.int64), *owners])
-    return _directory(tables, owner, entries, len(values), most_work)
+    return _directory(tables, owner, entries, letterless, most_work)
 
 
 def _narrow(most: int) -> type[np.signedinteger[Any]]:
@@ -126,19 +138,35 @@ def _narrow(most: int) -> type[np.signedinteger[Any]]:
     return np.int32 if most < 2**31 - 1 else np.int64
 
 
-def _entries(segment: Segment, number: Array, values: Ids) -> tuple[Array, Array, Array]:
+def _letterless(segment: Segment) -> npt.NDArray[np.bool_]:
+    """Tell which tokens of a segment have no letter."""
+    import pyarrow.compute as pc
+
+    count = len(segment.arrays.token_id)
+    found = np.empty(count, np.bool_)
+    for start in range(0, count, TEXTS):
+        stop = min(start + TEXTS, count)
+        texts = segment.texts(np.arange(start, stop))
+        found[start:stop] = pc.match_substring_regex(texts, r"^[^\p{L}]*$").to_numpy(zero_copy_only=False)
+    return found
+
+
+def _entries(segment: Segment, number: Array, value: Array) -> tuple[Array, Array, Array]:
     """Return column, value and rows of every directory entry of the tables in use, by value and column."""
     arrays = segment.arrays
     column = number[arrays.entry_column]
-    own = np.searchsorted(values, arrays.token_id).astype(_narrow(len(values)))
-    token = np.repeat(own, _sizes(arrays.entry_first))
+    token = np.repeat(value, _sizes(arrays.entry_first))
     kept = np.flatnonzero(column >= 0)
     rows = entry_sizes(arrays, kept)
     return column[kept], token[kept], rows.astype(_narrow(int(rows.max(initial=0))))
 
 
 def _directory(
-    tables: list[TablePlace], owner: Ids, entries: Sequence[tuple[Array, ...]], values: int, most_work: int
+    tables: list[TablePlace],
+    owner: Ids,
+    entries: Sequence[tuple[Array, ...]],
+    letterless: npt.NDArray[np.bool_],
+    most_work: int,
 ) -> LakeDirectory:
     empty = np.empty(0, np.int32)
     column, token, rows = (np.concatenate([empty, *(part[piece] for part in entries)]) for piece in range(3))
@@ -147,15 +175,18 @@ def _directory(
     column_value, column_rows = token[by_column], rows[by_column]
     del by_column, rows
     by_value = np.argsort(token, kind="stable")
-    held = np.bincount(token, minlength=values)
+    held = np.bincount(token, minlength=len(letterless))
+    column_first = _first(column, len(owner))
+    numbers = np.bincount(column[letterless[token]], minlength=len(owner))
     return LakeDirectory(
         tables=tables,
         column_table=owner,
-        column_first=_first(column, len(owner)),
+        column_first=column_first,
         column_value=column_value,
         column_rows=column_rows,
         value_first=np.append(0, np.cumsum(held)),
         value_column=column[by_value],
+        column_numbers=numbers >= NUMBERS * np.maximum(1, np.diff(column_first)),
         most_columns=_too_common(held, most_work),
     )
 

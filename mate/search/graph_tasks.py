@@ -25,7 +25,10 @@ from mate.search.graph import Edge, JoinGraph
 from mate.search.graph_directory import LakeDirectory, TablePlace
 from mate.termination import terminated_like_interrupted
 
-ARRAYS = ("column_table", "column_first", "column_value", "column_rows", "value_first", "value_column")
+ARRAYS = (
+    *("column_table", "column_first", "column_value", "column_rows", "column_numbers"),
+    *("value_first", "value_column"),
+)
 """The arrays of a directory, as its fields are called."""
 
 TABLES, MOST_COLUMNS = "tables", "most_columns"

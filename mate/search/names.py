@@ -40,26 +40,31 @@ def similarity(key: Sequence[str], table: TableInfo, mapping: Sequence[int]) -> 
     """
     wanted = [words(name) for name in key]
     title = words(table.name)
-    headers = [words(table.columns[column]) for column in mapping]
-    by_column = [_share(own, other | title) for own, other in zip(wanted, headers, strict=True)]
-    return (sum(by_column) / len(by_column) + _share(title, frozenset().union(*wanted))) / 2
+    by_column = [_share(own, words(table.columns[at]), title) for own, at in zip(wanted, mapping, strict=True)]
+    return (sum(by_column) / len(by_column) + _share(title, *wanted)) / 2
+
+
+def _share(these: frozenset[str], *those: frozenset[str]) -> float:
+    """Return the share of some words that others stand for."""
+    same = sum(any(is_among(one, others) for others in those) for one in these)
+    return same / len(these) if these else 0.0
 
 
 @lru_cache(_KEPT)
-def _share(these: frozenset[str], those: frozenset[str]) -> float:
-    """Return the share of some words that others stand for."""
-    left = these - those
-    same = len(these) - len(left) + sum(any(_is_same(one, other) for other in those) for one in left)
-    return same / len(these) if these else 0.0
+def is_among(one: str, others: frozenset[str]) -> bool:
+    """Tell whether one of some words is equal to a word, or stands for it."""
+    return one in others or any(_is_same(one, other) for other in others)
 
 
 def _is_same(one: str, other: str) -> bool:
     """Tell whether two words are equal, one begins with the other, or one is short for the other: "tm", "teams"."""
-    short, long = sorted((one, other), key=len)
+    short, long = (one, other) if len(one) <= len(other) else (other, one)
     if len(short) >= _PREFIX and long.startswith(short):
         return True
-    return short == long or short in (_consonants(long), _consonants(long.removesuffix("s")))
+    return short == long or short in _short_forms(long)
 
 
-def _consonants(word: str) -> str:
-    return _VOWELS.sub("", word)
+@lru_cache(_KEPT)
+def _short_forms(word: str) -> tuple[str, str]:
+    """Return what may stand for a word: its first letter and consonants, of a plural also without its end."""
+    return _VOWELS.sub("", word), _VOWELS.sub("", word.removesuffix("s"))

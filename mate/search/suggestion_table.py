@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from heapq import nsmallest
 from typing import NamedTuple
 
 import numpy as np
@@ -129,18 +130,35 @@ class TableKeys:
 
     def _longer(self, candidates: Sequence[Candidate]) -> list[tuple[Pair, ...]]:
         """Return mappings with one more column that have no unique part, by falling bound of their usefulness."""
+        known = {candidate.pairs: candidate for candidate in candidates}
         bounds: dict[tuple[Pair, ...], float] = {}
         for candidate in candidates:
-            for pair in self.pairs:
-                if all(pair.own != known.own and pair.other != known.other for known in candidate.pairs):
-                    longer = tuple(sorted((*candidate.pairs, pair)))
-                    bounds[longer] = min(self._bound(candidate, pair), bounds.get(longer, 1.0))
-        open_ones = [
+            for pair in self._added(candidate):
+                longer = tuple(sorted((*candidate.pairs, pair)))
+                if longer not in bounds:
+                    bounds[longer] = self._least_bound(longer, known)
+        open_ones = (
             pairs
             for pairs, bound in bounds.items()
             if bound >= LEAST and not any(part.issubset(pairs) for part in self._unique)
-        ]
-        return sorted(open_ones, key=lambda pairs: (-bounds[pairs], pairs))[:CHECKS]
+        )
+        return nsmallest(CHECKS, open_ones, key=lambda pairs: (-bounds[pairs], pairs))
+
+    def _added(self, candidate: Candidate) -> Iterator[Pair]:
+        """Yield pairs of other columns that may make a key longer."""
+        own, other = {pair.own for pair in candidate.pairs}, {pair.other for pair in candidate.pairs}
+        for pair in self.pairs:
+            if pair.own not in own and pair.other not in other and self._bound(candidate, pair) >= LEAST:
+                yield pair
+
+    def _least_bound(self, longer: tuple[Pair, ...], known: Mapping[tuple[Pair, ...], Candidate]) -> float:
+        """Return the least bound of a key, going by its parts that were measured."""
+        found = 1.0
+        for place, pair in enumerate(longer):
+            part = known.get(longer[:place] + longer[place + 1 :])
+            if part is not None:
+                found = min(found, self._bound(part, pair))
+        return found
 
     def _bound(self, candidate: Candidate, pair: Pair) -> float:
         """Bound, about, the usefulness of a key with one more column."""

@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate.search.graph_directory import lake_directory, plain_overlaps
+from mate.search.graph_directory import NUMBERS, lake_directory, plain_overlaps
 from mate.search.graph_kernel import add_overlaps
 from tests.search.memory_lake import MemoryLake
 
-CELL = st.sampled_from(["a", "b", "c", "d", None])
+CELL = st.sampled_from(["a", "b", "3", "2019-01-01", None])
 TABLE = st.integers(1, 3).flatmap(
     lambda width: st.lists(st.lists(CELL, min_size=width, max_size=width), min_size=1, max_size=5)
 )
@@ -41,6 +41,8 @@ def test_overlaps_are_those_of_the_cells(tables: list[list[list[str | None]]], p
         for start, stop in pairwise(first.tolist()):
             assert numbers[start:stop].tolist() == sorted(set(numbers[start:stop].tolist()))
     for column, cells in columns.items():
+        plain = [not any(character.isalpha() for character in cell) for cell in set(cells) if cell is not None]
+        assert directory.column_numbers[column] == (bool(plain) and sum(plain) >= NUMBERS * len(plain))
         found, rows_held = directory.overlaps(column)
         expected = {other: sum(cell is not None and cell in held for cell in cells) for other, held in columns.items()}
         assert dict(zip(found.tolist(), rows_held.tolist(), strict=True)) == {o: n for o, n in expected.items() if n}
