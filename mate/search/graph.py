@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +26,7 @@ from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment
 from mate.search.evidence import LIKELY, Evidence, are_likely, measure
 from mate.search.graph_directory import LakeDirectory, TablePlace
-from mate.search.names import similarity
+from mate.search.names import is_among, similarity, words
 from mate.search.query import unique_names
 from mate.search.suggestion import COMMON, FITTING
 from mate.search.suggestion_columns import QueryColumn, QueryColumns
@@ -42,6 +42,9 @@ KEYS = 3
 LONGEST = 3
 """Columns that a key may have."""
 
+
+USUAL = 0.01
+"""Share of all tables, at least `COMMON` tables, from which on a word in the names of their columns tells nothing."""
 
 NAMED = 200
 """Columns whose names are compared, for each column: the most useful ones."""
@@ -192,9 +195,11 @@ class JoinGraph:
             other = int(held.table[at])
             pair = Pair(place, int(held.column[at]) - self.directory.tables[other].first)
             names = similarity([column.name], self.infos[other], [pair.other])
-            if names > FITTING or (
-                (equals[at] <= COMMON or names >= FITTING) and not self._is_of_numbers(own, pair, other)
-            ):
+            if self._is_of_numbers(own, pair, other):
+                told = names > FITTING and self._is_told_by_title(column.name, other)
+            else:
+                told = equals[at] <= COMMON or names >= FITTING
+            if told:
                 named.append((float(useful[at]), other, pair))
         # Names that fit very many tables as well ("rank", "year") tell as little as the values.
         as_good = _as_good(np.array([score for score, _, _ in named]))
@@ -204,6 +209,24 @@ class JoinGraph:
         """Tell whether one of two columns is of numbers: a remark in a cell of the other makes no words of them."""
         numbers, table = self.directory.column_numbers, self.directory.tables[other]
         return bool(numbers[own.table.first + own.numbers[pair.own]] or numbers[table.first + pair.other])
+
+    def _is_told_by_title(self, name: str, other: int) -> bool:
+        """Tell whether the name of a column has a word for what another table is about.
+
+        "city id" has one for a table of cities. "Year" has none for "Dress of the Year": very many tables of a lake
+        have such a column, and years and ranks of one are found in any other.
+        """
+        title = words(self.infos[other].name)
+        return any(is_among(word, title) for word in words(name) - self._usual_words)
+
+    @cached_property
+    def _usual_words(self) -> frozenset[str]:
+        """Words in the names of columns that many tables have."""
+        tables = Counter(
+            word for info in self.infos for word in frozenset().union(*(words(name) for name in info.columns))
+        )
+        most = max(COMMON, USUAL * len(self.infos))
+        return frozenset(word for word, count in tables.items() if count > most)
 
     def _is_telling(self, own: TableColumns, key: Candidate) -> bool:
         """Tell whether a key of several columns is useful, and not just numbers whose names say nothing."""

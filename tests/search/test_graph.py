@@ -60,17 +60,26 @@ def test_keys_are_found_and_counting_is_no_join(lake: LakeFolder) -> None:
 
 
 def test_numbers_join_where_names_say_what_they_are(tmp_path: Path) -> None:
+    """Shops have a city's number; that a dress and films have a year, though a title says "year", is no join."""
     (tmp_path / "files").mkdir()
     lakes.write_csv(tmp_path / "files/city.csv", ["id", "mayor"], [(str(n), NAMES[n]) for n in range(16)])
     rows = [(str(n % 16), f"shop {n}") for n in range(40)]
     lakes.write_csv(tmp_path / "files/shops.csv", ["city_id", "shop"], rows)
+    years = [(str(1963 + n), f"designer {n}") for n in range(60)]
+    lakes.write_csv(tmp_path / "files/the dress of the year.csv", ["year", "designer"], years)
+    for n in range(12):
+        films = [(str(1970 + 2 * n + m), f"film {n} {m}") for m in range(20)]
+        lakes.write_csv(tmp_path / f"files/{n} films.csv", ["year", f"film {n}"], films)
+    lakes.write_csv(tmp_path / "files/words.csv", ["word"], [(f"word {n}",) for n in range(9000)])
     from mate.build.build import BuildSettings, build
     from mate.build.lake_target import LakeTarget
     from mate.lake.folder import open_folder
 
     with LakeTarget(tmp_path / "lake.mate") as target:
         build([str(tmp_path / "files")], target, BuildSettings(master="none"))
-    assert pairs(edges_of(open_folder(tmp_path / "lake.mate"))) == {(1, 0, ("city_id",), ("id",))}
+    lake = open_folder(tmp_path / "lake.mate")
+    number = {info.name: info.table_id for info in lake.tables()}
+    assert pairs(edges_of(lake)) == {(number["shops"], number["city"], ("city_id",), ("id",))}
 
 
 @settings(max_examples=60)
