@@ -24,7 +24,7 @@ header{padding:12px 20px;border-bottom:1px solid var(--line)}
 h1{font-size:17px;margin:0;overflow-wrap:anywhere}
 h2{font-size:16px;margin:0 0 2px;overflow-wrap:anywhere}
 .soft{color:var(--soft)}
-main{display:grid;grid-template-columns:300px minmax(0,1fr);min-height:calc(100vh - 66px)}
+main{display:grid;grid-template-columns:280px minmax(0,1fr);min-height:calc(100vh - 66px)}
 nav{border-right:1px solid var(--line);background:var(--panel);padding:14px}
 section{padding:14px 20px;min-width:0}
 input[type=search]{width:100%;padding:7px 9px;font:inherit;color:inherit;background:var(--back);
@@ -43,17 +43,19 @@ svg .end{cursor:pointer}
 svg .end:hover text,svg .end:focus text{text-decoration:underline}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%}
-th,td{padding:4px 9px;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
-th{font-weight:600;white-space:nowrap}
+th,td{padding:4px 7px;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
+th{font-weight:600;vertical-align:bottom}
+td.kind{white-space:nowrap;color:var(--soft)}
 td.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 td.text{min-width:9em;overflow-wrap:anywhere}
-.share{display:inline-block;min-width:64px;padding:0 5px;border-radius:3px;
+.share{display:inline-block;min-width:54px;padding:0 5px;border-radius:3px;
 background:linear-gradient(90deg,var(--bar) var(--part),transparent var(--part));border:1px solid var(--line)}
 a{color:var(--join)}
-.copy{color:var(--copy)}
+.copy,td.copy{color:var(--copy)}
 .chips{display:flex;flex-wrap:wrap;gap:5px;margin:6px 0}
 .chips span{border:1px solid var(--line);border-radius:4px;padding:0 6px;overflow-wrap:anywhere}
-@media (max-width:760px){main{grid-template-columns:minmax(0,1fr)}nav{border-right:0}#found{max-height:220px}}
+@media (max-width:760px){main{grid-template-columns:minmax(0,1fr)}nav{border-right:0}#found{max-height:220px}
+#picture svg{display:none}}
 </style>
 </head>
 <body>
@@ -114,7 +116,9 @@ function drawn(name, attributes, text) {
 function showFound() {
   const wanted = at("search").value.trim().toLowerCase().split(/\\s+/).filter(Boolean);
   let found = nodes.filter((node, place) => wanted.every(word => texts[place].includes(word)));
-  found.sort((one, other) => other.edges.length - one.edges.length || one.place - other.place);
+  const named = new Set(found.filter(node => wanted.every(word => node.name.toLowerCase().includes(word))));
+  found.sort((one, other) => named.has(other) - named.has(one) || other.edges.length - one.edges.length
+    || one.place - other.place);
   const items = found.slice(0, MOST_FOUND).map(node => {
     const button = made("button", {type: "button", "aria-current": node === chosen},
       made("span", {}, title(node)), made("span", {class: "soft"}, String(node.edges.length)));
@@ -143,15 +147,19 @@ function share(value) {
   const percent = Math.round(value * 100) + "%";
   return made("td", {class: "number"}, made("span", {class: "share", style: "--part:" + percent}, percent));
 }
+function pairs(edge) {
+  const out = edge.child === chosen;
+  return edge.kind !== "join" ? "all columns" : edge.key.map((key, place) =>
+    (out ? [key, edge.columns[place]] : [edge.columns[place], key]).join(" = ")).join(", ");
+}
 function row(edge) {
   const join = edge.kind === "join", out = edge.child === chosen;
-  const pairs = join ? edge.key.map((key, place) => (out ? [key, edge.columns[place]] : [edge.columns[place], key])
-    .join(" = ")).join(", ") : "all columns";
   const fan = edge.fan_out === null ? "" : edge.most_fan_out === edge.fan_out ? String(edge.fan_out)
     : edge.fan_out.toFixed(1) + " (max " + edge.most_fan_out.toLocaleString("en") + ")";
   return made("tr", {},
-    made("td", {class: join ? "" : "copy"}, join ? (out ? "finds its key in" : "holds the key of") : edge.kind),
-    made("td", {class: "text"}, link(other(edge))), made("td", {class: "text"}, pairs),
+    made("td", {class: join ? "kind" : "kind copy"},
+      join ? (out ? "finds its key in" : "holds the key of") : edge.kind),
+    made("td", {class: "text"}, link(other(edge))), made("td", {class: "text"}, pairs(edge)),
     made("td", {class: "number"}, edge.joinability.toLocaleString("en")), share(edge.containment),
     share(edge.uniqueness), made("td", {class: "number"}, fan),
     made("td", {class: "number"}, edge.chance ? (edge.joinability / edge.chance).toFixed(1) + "×" : ""),
@@ -176,7 +184,7 @@ function picture(shown) {
     const group = drawn("g", {class: "end", tabindex: 0, role: "link"});
     group.append(drawn("circle", {cx: x, cy: y, r: 4, fill: color}),
       drawn("text", {x: right ? x + 9 : x - 9, y: y + 4, "text-anchor": right ? "start" : "end"}, cut(title(node), 38)),
-      drawn("title", {}, title(node)));
+      drawn("title", {}, title(node) + ": " + pairs(edge)));
     group.addEventListener("click", () => choose(node));
     group.addEventListener("keydown", event => { if (event.key === "Enter") choose(node); });
     svg.append(path, group);

@@ -33,7 +33,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_csv(folder / "files/stations.csv", ["town", "date", "level"], pairs)
     write_csv(folder / "files/copy.csv", ["town", "date", "level"], pairs)
     write_csv(folder / "files/readings.csv", ["city", "day", "pm"], half)
-    write_csv(folder / "files/alone.csv", ["x"], [(f"alone {n}",) for n in range(9)])
+    write_csv(folder / "files/levels.csv", ["x"], [(f"alone {n}",) for n in range(9)])
     with mate.index(folder / "files", folder / "{{data}}.mate") as lake:
         lake.graph().write(folder / "graph")
     return folder / "graph/graph.html"
@@ -83,6 +83,9 @@ def test_search_and_choose_a_table(page: Page) -> None:
     assert set(ends(page)) == {"stations", "copy"}
     page.fill("#search", "pm")  # a column
     assert page.locator("#found button").count() == 1
+    page.fill("#search", "level")  # first the table of that name, then those with such a column, which have more edges
+    assert page.inner_text("#found button").startswith("levels")
+    assert page.locator("#found button").count() == 3
     page.fill("#search", "nowhere")
     assert page.inner_text("#found") == "no table"
 
