@@ -23,7 +23,7 @@ from mate.web.errors import TooLargeError, WebError, WrongTypeError
 from mate.web.guard import DOCUMENT, Access, Guard
 from mate.web.limits import ServerLimits
 from mate.web.openapi import document
-from mate.web.operations import LONGEST_NAME, OPERATIONS, UPLOAD, WORK, Operation
+from mate.web.operations import LONGEST_NAME, OPERATIONS, UPLOAD, WORK, Lane, Operation
 from mate.web.replies import error_reply, file_reply, json_reply
 from mate.web.schemas import checked, parsed
 from mate.web.service import Download, Service
@@ -46,20 +46,17 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
     """Return the application for a lake."""
     limits = limits or ServerLimits()
     service = Service(lake, limits)
-    quick = Workers(QUICK_THREADS, limits.waiting, limits.seconds)
-    searches = Workers(limits.threads, limits.waiting, limits.seconds)
-    routes = [
-        Route(one.path, _endpoint(one, service, searches if one.search else quick), methods=[one.method])
-        for one in OPERATIONS
-    ]
+    threads = {Lane.QUICK: QUICK_THREADS, Lane.SEARCH: limits.threads, Lane.LONG: max(1, limits.threads // 2)}
+    lanes = {lane: Workers(count, limits.waiting, limits.seconds) for lane, count in threads.items()}
+    routes = [Route(one.path, _endpoint(one, service, lanes[one.lane]), methods=[one.method]) for one in OPERATIONS]
     routes.append(Route(DOCUMENT, _fixed(json.dumps(document()), "application/json")))
     routes += [Route(path, _fixed(_file(name), media)) for path, (name, media) in PAGE.items()]
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
-        quick.close()
-        searches.close()
+        for workers in lanes.values():
+            workers.close()
 
     handlers: dict[Any, Any] = {MateError: _mate_error, HTTPException: _http_error, Exception: _unexpected}
     guard = Middleware(Guard, access=access or Access())
@@ -69,12 +66,14 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
 def _endpoint(operation: Operation, service: Service, workers: Workers) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         given = await _given(operation, request, service.limits)
-        with service.named_work(_work_name(request)) as work:
+        with service.ticket(_work_name(request)) as ticket:
             try:
-                found = await workers.run(partial(operation.run, service, given), partial(_gone, request), work)
+                found = await workers.run(partial(operation.run, service, given), partial(_gone, request), ticket)
             except GoneError:
                 return Response(status_code=499)  # nobody reads it
-        return file_reply(found) if isinstance(found, Download) else json_reply(found)
+        reply = file_reply(found) if isinstance(found, Download) else json_reply(found)
+        reply.headers["Server-Timing"] = f"wait;dur={ticket.waited * 1e3:.1f}, work;dur={ticket.ran * 1e3:.1f}"
+        return reply
 
     return endpoint
 

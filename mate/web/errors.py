@@ -39,3 +39,5 @@ class BusyError(WebError):
     """Too many requests wait, or one took too long."""
 
     status = 503
+    retry_after = 10
+    """Seconds after which it may be tried again."""

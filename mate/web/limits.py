@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 
 MB = 1_000_000
 
@@ -22,11 +23,11 @@ class ServerLimits:
     kept_bytes: int = 512 * MB
     """Memory of all of them."""
     seconds: float = 120.0
-    """A request that takes longer is answered with an error."""
-    threads: int = 2
-    """Searches at a time."""
+    """A request that takes longer, or waits longer for others, is answered with an error."""
+    threads: int = field(default_factory=lambda: max(2, os.cpu_count() or 2))
+    """Searches at a time; half as many suggestions, uploads and joins beside them."""
     waiting: int = 100
-    """Requests that may wait for a thread."""
+    """Searches that may wait for a thread, and as many suggestions, uploads and joins."""
     cell_characters: int = 200
     """A longer cell is cut in previews."""
     profiled_cells: int = 1_000_000

@@ -16,7 +16,7 @@ ERRORS = {
     "405": "another method",
     "413": "too large",
     "415": "another content type",
-    "503": "too many requests, or too long a search",
+    "503": "too many requests wait, or this one took too long; Retry-After says when to try again",
 }
 _ERROR = {
     "type": "object",
@@ -75,7 +75,7 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
             "schema": text(longest=LONGEST_NAME),
         }
     ]
-    return (named if operation.search else []) + [
+    return (named if operation.is_long else []) + [
         {
             "name": name,
             "in": "path" if f"{{{name}}}" in operation.path else "query",

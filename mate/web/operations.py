@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from mate.web.queries import ENDINGS
@@ -40,6 +41,17 @@ _JOIN = _asked(
 )
 
 
+class Lane(Enum):
+    """Queues of requests: nobody waits for what usually takes a hundred times as long."""
+
+    QUICK = "quick"
+    """A look at what is known: there also while all others are busy."""
+    SEARCH = "search"
+    """A search with one key, or the rows of one answer."""
+    LONG = "long"
+    """Many searches, or reading and writing a whole table."""
+
+
 @dataclass(frozen=True)
 class Operation:
     """One operation: a method and an address, and the function of the service that answers it."""
@@ -52,8 +64,8 @@ class Operation:
     body: Schema | None = None
     upload: bool = False
     """Whether the body is a file."""
-    search: bool = False
-    """Whether it takes long, and so is one of a few at a time."""
+    lane: Lane = Lane.QUICK
+    """Whom it waits for."""
     returns: tuple[str, ...] = ()
     """Fields of the answer."""
 
@@ -61,6 +73,11 @@ class Operation:
     def name(self) -> str:
         """Its name: that of the function which answers it."""
         return self.run.__name__
+
+    @property
+    def is_long(self) -> bool:
+        """Whether somebody may want to know how far it is."""
+        return self.lane is not Lane.QUICK
 
     @property
     def summary(self) -> str:
@@ -95,7 +112,7 @@ OPERATIONS = (
         Service.upload,
         record(("name",), name=_ENDINGS),
         upload=True,
-        search=True,
+        lane=Lane.LONG,
         returns=("query", *_DESCRIBED, "warnings"),
     ),
     Operation(
@@ -107,7 +124,7 @@ OPERATIONS = (
             k=integer(1, 100, 10),
             most_columns=integer(1, 4, 4),
         ),
-        search=True,
+        lane=Lane.LONG,
         returns=("suggestions", "tried", "python"),
     ),
     Operation(
@@ -121,7 +138,7 @@ OPERATIONS = (
             rank=one_of(("usefulness", "joinability")),
             names=flag(True, "whether names of columns and tables play a part"),
         ),
-        search=True,
+        lane=Lane.SEARCH,
         returns=("key", "key_tuples", "rows_left_out", "answers", "explanation", "python"),
     ),
     Operation(
@@ -129,7 +146,7 @@ OPERATIONS = (
         "/api/preview",
         Service.preview,
         body=_asked(("key", "with"), **_KEY, **_WITH),
-        search=True,
+        lane=Lane.SEARCH,
         returns=(*_ANSWER, "rows", "matched_rows", "query_columns", "table_columns", "query_rows", "table_rows"),
     ),
     Operation(
@@ -137,7 +154,7 @@ OPERATIONS = (
         "/api/join",
         Service.join,
         body=_JOIN,
-        search=True,
+        lane=Lane.LONG,
     ),
     Operation("POST", "/api/join/python", Service.join_lines, body=_JOIN, returns=("python",)),
     Operation(
@@ -145,7 +162,7 @@ OPERATIONS = (
         "/api/work/{work}",
         Service.progress,
         record(("work",), work=text("the name that the request gave itself", longest=LONGEST_NAME)),
-        returns=("done", "total"),
+        returns=("before", "done", "total"),
     ),
     Operation("POST", "/api/refresh", Service.refresh, body=record(), returns=("address", "tables")),
 )

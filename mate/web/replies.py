@@ -9,7 +9,7 @@ from typing import Any
 from starlette.responses import Response, StreamingResponse
 
 from mate.errors import MateError
-from mate.web.errors import WebError
+from mate.web.errors import BusyError, WebError
 from mate.web.service import Download
 
 CHUNK = 1 << 18
@@ -23,7 +23,8 @@ def json_reply(content: Any, status: int = 200, headers: dict[str, str] | None =
 
 def error_reply(error: MateError) -> Response:
     """Return an error as JSON, with its own message."""
-    return json_reply({"error": str(error)}, error.status if isinstance(error, WebError) else 400)
+    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, BusyError) else None
+    return json_reply({"error": str(error)}, error.status if isinstance(error, WebError) else 400, headers)
 
 
 def file_reply(file: Download) -> Response:

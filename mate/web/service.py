@@ -19,7 +19,7 @@ from mate.web.limits import ServerLimits
 from mate.web.profiles import cut, preview, profile, rows_of
 from mate.web.python_lines import join_lines, search_lines, suggest_lines
 from mate.web.queries import Queries, check_size
-from mate.work import Work
+from mate.web.workers import Ticket
 
 Given: TypeAlias = Mapping[str, Any]
 Json: TypeAlias = dict[str, Any]
@@ -92,7 +92,7 @@ class Service:
         self.lake = lake
         self.limits = limits
         self._queries = Queries(limits)
-        self._works: dict[str, Work] = {}
+        self._tickets: dict[str, Ticket] = {}
         self._refreshing = threading.Lock()
         self._state = _State(lake)
 
@@ -216,23 +216,25 @@ class Service:
         return Download(stream, os.fstat(stream.fileno()).st_size, name, MEDIA[given["format"]])
 
     def progress(self, given: Given) -> Json:
-        """How far a request is: segments searched or tables compared, of those that are known of so far."""
-        work = self._works.get(given["work"])
-        if work is None:
+        """How far a request is: requests that wait before it; segments or tables that are behind it, of those known."""
+        ticket = self._tickets.get(given["work"])
+        if ticket is None:
             raise NotFoundError("no request of that name is waiting or running")
-        return {"done": min(work.done, work.total), "total": work.total}
+        work = ticket.work
+        before = ticket.before if ticket.began is None else None
+        return {"before": before, "done": min(work.done, work.total), "total": work.total}
 
     @contextmanager
-    def named_work(self, name: str | None) -> Iterator[Work]:
+    def ticket(self, name: str | None) -> Iterator[Ticket]:
         """Let a request be asked for by its name while it waits and runs."""
-        work = Work()
+        ticket = Ticket()
         if name is not None:
-            self._works[name] = work
+            self._tickets[name] = ticket
         try:
-            yield work
+            yield ticket
         finally:
-            if name is not None and self._works.get(name) is work:
-                del self._works[name]
+            if name is not None and self._tickets.get(name) is ticket:
+                del self._tickets[name]
 
     def refresh(self, given: Given) -> Json:
         """See the lake as it is now."""

@@ -416,8 +416,34 @@ def test_a_search_is_watched_and_cancelled(web_lake: mate.Lake, monkeypatch: pyt
             found = client.get("/api/work/mine").json()
             assert 0 < found["done"] < found["total"]
             assert waiting.result().status_code == 503
+            assert int(waiting.result().headers["Retry-After"]) > 0
         assert ended.wait(30)
         assert client.get("/api/work/mine").status_code == 404
         assert client.post("/api/suggest", json={"table": body["table"]}).status_code == 200
         too_long = client.post("/api/suggest", json={"table": body["table"]}, headers={"Mate-Work": "x" * 101})
         assert too_long.status_code == 400
+
+
+def test_a_search_does_not_wait_for_suggestions(web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All threads of long work are taken: searches go on, the next suggestion is told that it waits."""
+    free, begun = threading.Event(), threading.Event()
+
+    def slow(*_: Any, **__: Any) -> list[Any]:
+        begun.set()
+        free.wait(30)
+        return []
+
+    monkeypatch.setattr(web_lake, "suggest", slow)
+    table = {"table": web_lake.find("weather").table_id}
+    server = application(web_lake, ServerLimits(threads=2))
+    with TestClient(server, base_url="http://localhost") as client, ThreadPoolExecutor(3) as pool:
+        running = pool.submit(client.post, "/api/suggest", json=table)
+        assert begun.wait(30)
+        waiting = [pool.submit(client.post, "/api/suggest", json=table, headers={"Mate-Work": n}) for n in "ab"]
+        while {client.get(f"/api/work/{n}").json().get("before") for n in "ab"} != {0, 1}:
+            pass
+        reply = client.post("/api/search", json={**table, "key": ["place"]})
+        assert reply.status_code == 200
+        assert re.fullmatch(r"wait;dur=[\d.]+, work;dur=[\d.]+", reply.headers["Server-Timing"])
+        free.set()
+        assert {one.result().status_code for one in (running, *waiting)} == {200}

@@ -261,11 +261,12 @@ def test_a_parquet_download_is_the_librarys_join(page: Page, web_folder: Path, m
 
 def test_long_work_is_cancelled(page: Page, web_folder: Path) -> None:
     page.route("**/api/search", lambda _: None)  # never answers
-    page.route("**/api/work/*", lambda route: route.fulfill(json={"done": 3, "total": 7}))
+    page.route("**/api/work/*", lambda route: route.fulfill(json={"before": 12, "done": 3, "total": 7}))
     drop(page, web_folder / "sensors.csv")
     page.check('#query input[value="city"]')
     page.click("#search")
     page.wait_for_selector("#status progress[value='3'][max='7']")
+    page.wait_for_selector("#status >> text=12 others first")
     page.click("#status >> text=Cancel")
     page.wait_for_selector("#results >> text=Cancelled.")
     assert page.is_hidden("#status")

@@ -63,7 +63,7 @@ def test_requests_that_the_document_allows(schema: Any, web_lake: mate.Lake, ope
 
     def ask(case: Case) -> None:
         case.call_and_validate(base_url=ADDRESS, checks=ALWAYS)
-        if operation.search and not operation.upload:
+        if operation.is_long and not operation.upload:
             body = {name: real.get(name, value) for name, value in case.body.items() if name != "query"}
             case.body = {**body, "table": mine}
             reply = case.call_and_validate(base_url=ADDRESS, checks=ALWAYS)

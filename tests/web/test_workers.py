@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
 
 from mate.web.errors import BusyError
-from mate.web.workers import GoneError, Workers
+from mate.web.workers import GoneError, Ticket, Workers
 from mate.work import current_work
 
 
@@ -97,6 +98,36 @@ def test_cancelled_work_frees_its_thread(seconds: float) -> None:
     asyncio.run(endless())
 
 
+def test_those_who_wait_know_their_place() -> None:
+    async def queue() -> None:
+        workers, free, last = Workers(1, 5, 60), threading.Event(), Ticket()
+        first = asyncio.create_task(workers.run(free.wait, never))
+        leaves = asyncio.create_task(workers.run(free.wait, never))
+        waits = asyncio.create_task(workers.run(lambda: 7, never, last))
+        await _until(lambda: last.before == 1)  # one has the thread, one waits
+        leaves.cancel()
+        await _until(lambda: last.before == 0)
+        assert last.began is None
+        free.set()
+        assert await first
+        assert await waits == 7
+        assert last.waited > 0
+        assert last.ran >= 0
+        workers.close()
+
+    asyncio.run(queue())
+
+
+def test_waiting_takes_nothing_of_the_time_to_run() -> None:
+    workers, now = Workers(1, 5, 60), time.monotonic()
+    assert workers._left(Ticket(came=now - 59, began=now)) > 50
+    with pytest.raises(BusyError, match="no answer after 60 s"):
+        workers._left(Ticket(came=now - 100, began=now - 61))
+    with pytest.raises(BusyError, match="waited 60 s"):
+        workers._left(Ticket(came=now - 61))
+    workers.close()
+
+
 def test_time_is_limited_and_the_thread_stays_taken() -> None:
     async def late() -> None:
         workers, free, begun = Workers(1, 5, 0.05), threading.Event(), threading.Event()
@@ -108,7 +139,7 @@ def test_time_is_limited_and_the_thread_stays_taken() -> None:
         with pytest.raises(BusyError, match=r"no answer after 0\.05 s"):
             await workers.run(search, never)
         assert begun.is_set()
-        with pytest.raises(BusyError, match="no answer"):  # waits for the only thread
+        with pytest.raises(BusyError, match=r"waited 0\.05 s"):  # for the only thread
             await workers.run(lambda: 7, never)
         free.set()
         await _until(lambda: workers._pending == 0)

@@ -99,8 +99,9 @@ async function work(what, task) {
   const bar = el("progress", { hidden: true, "aria-label": "Progress" });
   $("status").firstChild.after(bar);
   const clock = setInterval(async () => {
-    text.textContent = `${what} … ${Math.round((performance.now() - started) / 1000)} s`;
-    const { done, total } = await get(`/api/work/${own.signal.work}`).catch(() => ({ total: 0 }));
+    const { before, done, total } = await get(`/api/work/${own.signal.work}`).catch(() => ({ before: null, total: 0 }));
+    const waits = before === null ? "" : before ? `, ${counted(before, "other")} first` : ", next in line";
+    text.textContent = `${what} … ${Math.round((performance.now() - started) / 1000)} s${waits}`;
     bar.hidden = !total;
     if (total) [bar.max, bar.value] = [total, done];
   }, 1000);
