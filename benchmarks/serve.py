@@ -1,8 +1,12 @@
 """`python -m benchmarks serve`: many users of one page at a time, and the memory of the server meanwhile.
 
 Each user has a connection and looks at a table of the lake, lets keys be suggested, searches with the first of them (or
-with the table's first column) and looks at the matched rows of the first answer; then at the next table. An answer
-other than 200, a time-out and a dropped connection are errors. Memory is that of the server's process. With
+with the table's first column) and looks at the matched rows of the first answer; then at the next table, without a
+pause: as many questions are always open as there are users, so that the time of an answer is mostly waiting for others.
+The server tells how much of it that was. An answer other than 200, a time-out and a dropped connection are errors; what
+is still open at the end is counted, and dropped.
+
+Memory is what the server has taken for itself: pages of the index, which is mapped, are not part of it. With
 `--searches` there are so many searches, and memory is taken along with them: its last third must not exceed the first
 by more than 5%. Errors and growing memory end the benchmark with 1. Linux only.
 """
@@ -15,13 +19,14 @@ import json
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +45,6 @@ GROWTH = 1.05
 """How much more memory the last third of all searches may take than the first."""
 MOST_ERRORS = 100
 """The benchmark ends after so many: a server that is gone answers with nothing else."""
-PAGE_BYTES = 4096
 COMMAND = "import sys; from mate.cli.program import command; sys.exit(command())"
 
 
@@ -64,14 +68,17 @@ class Log:
     end: float
     """Time at which they do."""
     milliseconds: dict[str, list[float]] = field(default_factory=dict)
+    waited: dict[str, list[float]] = field(default_factory=dict)
+    """Milliseconds that the server let a question wait for others."""
     errors: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
     started: float = field(default_factory=time.monotonic)
 
-    def add(self, path: str, seconds: float, problem: str | None = None) -> None:
+    def add(self, path: str, seconds: float, problem: str | None = None, waited: float = 0.0) -> None:
         """Note one answer, or why there is none."""
         with self.lock:
             self.milliseconds.setdefault(path, []).append(seconds * 1e3)
+            self.waited.setdefault(path, []).append(waited)
             if problem is not None:
                 self.errors[f"{path}: {problem}"] += 1
 
@@ -91,26 +98,44 @@ class Log:
 
 def run(options: argparse.Namespace) -> int:
     """Let users in, and print what they met; 1 if that is an error, or memory that grows."""
-    log = Log(options.searches, float("inf")) if options.searches else Log(0, time.monotonic() + options.seconds)
     with _served(options.store) as (port, process):
-        users = [threading.Thread(target=_user, args=(port, n, log)) for n in range(options.users)]
-        for user in users:
-            user.start()
+        log = Log(options.searches, float("inf")) if options.searches else Log(0, time.monotonic() + options.seconds)
+        users = [User(port, log) for _ in range(options.users)]
+        threads = [threading.Thread(target=_use, args=(user, seed, log)) for seed, user in enumerate(users)]
+        for thread in threads:
+            thread.start()
         memory = _memory(process, log)
+        seconds = time.monotonic() - log.started
+        unanswered = [user.waits for user in users if user.waits]
         for user in users:
-            user.join()
-    rows = [(path, len(spent), *np.percentile(spent, (50, 95, 100)).round().astype(int)) for path, spent in
-            sorted(log.milliseconds.items())]  # fmt: skip
-    show(table(("operation", "answers", "median ms", "95% ms", "most ms"), rows))
-    total = sum(map(len, log.milliseconds.values()))
-    say(f"{counted(options.users, 'user')}, {counted(total, 'answer')}, {counted(log.errors.total(), 'error')}")
-    for what, times in log.errors.items():
-        say(f"  {what}: {times:,}")
+            user.go()
+        for thread in threads:
+            thread.join()
+    _report(log, seconds, unanswered)
     say(f"memory of the server (MB): {' '.join(f'{one / 1e6:.0f}' for one in memory)}")
     grows = bool(options.searches) and not is_steady(memory)
     if grows:
         say(f"memory grows: the last third exceeds the first by more than {GROWTH - 1:.0%}")
-    return int(grows or bool(log.errors))
+    return int(grows or bool(log.errors) or not log.milliseconds)
+
+
+def _report(log: Log, seconds: float, unanswered: Sequence[float]) -> None:
+    """Print how long answers took, and what went wrong."""
+    rows = [
+        (path, len(spent), *np.percentile(spent, (50, 95, 100)).round().astype(int),
+         *np.percentile(log.waited[path], (50, 95)).round().astype(int))
+        for path, spent in sorted(log.milliseconds.items())
+    ]  # fmt: skip
+    show(table(("operation", "answers", "median ms", "95% ms", "most ms", "of it waiting", "95% waiting"), rows))
+    total = sum(map(len, log.milliseconds.values()))
+    say(
+        f"{counted(total, 'answer')} in {seconds:.0f} s, {total / seconds:.1f} per second; "
+        f"{counted(log.errors.total(), 'error')}"
+    )
+    for what, times in log.errors.items():
+        say(f"  {what}: {times:,}")
+    if unanswered:
+        say(f"{counted(len(unanswered), 'question')} still open at the end, for {max(unanswered):.0f} s at most")
 
 
 def is_steady(memory: Sequence[int]) -> bool:
@@ -142,12 +167,20 @@ class User:
     """One user, with a connection that is opened again after an error."""
 
     def __init__(self, port: int, log: Log) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=180)
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
         self._log = log
+        self._asked: float | None = None
+        self.has_gone = False
+
+    @property
+    def waits(self) -> float:
+        """Seconds since the question that is still open; 0 if there is none."""
+        asked = self._asked
+        return 0.0 if asked is None else time.perf_counter() - asked
 
     def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
         """Return the answer of the server, noting how long it took and what went wrong."""
-        started, problem = time.perf_counter(), None
+        self._asked, problem, waited = time.perf_counter(), None, 0.0
         method, headers = "GET" if body is None else "POST", {"Content-Type": "application/json"}
         try:
             self._connection.request(method, path, None if body is None else json.dumps(body), headers)
@@ -156,12 +189,15 @@ class User:
             if reply.status != 200:
                 problem = str(reply.status)
                 raise RefusedError
+            waited = waiting(reply.getheader("Server-Timing") or "")
             return json.loads(content)
         except (OSError, http.client.HTTPException, ValueError) as error:
             problem = type(error).__name__
             raise
         finally:
-            self._log.add(re.sub(r"\d+", "N", path.partition("?")[0]), time.perf_counter() - started, problem)
+            if not self.has_gone:
+                self._log.add(re.sub(r"\d+", "N", path.partition("?")[0]), self.waits, problem, waited)
+            self._asked = None
 
     def look_around(self, chosen: random.Random) -> None:
         """Look at a table, at keys that join it, and at the rows of the first answer."""
@@ -177,10 +213,22 @@ class User:
         """Close the connection; the next question opens it again."""
         self._connection.close()
 
+    def go(self) -> None:
+        """Leave for good, from another thread: a question that is open gets no answer, which is no error."""
+        self.has_gone = True
+        with suppress(AttributeError, OSError):  # it has no connection, or none any more
+            self._connection.sock.shutdown(socket.SHUT_RDWR)
 
-def _user(port: int, seed: int, log: Log) -> None:
-    chosen, user = random.Random(seed), User(port, log)
-    while log.done < 1:
+
+def waiting(timing: str) -> float:
+    """Return the milliseconds that a question waited for others, of what the server tells of its time."""
+    found = re.search(r"\bwait;dur=([\d.]+)", timing)
+    return float(found[1]) if found else 0.0
+
+
+def _use(user: User, seed: int, log: Log) -> None:
+    chosen = random.Random(seed)
+    while log.done < 1 and not user.has_gone:
         try:
             user.look_around(chosen)
         except RefusedError:
@@ -193,11 +241,12 @@ def _user(port: int, seed: int, log: Log) -> None:
 
 
 def _memory(process: int, log: Log) -> list[int]:
-    """Return the memory of a process at equal distances of what is done."""
+    """Return the memory that a process has for itself, at equal distances of what is done."""
     found: list[int] = []
     while len(found) < SAMPLES:
         while log.done < (len(found) + 1) / SAMPLES:
             time.sleep(0.01)
-        pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
-        found.append(int(pages) * PAGE_BYTES)
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+        own = re.search(r"^RssAnon:\s+(\d+) kB$", status, re.MULTILINE)
+        found.append(1024 * int(own[1]) if own else 0)
     return found

@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import socketserver
 import threading
 from contextlib import nullcontext
@@ -21,7 +22,7 @@ def test_users_meet_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     folder = write_files(tmp_path)
     assert main(["serve", "--store", str(folder / "lake.mate"), "--users", "2", "--seconds", "2"]) == 0
     out = capsys.readouterr().out
-    assert re.search(r"2 users, \d+ answers, 0 errors", out)
+    assert re.search(r"\d+ answers in 2 s, [\d.]+ per second; 0 errors", out)
     assert "/api/preview" in out
     assert len(out.splitlines()[-1].split(":")[1].split()) == SAMPLES
 
@@ -38,6 +39,24 @@ def test_errors_are_counted_and_end_the_benchmark(
     assert "/api/tables: 500: 50" in out
     assert "/api/tables: RemoteDisconnected: 50" in out
     assert "100 errors" in out
+
+
+@pytest.mark.skipif(not available(), reason="needs /proc")
+def test_it_ends_on_time_whatever_is_still_open(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = socket.create_server(("127.0.0.1", 0))  # takes connections, and never answers
+    monkeypatch.setattr(serve, "_served", lambda _: nullcontext((silent.getsockname()[1], os.getpid())))
+    with silent:
+        assert main(["serve", "--store", "nothing", "--users", "3", "--seconds", "0.3"]) == 1
+    out = capsys.readouterr().out
+    assert "0 answers in 0 s" in out
+    assert "3 questions still open at the end" in out
+
+
+def test_waiting_is_what_the_server_says() -> None:
+    assert serve.waiting("wait;dur=12.5, work;dur=3.0") == 12.5
+    assert serve.waiting("") == 0
 
 
 class Broken(socketserver.StreamRequestHandler):
