@@ -1,7 +1,8 @@
 """Why the paper's Bloom filter is so weak: its formula promises 10^-5, its table has precisions of 0.44 to 0.59.
 
 With H = 18 of 128 bits for rows of five values, hardly any row that does not join should pass. Each variant here is a
-plausible mistake in making such a filter; the experiment ``bloom-mistakes`` shows which comes near the paper's numbers.
+plausible mistake in making such a filter; those in asking it are in `experiments.query_mistakes`. The experiment
+``bloom-mistakes`` shows which comes near the paper's numbers.
 """
 
 from __future__ import annotations
@@ -41,10 +42,26 @@ class CommonLogarithm(_Mistaken):
 
 @register
 class BinaryLogarithm(_Mistaken):
-    """log 2 taken to the base 2: H = 128 / 5 * 1 = 26."""
+    """log 2 taken to the base 2, or ln 2 rounded: H = 128 / 5 * 1 = 26."""
 
     name = "bf-log2"
     count = 26
+
+
+@register
+class RoundedDown(_Mistaken):
+    """H rounded down, and 128 / 5 before it, as whole numbers are divided: H = 25 * ln 2 = 17."""
+
+    name = "bf-floor"
+    count = 17
+
+
+@register
+class LogarithmRoundedDown(_Mistaken):
+    """ln 2 rounded down to 0, and H up to the least that there is: H = 1."""
+
+    name = "bf-one"
+    count = 1
 
 
 @register
@@ -90,7 +107,9 @@ class HalfCompared(SuperKeyHash):
 
 MISTAKES = {
     CommonLogarithm.name: "log 2 to the base 10 (H = 8)",
-    BinaryLogarithm.name: "log 2 to the base 2 (H = 26)",
+    BinaryLogarithm.name: "log 2 to the base 2, or ln 2 rounded (H = 26)",
+    RoundedDown.name: "H rounded down (H = 17)",
+    LogarithmRoundedDown.name: "ln 2 rounded down (H = 1)",
     OpenDataColumns.name: "V = 26 for every corpus (H = 3)",
     Neighbours.name: "H = 18 neighbouring bits",
     HalfCompared.name: "64 of 128 bits compared",

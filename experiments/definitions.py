@@ -73,7 +73,7 @@ class Method:
     @property
     def label(self) -> str:
         """The method for people: ``bf 128 (fair)``."""
-        name = f"{self.family} {self.bits}" if self.system == "mate" and self.hash else self.system
+        name = f"{self.family} {self.bits}" if self.hash else self.system
         return name + (f" ({self.variants})" if self.variants else "")
 
 
