@@ -56,9 +56,19 @@ class WidthFilter(SuperKeyHash):
         return from_positions(positions, self.bits)
 
 
+def few_sizes(words: int) -> int:
+    """Round up to a power of two, or to three quarters of one: a query needs a key for every size that tables have.
+
+    >>> [few_sizes(words) for words in (1, 2, 3, 4, 5, 7, 9, 13, 25)]
+    [1, 2, 3, 4, 6, 8, 12, 16, 32]
+    """
+    above = 1 << (words - 1).bit_length()
+    return above * 3 // 4 if above >= 4 and words <= above * 3 // 4 else above
+
+
 @register
 class Wide(SuperKeyHash):
-    """Bloom filters of so many bits per column of the table, rounded up to 64: ``wide:20``."""
+    """Bloom filters of at least so many bits per column of the table, in few sizes: ``wide:20``."""
 
     name = "wide"
     sizes = range(4, WORD + 1)
@@ -74,7 +84,7 @@ class Wide(SuperKeyHash):
         """Return the filter for tables of so many columns."""
         if columns < 1:
             raise HashError(f"a table cannot have {columns} columns")
-        return WidthFilter(WORD * ceil(self.bits * columns / WORD), self.hashes)
+        return WidthFilter(WORD * few_sizes(ceil(self.bits * columns / WORD)), self.hashes)
 
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
         """Hash a batch for a table of one column."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mate.errors import ChangedError, StoreError
-from mate.hashing import Keys
+from mate.hashing import Keys, SuperKeyHash
 from mate.lake.manifest import Manifest
 from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment
@@ -62,8 +62,8 @@ class Sought(Protocol):
     def hash_number(self) -> int | None:
         """Which hash function filters rows; None: no row is filtered."""
 
-    def tuple_keys(self) -> Keys:
-        """Return the super keys of the key tuples."""
+    def tuple_hashes(self, function: SuperKeyHash) -> Keys:
+        """Return the hashes of the values of the key tuples: ``uint64[tuples, key columns, words]``."""
 
 
 class TableSegment(NamedTuple):

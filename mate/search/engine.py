@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mate.errors import ChangedError, QueryError
-from mate.hashing import Keys, or_aggregate
+from mate.hashing import Keys, SuperKeyHash, or_aggregate
 from mate.lake.base import Ids, Index, TableSegment
 from mate.lake.folder import LakeFolder
 from mate.lake.records import TableInfo
@@ -189,9 +189,9 @@ class Search:
         hashes = spec.function().hash(self.key.tokens)[place.ravel()]
         return or_aggregate(hashes, np.arange(0, place.size + 1, place.shape[1]))
 
-    def tuple_keys(self) -> Keys:
-        """Return the super keys of the known key tuples."""
-        return self.all_tuple_keys[self.known]
+    def tuple_hashes(self, function: SuperKeyHash) -> Keys:
+        """Return the hashes of the values of the known key tuples: ``uint64[tuples, key columns, words]``."""
+        return function.hash(self.key.tokens)[self.key.place[self.known]]
 
     def waves(self) -> Iterator[Sequence[SegmentSearch]]:
         """Yield the searches of segments that may be done at the same time; the next ones go by what these found.

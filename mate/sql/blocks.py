@@ -12,24 +12,22 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from mate.hashing import Keys
-from mate.hashing.superkey import to_bytes
 from mate.lake.base import Ids, Sought
 from mate.lake.manifest import Manifest
 from mate.lake.memory import RowBlock, memory_segment
 from mate.lake.segment import SearchSegment
 from mate.sql import statements as sql
-from mate.sql.copy_text import key_array
 from mate.sql.reader import Reader
+from mate.sql.row_keys import CandidateRows, KeyForm, form_of, no_keys
 from mate.sql.session import Session
 
-FEW_TUPLES = 16
-"""Up to so many key tuples stand in a statement as constants; more go through a temporary table."""
+FEW_PROBES = 16
+"""Up to so many records of key tuples stand in a statement as constants; more go through a temporary table."""
 
 FIRST_PAGE = 200
 """Tables whose bounds are asked for at first; more only if these do not decide the search."""
@@ -44,15 +42,6 @@ GROWTH = 4
 MOST_ROWS = 100_000
 
 
-class CandidateRows(NamedTuple):
-    """Rows that may join, ascending by table, then by row."""
-
-    table_id: Ids
-    row_id: Ids
-    keys: Keys
-    """Their super keys; no word of bits if rows are not filtered."""
-
-
 @dataclass(frozen=True, eq=False)
 class Blocks:
     """The blocks of one search."""
@@ -60,16 +49,18 @@ class Blocks:
     reader: Reader
     manifest: Manifest
     search: Sought
+    widths: Callable[[], Ids]
+    """Numbers of columns that tables of the index have."""
 
     @property
     def hash_number(self) -> int | None:
         """Which hash function filters rows: none in an index that was built without."""
         return self.search.hash_number if self.manifest.hashes else None
 
-    @property
-    def octets(self) -> int:
-        """Size of its keys, 0 if rows are not filtered."""
-        return 0 if self.hash_number is None else self.manifest.hashes[self.hash_number].bits // 8
+    @cached_property
+    def form(self) -> KeyForm | None:
+        """Form of its keys, None if rows are not filtered."""
+        return None if self.hash_number is None else form_of(self.manifest.hashes[self.hash_number])
 
     def segments(self) -> Iterator[SearchSegment]:
         """Yield segments with every row that may be part of an answer."""
@@ -152,12 +143,8 @@ class Blocks:
 
     def _rows(self, tables: Ids | None) -> CandidateRows:
         """Return the rows that pass the row filter, of certain tables if given."""
-        octets = [8, 8, *([self.octets] if self.octets else [])]
-        found = self._ask(lambda look, where: look.rows(where), octets, tables)
-        order = np.lexsort((found[1], found[0]))
-        table, row, *words = (column[order] for column in found)
-        keys = np.stack(words, axis=1) if words else np.zeros((len(row), 0), np.int64)
-        return CandidateRows(table, row, keys.view(np.uint64))
+        ask = no_keys if self.form is None else self.form.candidates
+        return self._put(ask, lambda look, where: look.rows(where), tables)
 
     # Segments
 
@@ -172,70 +159,75 @@ class Blocks:
         begins = np.ones(len(row), np.bool_)
         begins[1:] = (np.diff(table) != 0) | (np.diff(row) != 0)
         first = np.flatnonzero(begins)
-        place = np.zeros(len(first), np.int64)
+        place, widths = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
         if rows is not None:
             known, asked = _pairs(rows.table_id, rows.row_id), _pairs(table[first], row[first])
             place = np.minimum(np.searchsorted(known, asked), max(0, len(known) - 1))
             if not len(known) or (known[place] != asked).any():  # changed between two statements
                 return None
+            widths = rows.keys.width[place]
         if not len(first):
             return None
-        offsets, tokens = _rows_of(table, np.cumsum(begins) - 1, column, token)
+        offsets, tokens = _rows_of(table, np.cumsum(begins) - 1, column, token, widths)
         block = RowBlock(table[first], row[first], offsets, tokens)
-        return memory_segment(block, self._keys(len(first) if rows is None else rows.keys[place]))
-
-    def _keys(self, keys: Keys | int) -> list[Keys]:
-        """Return the keys by hash function: none of those that the search does not use."""
-        count = keys if isinstance(keys, int) else len(keys)
-        nothing = np.zeros((count, 0), np.uint64)
-        mine = nothing if isinstance(keys, int) else keys
-        return [mine if number == self.hash_number else nothing for number in range(len(self.manifest.hashes))]
+        nothing = np.zeros((len(first), 0), np.uint64)
+        mine = nothing if rows is None or self.form is None else self.form.of_rows(rows.keys, place)
+        keys = [mine if number == self.hash_number else nothing for number in range(len(self.manifest.hashes))]
+        return memory_segment(block, keys)
 
     # Questions
 
     def _ask(self, statement: _Statement, octets: list[int], tables: Ids | None = None) -> list[Ids]:
-        """Put a question about the key tuples, and certain tables if given."""
+        """Put a question about the key tuples that is answered by whole numbers."""
+        return self._put(lambda session, text: session.numbers(text, octets), statement, tables)
 
-        def question(session: Session) -> list[Ids]:
+    def _put(self, ask: Callable[[Session, str], _Answer], statement: _Statement, tables: Ids | None) -> _Answer:
+        """Put a question about the key tuples, and certain tables if given."""
+        records = self._probes  # may ask for widths, which takes a session of its own
+
+        def question(session: Session) -> _Answer:
             if tables is not None:
                 where = self.reader.among(session, "p.table_id", tables)
             elif self.search.exclude:
                 where = f"p.table_id NOT IN ({', '.join(map(str, sorted(self.search.exclude)))})"
             else:
                 where = ""
-            return session.numbers(statement(self._lookup(session), where), octets)
+            return ask(session, statement(self._lookup(session, records), where))
 
         return self.reader.ask(question)
 
-    def _lookup(self, session: Session) -> sql.Lookup:
+    def _lookup(self, session: Session, records: list[pa.Array]) -> sql.Lookup:
         """Return the look-ups, their key tuples being where the session can reach them."""
         tokens, initial, shape = self.search.token_ids, self.search.initial, self.reader.shape
-        keys = None if self.hash_number is None else self._tuple_keys
-        relation = f"mate_probes_{tokens.shape[1]}_{self.octets}"
-        if len(tokens) <= FEW_TUPLES:
-            data = b"" if keys is None else to_bytes(keys)
-            literals = [data[at : at + self.octets] for at in range(0, len(data), max(1, self.octets))]
-            relation = sql.constant_probes(session.dialect, tokens, literals)
+        columns = sql.probe_columns(tokens.shape[1], self.form)
+        if len(records[0]) <= FEW_PROBES:
+            relation = sql.constant_probes(session.dialect, columns, records)
         else:
-            records = [pa.array(np.arange(len(tokens))), *map(pa.array, tokens.T)]
-            records += [] if keys is None else [key_array(keys)]
-            session.fill(relation, sql.probe_columns(tokens.shape[1], self.octets), records, content=self._content)
+            relation = f"mate_probes_{tokens.shape[1]}_{'none' if self.hash_number is None else self.hash_number}"
+            session.fill(relation, columns, records, content=self._content)
         buckets = np.unique(sql.bucket_of(tokens[:, initial])) if shape.buckets else np.empty(0, np.int64)
         few = buckets.tolist() if len(buckets) <= self.reader.in_list else []
-        probes = sql.Probes(relation, tokens, initial, self.hash_number, few, self.search.intersects)
+        intersects = self.search.intersects
+        probes = sql.Probes(relation, tokens, initial, self.hash_number, self.form, few, intersects)
         return sql.Lookup(session.dialect, self.reader.generation, shape, probes)
+
+    @cached_property
+    def _probes(self) -> list[pa.Array]:
+        """The records of the key tuples: number, tokens, and what rows are filtered by."""
+        tokens = self.search.token_ids
+        if self.form is None:
+            return [pa.array(np.arange(len(tokens))), *map(pa.array, tokens.T)]
+        number, keys = self.form.probes(self.search.tuple_hashes, self.widths)
+        return [pa.array(number), *map(pa.array, tokens[number].T), *keys]
 
     @cached_property
     def _content(self) -> bytes:
         """What tells the key tuples from those of other searches: further rounds of a search have the same."""
         return hashlib.sha256(b"%d " % (self.hash_number or 0) + self.search.token_ids.tobytes()).digest()
 
-    @cached_property
-    def _tuple_keys(self) -> Keys:
-        return self.search.tuple_keys()
-
 
 _Statement = Callable[[sql.Lookup, str], str]
+_Answer = TypeVar("_Answer")
 
 
 def _pairs(table: Ids, row: Ids) -> Ids:
@@ -243,11 +235,14 @@ def _pairs(table: Ids, row: Ids) -> Ids:
     return table << 32 | row
 
 
-def _rows_of(table: Ids, row: Ids, column: Ids, token: Ids) -> tuple[Ids, Ids]:
-    """Return where rows begin and their tokens, given cells by row: no token where a cell was left out."""
+def _rows_of(table: Ids, row: Ids, column: Ids, token: Ids, least: Ids) -> tuple[Ids, Ids]:
+    """Return where rows begin and their tokens, given cells by row: no token where a cell was left out.
+
+    A row has at least so many columns: those that its super key is made for.
+    """
     tables, place = np.unique(table, return_inverse=True)
     widths = np.zeros(len(tables), np.int64)
-    np.maximum.at(widths, place, column + 1)
+    np.maximum.at(widths, place, np.maximum(column + 1, least[row]))
     width_of_row = np.zeros(row[-1] + 1, np.int64)
     width_of_row[row] = widths[place]
     offsets = np.concatenate([[0], np.cumsum(width_of_row)])

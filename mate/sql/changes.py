@@ -111,7 +111,7 @@ class DatabaseWriter:
             session.prepare(sql.TOUCHED, token_columns(before.cell_characters))
             self._delete(session, change)
             for written in change.written:
-                destination = Destination(reader.generation, reader.shape)
+                destination = Destination(reader.generation, reader.shape, before.hashes)
                 segment = Segment.open(Path(written.folder), len(before.hashes))
                 destination.load_segment(session, segment)
                 destination.load_tokens(session, segment, sql.TOUCHED)

@@ -66,7 +66,7 @@ def _portions(columns: Sequence[pa.Array]) -> Iterator[tuple[int, int]]:
 
 
 def _field(column: pa.Array, style: Style) -> pa.LargeStringArray:
-    if pa.types.is_fixed_size_binary(column.type):
+    if pa.types.is_fixed_size_binary(column.type) or pa.types.is_large_binary(column.type):
         texts = hexadecimal(column)
         return pc.binary_join_element_wise(_text(style.key_prefix), texts, _text("")) if style.key_prefix else texts
     texts = column.cast(pa.large_string())
@@ -95,11 +95,17 @@ def frames(data: bytes) -> Iterator[bytes]:
         yield data[start : start + FRAME]
 
 
-def hexadecimal(keys: pa.FixedSizeBinaryArray) -> pa.LargeStringArray:
+def hexadecimal(keys: pa.FixedSizeBinaryArray | pa.LargeBinaryArray) -> pa.LargeStringArray:
     """Return super keys as hexadecimal digits."""
-    width = keys.type.byte_width
-    data = bytes(keys.buffers()[1])[width * keys.offset : width * (keys.offset + len(keys))]
-    ends = np.arange(0, 2 * width * (len(keys) + 1), 2 * width, dtype=np.int64)
+    if pa.types.is_large_binary(keys.type):
+        _, offsets, octets = keys.buffers()
+        ends = np.frombuffer(offsets, np.int64)[keys.offset : keys.offset + len(keys) + 1]
+        data = bytes(octets)[ends[0] : ends[-1]]
+        ends = 2 * (ends - ends[0])
+    else:
+        width = keys.type.byte_width
+        data = bytes(keys.buffers()[1])[width * keys.offset : width * (keys.offset + len(keys))]
+        ends = np.arange(0, 2 * width * (len(keys) + 1), 2 * width, dtype=np.int64)
     return pa.LargeStringArray.from_buffers(len(keys), pa.py_buffer(ends), pa.py_buffer(data.hex().encode()))
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mate.hashing import Keys
 from mate.lake.arrays import Array
 from mate.lake.counting import ranges
 from mate.lake.layout import WIDE_ROWS, SegmentArrays
@@ -128,8 +127,8 @@ def _tokens_at(arrays: SegmentArrays, column: Array, row: Array) -> Array:
     return found
 
 
-def key_batches(segment: SearchSegment, size: int = BATCH) -> Iterator[tuple[pa.RecordBatch, list[Keys]]]:
-    """Yield rows as table_id and row, and their super keys, by hash function."""
+def row_batches(segment: SearchSegment, size: int = BATCH) -> Iterator[tuple[pa.RecordBatch, Array]]:
+    """Yield rows as table_id and row, and as numbered through the segment."""
     arrays = segment.arrays
     first = arrays.table_row_first
     for start in range(0, int(first[-1]), size):
@@ -137,7 +136,7 @@ def key_batches(segment: SearchSegment, size: int = BATCH) -> Iterator[tuple[pa.
         table = np.searchsorted(first, row, "right") - 1
         row, table = row[segment.live[table]], table[segment.live[table]]
         places = [pa.array(arrays.table_id[table]), pa.array(row - first[table])]
-        yield pa.RecordBatch.from_arrays(places, names=["table_id", "row"]), [keys[row] for keys in segment.keys]
+        yield pa.RecordBatch.from_arrays(places, names=["table_id", "row"]), row
 
 
 def token_batches(segment: SearchSegment, size: int = BATCH) -> Iterator[pa.RecordBatch]:

@@ -21,7 +21,8 @@ from mate.sql.blocks import Blocks
 from mate.sql.dialects import dialect_of
 from mate.sql.failures import MissingError
 from mate.sql.reader import Reader, distinct
-from mate.sql.schema import NO_CELL, TOKEN_COUNTS, Generation, Shape, octets_of
+from mate.sql.row_keys import key_columns
+from mate.sql.schema import NO_CELL, TOKEN_COUNTS, Generation, Shape
 from mate.sql.session import Sessions
 
 MOST_CELLS = 1_000_000
@@ -38,6 +39,7 @@ class DatabaseIndex(Index):
         try:
             number, self._change, self.manifest = self._published()
             self._guard = Lock()
+            self._known_widths: tuple[int, Ids] | None = None
         except BaseException:
             self.close()
             raise
@@ -91,23 +93,34 @@ class DatabaseIndex(Index):
 
     def search_segments(self, search: Sought) -> Iterator[SearchSegment]:
         """Yield the rows that pass the row filter, block after block."""
-        return Blocks(self._reader, self.manifest, search).segments()
+        return self._blocks(search).segments()
 
     def table_segment(self, search: Sought, table_id: int) -> TableSegment | None:
         """Return the rows of a table that pass the row filter."""
-        segment = Blocks(self._reader, self.manifest, search).table(table_id)
+        segment = self._blocks(search).table(table_id)
         return None if segment is None else TableSegment(segment, 0)
 
     def whole_tables(self, search: Sought, tables: Sequence[TableInfo]) -> list[TableSegment]:
         """Return all rows of tables, as many as one statement may read."""
         cells = np.cumsum([table.rows * len(table.columns) for table in tables])
         wanted = [table.table_id for table in tables[: max(1, int(np.searchsorted(cells, MOST_CELLS, "right")))]]
-        segment = Blocks(self._reader, self.manifest, search).whole(np.unique(wanted))
+        segment = self._blocks(search).whole(np.unique(wanted))
         found = [] if segment is None else segment.arrays.table_id.tolist()
         if segment is None or wanted[0] not in found:
             raise self._no_table(wanted[0])
         present = takewhile(found.__contains__, wanted)
         return [TableSegment(segment, found.index(number)) for number in present]
+
+    def _blocks(self, search: Sought) -> Blocks:
+        return Blocks(self._reader, self.manifest, search, self._widths)
+
+    def _widths(self) -> Ids:
+        """Return the numbers of columns that tables have, looked up once after every change."""
+        change = self._change
+        if self._known_widths is None or self._known_widths[0] != change:
+            records = self._reader.records_of(sql.widths(self._reader.generation))
+            self._known_widths = change, np.array([width for (width,) in records], np.int64)
+        return self._known_widths[1]
 
     # What people ask for
 
@@ -178,7 +191,7 @@ _REJECTS_ORDER = " ORDER BY source, COALESCE(line_number, -1), reason"
 
 def shape_of(manifest: Manifest, kind: str) -> Shape:
     """Return what the tables of an index depend on."""
-    return Shape(octets_of(manifest.hashes), manifest.layout, manifest.cell_characters, dialect_of(kind).buckets)
+    return Shape(key_columns(manifest.hashes), manifest.layout, manifest.cell_characters, dialect_of(kind).buckets)
 
 
 def _header(records: Iterable[Sequence[Any]]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,13 +26,15 @@ import pyarrow.compute as pc
 
 from mate.build.segments import Written
 from mate.errors import StoreError
+from mate.lake.base import Ids
+from mate.lake.manifest import HashSpec
 from mate.lake.segment import Segment
 from mate.sql import export
 from mate.sql import statements as sql
 from mate.sql.address import Address, Password
-from mate.sql.copy_text import key_array
 from mate.sql.dialects import Columns
 from mate.sql.failures import BusyError, DuplicateKeyError, PushBackError
+from mate.sql.row_keys import KeyForm, form_of
 from mate.sql.schema import NO_CELL, PIECE, TOKEN_COUNTS, Generation, Shape
 from mate.sql.session import Session
 
@@ -47,10 +49,12 @@ class Destination:
 
     generation: Generation
     shape: Shape
+    hashes: tuple[HashSpec, ...]
+    """Whose super keys they have."""
 
     def load_segment(self, session: Session, segment: Segment) -> int:
         """Stream a segment but for its dictionary; return how many records that are."""
-        sources = _Records(segment, self.shape)
+        sources = _Records(segment, self.shape, [form_of(spec) for spec in self.hashes])
         tables: Mapping[str, Callable[[], Iterator[Columns]]] = {
             "tables": sources.tables,
             "columns": sources.columns,
@@ -95,7 +99,7 @@ class Loader:
         raise AssertionError
 
     def _load(self, written: Written) -> int:
-        segment = Segment.open(Path(written.folder), len(self.destination.shape.octets))
+        segment = Segment.open(Path(written.folder), len(self.destination.hashes))
         generation = self.destination.generation
         with slot(self.address), Session(self.address, self.password, writes=True) as session:
             records = self.destination.load_segment(session, segment)
@@ -150,6 +154,8 @@ class _Records:
 
     segment: Segment
     shape: Shape
+    forms: Sequence[KeyForm]
+    """How its super keys are stored, by hash function."""
 
     def tables(self) -> Iterator[Columns]:
         """Yield tables."""
@@ -177,14 +183,18 @@ class _Records:
             bucket = [pa.array(sql.bucket_of(token.to_numpy()))] if self.shape.buckets else []
             keys: list[pa.Array] = []
             if self.shape.layout == "per_cell":
-                place = export.row_places(self.segment.arrays, table.to_numpy(), row.to_numpy())
-                keys = [key_array(keys[place]) for keys in self.segment.keys]
+                keys = self._keys(export.row_places(self.segment.arrays, table.to_numpy(), row.to_numpy()))
             yield [*bucket, token, table, row, column, *keys]
+
+    def _keys(self, rows: Ids) -> list[pa.Array]:
+        """Return the super keys of rows, numbered through the segment, by hash function."""
+        own, place = np.unique(rows, return_inverse=True)
+        return [form.stored(self.segment, n, own).take(pa.array(place)) for n, form in enumerate(self.forms)]
 
     def super_keys(self) -> Iterator[Columns]:
         """Yield super keys by row."""
-        for batch, keys in export.key_batches(self.segment):
-            yield [*batch.columns, *map(key_array, keys)]
+        for batch, rows in export.row_batches(self.segment):
+            yield [*batch.columns, *self._keys(rows)]
 
     def cells(self) -> Iterator[Columns]:
         """Yield one record per cell, more for one that is long."""

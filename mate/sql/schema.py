@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from mate.lake.manifest import HashSpec
-
 NO_CELL = -2
 """Stands in token_id for a cell that is null; one without a token has -1. Neither is a token's number."""
 
@@ -45,6 +43,12 @@ class Kind(Enum):
     """Number of a table, row, column or piece."""
     KEY = "key"
     """A super key of `size` octets."""
+    WIDE_KEY = "wide key"
+    """A super key of any number of octets."""
+    PRINTS = "prints"
+    """Fingerprints, a character each."""
+    PRINT = "print"
+    """One of them."""
     TOKEN = "token"
     """A text of at most `size` characters that is compared and grouped by."""
     CELL = "cell"
@@ -83,8 +87,8 @@ class Table(NamedTuple):
 class Shape:
     """What the tables of an index depend on."""
 
-    octets: tuple[int, ...]
-    """Sizes of the super keys, by hash function."""
+    keys: tuple[Column, ...]
+    """Columns of the super keys, by hash function."""
     layout: str
     cell_characters: int
     buckets: bool = False
@@ -93,25 +97,22 @@ class Shape:
     @property
     def has_super_keys(self) -> bool:
         """Whether super keys are in a table of their own."""
-        return self.layout == "per_row" and bool(self.octets)
+        return self.layout == "per_row" and bool(self.keys)
 
     def tables(self) -> list[Table]:
         """Return the tables of a generation, those that only a build needs included."""
         found = [self._postings(), CELLS, *self._dictionary(), TABLES, COLUMNS, SOURCES, REJECTS, LOAD_LOG]
         if self.has_super_keys:
-            found.append(Table("super_keys", (*_ROW, *self._keys()), ("table_id", "row_id"), ("table_id", "row_id")))
+            found.append(Table("super_keys", (*_ROW, *self.keys), ("table_id", "row_id"), ("table_id", "row_id")))
         return found
 
     def table(self, name: str) -> Table:
         """Return one of the tables."""
         return next(table for table in self.tables() if table.name == name)
 
-    def _keys(self) -> tuple[Column, ...]:
-        return tuple(Column(key_column(n), Kind.KEY, size) for n, size in enumerate(self.octets))
-
     def _postings(self) -> Table:
         bucket = (Column("bucket", Kind.PLACE, repeats=True),) if self.buckets else ()
-        keys = self._keys() if self.layout == "per_cell" else ()
+        keys = self.keys if self.layout == "per_cell" else ()
         columns = (*bucket, Column("token_id"), *_ROW, Column("column_id", Kind.PLACE), *keys)
         order = (*(column.name for column in bucket), "token_id", "table_id", "row_id")
         return Table("postings", columns, order, ("table_id", "row_id"))
@@ -215,8 +216,3 @@ class Generation:
     def drop(self, names: Iterable[str] = NAMES) -> list[str]:
         """SQL that removes tables."""
         return [f"DROP TABLE IF EXISTS {self.table(name)} CASCADE" for name in names]
-
-
-def octets_of(hashes: Iterable[HashSpec]) -> tuple[int, ...]:
-    """Return the sizes of the super keys of hash functions."""
-    return tuple(spec.bits // 8 for spec in hashes)

@@ -5,13 +5,16 @@ Numbers stand in statements as constants, which lets a planner skip what it need
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from mate.lake.base import Ids
 from mate.sql.dialects.base import Dialect
+from mate.sql.row_keys import KeyForm
 from mate.sql.schema import BUCKET_SHIFT, BUILDS, MANIFEST, Column, Generation, Kind, Shape, key_column
 
 # What all generations share
@@ -126,6 +129,12 @@ def among_bound(column: str, values: int) -> str:
     return f"{column} IN ({', '.join(['%s'] * values)})"
 
 
+def widths(generation: Generation) -> str:
+    """SQL for the numbers of columns that tables have, each once."""
+    counts = f"SELECT COUNT(*) AS width FROM {generation.table('columns')} GROUP BY table_id"
+    return f"SELECT DISTINCT width FROM ({counts}) AS counts"
+
+
 IDS = "mate_ids"
 """Temporary table of numbers to look up."""
 NAMES = "mate_names"
@@ -136,7 +145,7 @@ TOUCHED = "mate_touched"
 
 @dataclass(frozen=True)
 class Probes:
-    """The key tuples of a search as a relation: their number, token ids and, if rows are filtered, super key."""
+    """The key tuples of a search as a relation: their number, token ids and, if rows are filtered, what for."""
 
     relation: str
     """Name of a temporary table, or a sub-query of constants."""
@@ -144,6 +153,8 @@ class Probes:
     """One row per key tuple, one column per key column."""
     initial: int
     hash_number: int | None
+    form: KeyForm | None = None
+    """Form of the super keys that filter rows."""
     buckets: Sequence[int] = ()
     """Buckets of the initial column's tokens, if postings have buckets and these are few."""
     intersects: bool = False
@@ -162,20 +173,25 @@ class Probes:
         return [column for column in range(self.tokens.shape[1]) if column != self.initial]
 
 
-def probe_columns(key_columns: int, octets: int) -> list[Column]:
+def probe_columns(key_columns: int, form: KeyForm | None) -> list[Column]:
     """Return the columns of a table of probes."""
-    key = [Column("query_key", Kind.KEY, octets)] if octets else []
-    return [Column("tuple_id"), *(Column(f"token{n}") for n in range(key_columns)), *key]
+    keys = form.probe_columns(key_columns) if form else []
+    return [Column("tuple_id"), *(Column(f"token{n}") for n in range(key_columns)), *keys]
 
 
-def constant_probes(dialect: Dialect, tokens: Ids, keys: Iterable[bytes]) -> str:
+def constant_probes(dialect: Dialect, columns: Sequence[Column], records: Sequence[pa.Array]) -> str:
     """Return a few key tuples as a sub-query of constants."""
-    literals = [f", {dialect.key_literal(key)} AS query_key" for key in keys] or [""] * len(tokens)
     tuples = (
-        f"SELECT {number} AS tuple_id, {', '.join(f'{token} AS token{n}' for n, token in enumerate(row))}{key}"
-        for number, (row, key) in enumerate(zip(tokens.tolist(), literals, strict=True))
+        ", ".join(f"{_literal(dialect, c, value)} AS {c.name}" for c, value in zip(columns, record, strict=True))
+        for record in zip(*(column.to_pylist() for column in records), strict=True)
     )
-    return f"({' UNION ALL '.join(tuples)})"
+    return f"({' UNION ALL '.join(f'SELECT {constants}' for constants in tuples)})"
+
+
+def _literal(dialect: Dialect, column: Column, value: Any) -> str:
+    if column.kind in (Kind.KEY, Kind.WIDE_KEY):
+        return dialect.key_literal(value)
+    return f"'{value}'" if column.kind is Kind.PRINT else str(value)  # no character of a fingerprint is a quote
 
 
 @dataclass(frozen=True)
@@ -210,11 +226,11 @@ class Lookup:
                 f" INNER JOIN {probes.relation} AS q ON o.token_id = q.token{n}"
             )
             join += f" INNER JOIN ({held}) AS h{n} ON h{n}.table_id = p.table_id AND h{n}.row_id = p.row_id"
-        if probes.hash_number is not None:
+        if probes.form is not None:
             if self.shape.has_super_keys:
                 keys = self._table("super_keys")
                 join += f" INNER JOIN {keys} AS s ON s.table_id = p.table_id AND s.row_id = p.row_id"
-            conditions.append(f"({self._key} & q.query_key) = q.query_key")
+            conditions.append(probes.form.condition(self.dialect, self._key, probes.rest))
         return f" FROM {join}{' WHERE ' if conditions else ''}{' AND '.join(conditions)}"
 
     def table_counts(self, where: str) -> str:
@@ -248,7 +264,8 @@ class Lookup:
 
     def rows(self, where: str) -> str:
         """SQL for the rows that pass the row filter, with their super keys if there is a filter."""
-        key = "" if self.probes.hash_number is None else f", {self.dialect.key_words(self._key)}"
+        form = self.probes.form
+        key = f", {form.selected(self.dialect, self._key)}" if form else ""
         return f"SELECT DISTINCT p.table_id, p.row_id{key}{self._candidates(where)}"
 
     def cells(self, where: str) -> str:

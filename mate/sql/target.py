@@ -18,14 +18,15 @@ from typing import Any, Self
 from mate.build.build import BuildSettings
 from mate.build.segments import Written
 from mate.errors import StoreError
-from mate.hashing import find
+from mate.hashing import get
 from mate.lake.manifest import Manifest
 from mate.sql import statements as sql
 from mate.sql.address import Address
 from mate.sql.dialects import dialect_of
 from mate.sql.failures import BusyError, ConnectionLostError
 from mate.sql.load import Destination, Loader
-from mate.sql.schema import NAMES, SHARED, TOKEN_COUNTS, Generation, Shape, octets_of
+from mate.sql.row_keys import check_form, key_columns
+from mate.sql.schema import NAMES, SHARED, TOKEN_COUNTS, Generation, Shape
 from mate.sql.session import Session
 
 _TABLE = re.compile(rf"({'|'.join(NAMES)})_(\d+)")
@@ -102,10 +103,7 @@ class DatabaseTarget:
         if most is not None and settings.limits.cell_characters > most:
             raise StoreError(f"Vertica compares texts of up to {most:,} characters: lower --max-cell to that")
         for request in settings.hashes:
-            if find(request.name).by_width:
-                raise StoreError(
-                    f"keys of {request.name} follow the width of a table: only a lake in a folder has them"
-                )
+            check_form(get(request.name, request.bits, **request.parameters), settings.limits.columns, self.dialect)
 
     def task(self, manifest: Manifest) -> Loader:
         """Create the tables, and return the function that loads a segment into them."""
@@ -114,11 +112,11 @@ class DatabaseTarget:
             for table in shape.tables():
                 session.execute(self.dialect.create_table(self._generation.table(table.name), table))
             session.commit()
-        return Loader(self.address, self._password, Destination(self._generation, shape))
+        return Loader(self.address, self._password, Destination(self._generation, shape, manifest.hashes))
 
     def _shape(self, manifest: Manifest) -> Shape:
-        octets = octets_of(manifest.hashes)
-        return Shape(octets, self.address.layout, manifest.cell_characters, self.dialect.buckets)
+        layout = self.address.layout
+        return Shape(key_columns(manifest.hashes), layout, manifest.cell_characters, self.dialect.buckets)
 
     def publish(self, manifest: Manifest, written: list[Written], stored: list[Any]) -> None:
         """Merge the dictionaries, check that nothing was lost, and make the new generation the one in use."""

@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 
-from mate.build.build import BuildSettings, build
+from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.updates import Updates
 from mate.errors import MateError, StoreError
-from mate.hashing.superkey import or_aggregate, to_bytes
+from mate.search.engine import SearchSettings
 from mate.search.systems import find_system
 from mate.sql import statements as sql
 from mate.sql.address import Address
@@ -28,7 +28,8 @@ from mate.sql.dialects import dialect_of
 from mate.sql.dialects.base import lock_statement
 from mate.sql.failures import BusyError, DuplicateKeyError
 from mate.sql.index import DatabaseIndex
-from mate.sql.schema import BUILDS, LAYOUTS, LOAD_LOG, SHARED, Column, Generation, Shape
+from mate.sql.row_keys import form_of
+from mate.sql.schema import BUILDS, LAYOUTS, LOAD_LOG, SHARED, Column, Generation, Kind, Shape, key_column
 from mate.sql.session import Session
 from mate.stores import open_index, open_target
 
@@ -36,6 +37,10 @@ QUICK = 5.0
 """Seconds within which a lock that is not waited for has to be refused."""
 _TEMPORARY = "mate_check_numbers"
 _NUMBER = [Column("id")]
+_HASHES = (HashRequest(), HashRequest("wide", 20), HashRequest("fingerprint", 16))
+"""One for each form that super keys have."""
+_KEYS = (Column(key_column(0), Kind.KEY, 16), Column(key_column(1), Kind.KEY, 64))
+_ALL_KEYS = (*_KEYS, Column(key_column(2), Kind.WIDE_KEY), Column(key_column(3), Kind.PRINTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +142,7 @@ class Trials:
     def tables_and_their_names(self, session: Session) -> str:
         """Create all tables in both layouts: no name may be a reserved word."""
         for number, layout in enumerate(LAYOUTS, 1):
-            shape = Shape((16, 64), layout, 1_000, self._dialect.buckets)
+            shape = Shape(_ALL_KEYS if layout == "per_row" else _KEYS, layout, 1_000, self._dialect.buckets)
             generation = Generation(self._where.schema, number)
             for table in shape.tables():
                 session.execute(self._dialect.create_table(generation.table(table.name), table))
@@ -145,8 +150,8 @@ class Trials:
 
     def accepted_rows_after_a_copy(self, session: Session) -> str:
         """Load postings with super keys, and ask how many were taken."""
-        shape = Shape((16, 64), LAYOUTS[0], 1_000, self._dialect.buckets)
-        keys = [key_array(np.zeros((3, octets // 8), np.uint64)) for octets in shape.octets]
+        shape = Shape(_KEYS, LAYOUTS[0], 1_000, self._dialect.buckets)
+        keys = [key_array(np.zeros((3, column.size // 8), np.uint64)) for column in shape.keys]
         numbers = [pa.array([1, 2, 3])] * (len(shape.table("postings").columns) - len(keys))
         session.load(self._generation.table("postings"), shape.table("postings").columns, iter([[*numbers, *keys]]))
         return "3 of 3"
@@ -236,10 +241,12 @@ class Trials:
             f" WHERE c.table_id = {table_id} AND c.row_id = 0 AND c.piece = 0 ORDER BY c.column_id LIMIT 2"
         )
         tokens = np.array([[number for number, _ in found]], np.int64)
-        hashes = index.manifest.hashes[0].function().hash([text for _, text in found])
-        key = to_bytes(or_aggregate(hashes, np.array([0, len(found)])))
-        relation = sql.constant_probes(self._dialect, tokens, [key])
-        probes = sql.Probes(relation, tokens, 0, 0, sql.bucket_of(tokens[:, 0]).tolist())
+        form = form_of(index.manifest.hashes[0])
+        texts = [text for _, text in found]
+        number, keys = form.probes(lambda function: function.hash(texts)[None], lambda: np.array([len(found)]))
+        records = [pa.array(number), *map(pa.array, tokens[number].T), *keys]
+        relation = sql.constant_probes(self._dialect, sql.probe_columns(len(found), form), records)
+        probes = sql.Probes(relation, tokens, 0, 0, form, sql.bucket_of(tokens[:, 0]).tolist())
         return sql.Lookup(self._dialect, generation, shape, probes)
 
     def nothing_is_left(self, session: Session) -> str:
@@ -296,7 +303,7 @@ def _compared(address: str, folder: Path) -> str:
     found = []
     for place in (address, str(folder / "lake.mate")):
         with open_target(place) as target:
-            build([made], target, BuildSettings(master="none"))
+            build([made], target, BuildSettings(_HASHES, master="none"))
         with open_index(place) as index:
             if not query.exists():
                 table = index.table(2)
@@ -306,7 +313,9 @@ def _compared(address: str, folder: Path) -> str:
                 query.write_text("\n".join([",".join(names), *lines]), encoding="utf-8")
         Updates(place, master="none").remove_tables([0])
         with open_index(place) as index:
-            search = find_system()
-            found.append([(r.table_id, r.joinability) for r in search(index, str(query), key=["c0", "c1"], k=5)])
+            search, key = find_system(), ["c0", "c1"]
+            filters = [SearchSettings(k=5, hash_name=request.name) for request in _HASHES]
+            answers = [search(index, str(query), key, settings=settings) for settings in filters]
+            found.append([[(r.table_id, r.joinability) for r in answer] for answer in answers])
     assert found[0] == found[1], f"{found[0]} where a lake has {found[1]}"
-    return f"{len(found[0])} answers"
+    return f"{len(found[0][0])} answers with each of {', '.join(request.name for request in _HASHES)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,10 @@ import numpy as np
 from mate.lake.columns import column_tokens
 from mate.lake.folder import LakeFolder
 from mate.lake.manifest import Manifest
+from mate.lake.segment import Segment
+from mate.lake.super_keys import key_offsets, key_words
 from mate.sql.index import DatabaseIndex
+from mate.sql.row_keys import KeyForm, PrintKeys, form_of
 from mate.sql.schema import key_column
 from mate.sql.session import Session
 from mate.values.token_ids import NO_TOKEN
@@ -37,36 +41,39 @@ def same(index: DatabaseIndex, lake: LakeFolder) -> None:
     found = _rows(index, "cells", ["column_id", "token_id"], " WHERE piece = 0")
     assert Counter((*record[:3], max(record[3], NO_TOKEN)) for record in found.elements()) == cells
     postings = Counter(record for record in cells.elements() if record[3] != NO_TOKEN)
-    sizes = {key_column(n): spec.bits // 8 for n, spec in enumerate(lake.manifest.hashes)}
-    if index.manifest.layout == "per_row" or not sizes:
+    forms = [form_of(spec) for spec in lake.manifest.hashes]
+    if index.manifest.layout == "per_row" or not forms:
         assert _rows(index, "postings", ["column_id", "token_id"]) == postings
-        assert not sizes or _rows(index, "super_keys", [], keys=sizes) == keys
+        assert not forms or _rows(index, "super_keys", [], forms=forms) == keys
     else:
         by_row = {record[:2]: record[2:] for record in keys}
-        found = _rows(index, "postings", ["column_id", "token_id"], keys=sizes)
+        found = _rows(index, "postings", ["column_id", "token_id"], forms=forms)
         assert found == Counter((*record, *by_row[record[:2]]) for record in postings.elements())
     assert Counter(map(tuple, index.reader.records("tokens"))) == tokens
 
 
 def _rows(
-    index: DatabaseIndex, name: str, selected: list[str], where: str = "", keys: dict[str, int] | None = None
+    index: DatabaseIndex, name: str, selected: list[str], where: str = "", forms: Sequence[KeyForm] = ()
 ) -> Records:
     """Return records by table and row within the table, super keys as bytes."""
-    reader, sizes = index.reader, keys or {}
+    reader = index.reader
 
-    def question(session: Session) -> list[Any]:
-        columns = ["table_id", "row_id", *selected, *map(session.dialect.key_words, sizes)]
-        octets = [*[8] * (2 + len(selected)), *sizes.values()]
-        return session.numbers(f"SELECT {', '.join(columns)} FROM {reader.table(name)}{where}", octets)
+    def question(session: Session) -> list[Sequence[Any]]:
+        keys = [form.selected(session.dialect, key_column(n)) for n, form in enumerate(forms)]
+        columns = ["table_id", "row_id", *selected, *keys]
+        return session.execute(f"SELECT {', '.join(columns)} FROM {reader.table(name)}{where}")
 
     found = reader.sessions.ask(question)
-    numbers, words = found[: 2 + len(selected)], found[2 + len(selected) :]
-    parts = []
-    for size in sizes.values():
-        own, words = words[: size // 8], words[size // 8 :]
-        data = np.stack(own, axis=1).astype(">i8").tobytes()
-        parts.append([data[at : at + size] for at in range(0, len(data), size)])
-    return Counter(zip(*(column.tolist() for column in numbers), *parts, strict=True))
+    own = 2 + len(selected)
+    keys = [_as_bytes(form, [record[own + n] for record in found]) for n, form in enumerate(forms)]
+    return Counter((*record[:own], *(of_form[n] for of_form in keys)) for n, record in enumerate(found))
+
+
+def _as_bytes(form: KeyForm, values: list[Any]) -> list[bytes]:
+    if isinstance(form, PrintKeys):
+        read = form.read(values)
+        return [row[:words].astype(">u8").tobytes() for row, words in zip(read.keys, read.words, strict=True)]
+    return [v if isinstance(v, bytes) else int(v, 2).to_bytes(len(v) // 8, "big") for v in values]
 
 
 def lake_records(lake: LakeFolder) -> tuple[Records, Records, Records]:
@@ -79,8 +86,9 @@ def lake_records(lake: LakeFolder) -> tuple[Records, Records, Records]:
         texts = segment.texts(np.arange(len(arrays.token_id))).to_pylist()
         for place in np.flatnonzero(segment.live).tolist():
             number, first = int(arrays.table_id[place]), int(arrays.table_row_first[place])
+            own = _keys_of(lake, segment, place)
             for row in range(int(arrays.table_row_first[place + 1]) - first):
-                keys[number, row, *(key[first + row].astype(">u8").tobytes() for key in segment.keys)] += 1
+                keys[number, row, *(of_hash[row] for of_hash in own)] += 1
             for column in range(int(np.diff(arrays.table_column_first[place : place + 2])[0])):
                 for row, token in enumerate(column_tokens(arrays, place, column).tolist()):
                     number_of = int(arrays.token_id[token]) if token >= 0 else NO_TOKEN
@@ -88,3 +96,14 @@ def lake_records(lake: LakeFolder) -> tuple[Records, Records, Records]:
                     if token >= 0:
                         tokens[number_of, texts[token]] += 1
     return cells, keys, Counter({(*token, count): 1 for token, count in tokens.items()})
+
+
+def _keys_of(lake: LakeFolder, segment: Segment, place: int) -> list[list[bytes]]:
+    """Return the super keys of a table's rows as bytes, by hash function."""
+    arrays, found = segment.arrays, []
+    for spec, keys in zip(lake.manifest.hashes, segment.keys, strict=True):
+        words = key_words(spec.function(), np.diff(arrays.table_column_first))
+        first = key_offsets(words, np.diff(arrays.table_row_first))[place : place + 2]
+        own = keys.reshape(-1)[first[0] : first[1]].reshape(-1, words[place])
+        found.append([row.astype(">u8").tobytes() for row in own])
+    return found

@@ -26,7 +26,10 @@ from tests.sql.places import EVERYWHERE, PLACES, index, open_database
 from tests.sql.small import built_lake
 
 EXAMPLES = int(os.environ.get("MATE_EXAMPLES", "2"))
-HASHES = (HashRequest("xash", 128, {"alpha": 4}), HashRequest("bf", 128, {"hashes": 5}))
+HASHES = (
+    *(HashRequest("xash", 128, {"alpha": 4}), HashRequest("bf", 128, {"hashes": 5})),
+    *(HashRequest("wide", 20), HashRequest("fingerprint", 16)),
+)
 """With the parameters given: those that a build would choose depend on the lake."""
 CELLS: list[str | None] = [*(f"w{n}" for n in range(9)), *HOSTILE, "", "n/a", None, "ü€" * 9_000]
 

@@ -91,7 +91,11 @@ def test_cells_that_are_longer_than_vertica_compares(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", PLACES)
-def test_keys_that_follow_the_width_of_a_table_are_refused(tmp_path: Path, kind: str) -> None:
+def test_keys_that_a_database_cannot_hold_are_refused(tmp_path: Path, kind: str) -> None:
     write_csv(tmp_path / "a.csv", ["a"], [["b"], ["c"]])
-    with PLACES[kind]() as address, pytest.raises(StoreError, match="keys of wide follow the width of a table"):
-        index(tmp_path / "a.csv", address, hashes=(HashRequest("wide", 20),))
+    with PLACES[kind]() as address:
+        with pytest.raises(StoreError, match="fingerprint:21 is for lakes in a folder"):
+            index(tmp_path / "a.csv", address, hashes=(HashRequest("fingerprint", 21),))
+        if kind == "vertica":
+            with pytest.raises(StoreError, match="lower --max-columns"):
+                index(tmp_path / "a.csv", address, hashes=(HashRequest("wide", 20),), limits=Limits(columns=70_000))

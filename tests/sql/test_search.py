@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,12 +26,17 @@ from mate.sql import blocks
 from mate.sql.schema import LAYOUTS
 from tests.search.oracle import top_k
 from tests.sql.conftest import write_csv
-from tests.sql.places import EVERYWHERE, PLACES, database_index
+from tests.sql.places import EVERYWHERE, PLACES, database_index, open_database
+from tests.sql.places import index as build_index
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Model
 
-HASHES = (HashRequest("xash", 128), HashRequest("bf", 512))
+HASHES = (
+    *(HashRequest("xash", 128), HashRequest("bf", 512)),
+    *(HashRequest("wide", 20), HashRequest("fingerprint", 12), HashRequest("fingerprint", 20)),
+)
+BY_NAME = [("xash", 128), ("bf", 512), ("wide", 20), ("fingerprint", 12), ("fingerprint", 20)]
 SYSTEMS: dict[str, Callable[..., SearchResult]] = {**BUILT_IN, "scr": scr.search, "mcr": mcr.search}
 PRUNING = [SearchSettings(k=3), SearchSettings(k=3, tight_bound=False), SearchSettings(k=3, table_filters=False)]
 
@@ -103,15 +109,16 @@ def test_blocks_of_single_tables(index: Index, asked: list[Asked], name: str, mo
         assert everything.statistics.segments > 1
 
 
-@pytest.mark.parametrize("hash_name", ["xash", "bf"])
+@pytest.mark.parametrize(("hash_name", "bits"), BY_NAME)
 def test_the_same_candidates_pass_as_in_a_lake(
-    index: Index, same_lake: LakeFolder, asked: list[Asked], hash_name: str
+    index: Index, same_lake: LakeFolder, asked: list[Asked], hash_name: str, bits: int
 ) -> None:
-    settings = SearchSettings(k=50, hash_name=hash_name, table_filters=False)
+    settings = SearchSettings(k=50, hash_name=hash_name, bits=bits, table_filters=False)
     for query, _ in asked:
         one, other = (BUILT_IN["mate"](place, query, ["a", "b"], settings=settings) for place in (index, same_lake))
         for counter in ("postings", "pairs", "candidates", "true_positives", "false_positives", "known_tuples"):
             assert getattr(one.statistics, counter) == getattr(other.statistics, counter), counter
+        assert one.statistics.hash == other.statistics.hash
         assert one.statistics.candidates
         assert [(r.table, r.joinability, r.mapping) for r in one] == [
             (r.table, r.joinability, r.mapping) for r in other
@@ -197,3 +204,19 @@ def test_posting_lists_are_intersected_in_the_database(
         assert scores(scr.search(opened, query, ["a", "b"], settings=settings)) == [5]
         assert scores(mcr.search(opened, query, ["a", "b"], settings=settings)) == [5]
     assert fetched == {"scr": 30, "mcr": 10}
+
+
+@pytest.mark.parametrize("name", ["wide", "fingerprint"])
+def test_one_connection_is_enough(name: str, lake: Path, asked: list[Asked]) -> None:
+    """What keys need to know of the tables is looked up before a session is taken for the search itself."""
+    with PLACES["duckdb"](connections=1) as address:
+        build_index(lake, address, hashes=(HashRequest(name, 16),))
+        with open_database(address) as opened:
+            done = threading.Event()
+
+            def search() -> None:
+                assert scores(BUILT_IN["mate"](opened, asked[0].query, ["a", "b"], k=3)) == asked[0].best
+                done.set()
+
+            threading.Thread(target=search, daemon=True).start()
+            assert done.wait(60)

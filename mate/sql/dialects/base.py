@@ -51,6 +51,8 @@ class Dialect(ABC):
     """Whether postings are sorted by a coarse bucket of their token first."""
     most_characters: ClassVar[int | None] = None
     """Characters of a token at most, if there is a limit."""
+    most_octets: ClassVar[int | None] = None
+    """Octets of a super key at most, if there is a limit."""
     types: ClassVar[dict[Kind, str]]
 
     # Definitions
@@ -112,6 +114,10 @@ class Dialect(ABC):
     @abstractmethod
     def key_literal(self, key: bytes) -> str:
         """Return a super key as a constant."""
+
+    def contains(self, text: str, part: str) -> str:
+        """SQL that a text has another one in it."""
+        return f"POSITION({part} IN {text}) > 0"
 
     def key_words(self, column: str) -> str:
         """Return a super key as it is read."""

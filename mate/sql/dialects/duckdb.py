@@ -42,8 +42,8 @@ class DuckDb(Dialect):
     types: ClassVar = {
         Kind.NUMBER: "BIGINT",
         Kind.PLACE: "INTEGER",
-        Kind.KEY: "BIT",
-        **dict.fromkeys((Kind.TOKEN, Kind.CELL, Kind.PATH, Kind.TEXT, Kind.WORD), "VARCHAR"),
+        **dict.fromkeys((Kind.KEY, Kind.WIDE_KEY), "BIT"),
+        **dict.fromkeys((Kind.PRINTS, Kind.PRINT, Kind.TOKEN, Kind.CELL, Kind.PATH, Kind.TEXT, Kind.WORD), "VARCHAR"),
     }
 
     def temporary(self, name: str, columns: Sequence[Column]) -> str:
@@ -179,7 +179,7 @@ class DuckDbClient:
     def load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int:
         """Insert records as they are in memory."""
         names = [column.name for column in columns]
-        read = ", ".join(f"{c.name}::BIT" if c.kind is Kind.KEY else _or_null(c) for c in columns)
+        read = ", ".join(f"{c.name}::BIT" if c.kind in (Kind.KEY, Kind.WIDE_KEY) else _or_null(c) for c in columns)
         taken = 0
         for batch in batches:
             with self._guard, self._explained():

@@ -69,7 +69,10 @@ class PostgreSql(Dialect):
         Kind.NUMBER: "BIGINT",
         Kind.PLACE: "INTEGER",
         Kind.KEY: "BIT({bits})",
-        **dict.fromkeys((Kind.TOKEN, Kind.CELL, Kind.PATH, Kind.TEXT, Kind.WORD), 'TEXT COLLATE "C"'),
+        Kind.WIDE_KEY: "BIT VARYING",
+        **dict.fromkeys(
+            (Kind.PRINTS, Kind.PRINT, Kind.TOKEN, Kind.CELL, Kind.PATH, Kind.TEXT, Kind.WORD), 'TEXT COLLATE "C"'
+        ),
     }
 
     keep_session = (

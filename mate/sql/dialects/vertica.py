@@ -55,10 +55,14 @@ class Vertica(Dialect):
     buckets = True
     most_characters = 16_250
     """Of up to four octets each: a LONG VARCHAR cannot be compared or grouped by."""
+    most_octets = 65_000
     types: ClassVar = {
         Kind.NUMBER: "INT",
         Kind.PLACE: "INT",
         Kind.KEY: "VARBINARY({size})",
+        Kind.WIDE_KEY: "VARBINARY(65000)",
+        Kind.PRINTS: "VARCHAR(65000)",
+        Kind.PRINT: "VARCHAR(4)",
         Kind.TOKEN: "VARCHAR({octets})",
         Kind.CELL: "VARCHAR(8000)",
         Kind.PATH: "VARCHAR(65000)",
@@ -96,6 +100,10 @@ class Vertica(Dialect):
     def key_literal(self, key: bytes) -> str:
         """Return a super key as a constant."""
         return f"HEX_TO_BINARY('0x{key.hex()}')"
+
+    def contains(self, text: str, part: str) -> str:
+        """SQL that a text has another one in it."""
+        return f"INSTR({text}, {part}) > 0"
 
     def sizes(self, schema: str, tables: Sequence[str]) -> str:
         """SQL for the bytes of tables, all their projections included."""
@@ -212,7 +220,7 @@ def options(address: Address, password: Password) -> dict[str, object]:
 
 def copy_statement(table: str, columns: Sequence[Column], *, commits: bool = False) -> str:
     """SQL that streams records into a table."""
-    listed = ", ".join(f"{c.name} FORMAT 'hex'" if c.kind is Kind.KEY else c.name for c in columns)
+    listed = ", ".join(f"{c.name} FORMAT 'hex'" if c.kind in (Kind.KEY, Kind.WIDE_KEY) else c.name for c in columns)
     end = "" if commits else " NO COMMIT"
     return f"COPY {table} ({listed}) FROM STDIN ENCLOSED BY '''' ENFORCELENGTH ABORT ON ERROR{end}"
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 _REFERENCE = "https://docs.vertica.com/latest/en/sql-reference/functions"
 FUNCTIONS = {
     "HEX_TO_BINARY": f"{_REFERENCE}/string-functions/hex-to-binary/",
+    "OCTET_LENGTH": f"{_REFERENCE}/string-functions/octet-length/",
+    "INSTR": f"{_REFERENCE}/string-functions/instr/",
     "COALESCE": f"{_REFERENCE}/null-handling-functions/coalesce/",
     "COUNT": f"{_REFERENCE}/aggregate-functions/count-aggregate/",
     "LOWER": f"{_REFERENCE}/string-functions/lower/",
