@@ -98,8 +98,11 @@ def test_from_a_dropped_file_to_the_download(page: Page, web_folder: Path, tmp_p
     page.click("ol.answers > li:first-child .preview")
     page.wait_for_selector(".pairs")
     assert page.locator(".pairs tbody tr").count() == pairs
+    assert page.inner_text(".pairs thead tr:last-child").split("\t") == [
+        "city", "day", "place", "date", "temperature", "wind", "PM10",
+    ]  # fmt: skip
     assert page.inner_text(".pairs tbody tr:first-child").split() == [
-        "Bonn", "2019-01-01", "30", "2019-01-01", "Bonn", "4", "3",
+        "Bonn", "2019-01-01", "Bonn", "2019-01-01", "4", "3", "30",
     ]  # fmt: skip
     with page.expect_download() as download:
         page.click(".csv")

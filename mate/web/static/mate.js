@@ -301,15 +301,21 @@ async function toggle(button, more, asked, answer, key) {
   }));
 }
 
+// The query's key and the row that it matches come first, side by side; the rest of the query's row follows.
 function sideBySide(found) {
-  const mine = new Set(Object.keys(found.mapping)), theirs = new Set(Object.values(found.mapping));
-  const head = el("tr", {},
-    found.query_columns.map((name) => el("th", { class: `mine ${mine.has(name) ? "key" : ""}`, scope: "col" }, short(name, 40))),
-    found.table_columns.map((name, place) => el("th", { class: `theirs ${place ? "" : "edge"} ${theirs.has(name) ? "key" : ""}`, scope: "col" }, short(name, 40))));
-  const top = el("tr", {}, el("th", { class: "mine", colspan: found.query_columns.length, scope: "colgroup" }, "your row"),
-    el("th", { class: "theirs edge", colspan: found.table_columns.length, scope: "colgroup" }, `first matching row of ${short(found.table, 40)}`));
-  const rows = found.query_rows.map((row, place) => el("tr", {}, row.map((value) => cell(value, "mine")),
-    found.table_rows[place].map((value, column) => cell(value, column ? "theirs" : "theirs edge"))));
+  const mine = Object.keys(found.mapping).map((name) => found.query_columns.indexOf(name));
+  const theirs = Object.values(found.mapping).map((name) => found.table_columns.indexOf(name));
+  const rest = (names, known) => names.map((_, place) => place).filter((place) => !known.includes(place));
+  const groups = [
+    { kind: "mine", title: "your key", names: found.query_columns, rows: found.query_rows, places: mine, keys: [] },
+    { kind: "theirs", title: `first matching row of ${short(found.table, 40)}`, names: found.table_columns, rows: found.table_rows,
+      places: [...theirs, ...rest(found.table_columns, theirs)], keys: theirs },
+    { kind: "mine", title: "rest of your row", names: found.query_columns, rows: found.query_rows, places: rest(found.query_columns, mine), keys: [] },
+  ].filter((group) => group.places.length);
+  const classes = (group, place) => `${group.kind} ${place === group.places[0] ? "edge" : ""} ${group.keys.includes(place) ? "key" : ""}`;
+  const top = el("tr", {}, groups.map((group) => el("th", { class: `${group.kind} edge`, colspan: group.places.length, scope: "colgroup" }, group.title)));
+  const head = el("tr", {}, groups.map((group) => group.places.map((place) => el("th", { class: classes(group, place), scope: "col" }, short(group.names[place], 40)))));
+  const rows = found.query_rows.map((_, row) => el("tr", {}, groups.map((group) => group.places.map((place) => cell(group.rows[row][place], classes(group, place))))));
   const lead = `${count(found.matched_rows)} of your ${counted(found.rows, "row")} match` +
     (found.query_rows.length < found.matched_rows ? `; the first ${count(found.query_rows.length)}:` : ":");
   return [el("p", { class: "quiet" }, lead), scroll(el("table", { class: "pairs" }, el("thead", {}, top, head), el("tbody", {}, rows)))];
