@@ -36,6 +36,9 @@ from mate.search.suggestion_table import Candidate, Pair, TableKeys
 PARTNERS = 20
 """Tables in which longer keys are looked for, for each table: the least likely coincidences."""
 
+MOST_WORK = 10_000_000
+"""What joint checks may cost for each table, about in rows that are read: a few tables of millions of rows reach it."""
+
 KEYS = 3
 """Keys that are kept for a pair of tables."""
 
@@ -136,9 +139,13 @@ class JoinGraph:
         found = [single for place, held in enumerate(holders) for single in self._singles(number, own, place, held)]
         keys = {other: self._keys(other, own, holders) for other in {other for other, _ in found}}
         candidates = [keys[other].single(pair) for other, pair in found]
+        work = 0
         for other in self._promising(holders):
             table = keys.get(other) or self._keys(other, own, holders)
             candidates += [key for key in table.grow(self.most_columns) if self._is_telling(own, key)]
+            work += table.work
+            if work > MOST_WORK:
+                break
         return [edge for key in _best(candidates) for edge in self._measured(number, own, key)]
 
     def joins_of(self, tables: range) -> tuple[list[Edge], dict[str, int]]:

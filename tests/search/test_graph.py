@@ -13,6 +13,7 @@ from mate.search.evidence_reference import measure_rows
 from mate.search.graph import Edge, JoinGraph
 from mate.search.graph_directory import lake_directory
 from mate.search.graph_rows import copies, same_columns
+from mate.search.suggestion_table import TableKeys
 from tests import lakes
 from tests.search import oracle
 from tests.search.memory_lake import MemoryLake
@@ -80,6 +81,20 @@ def test_numbers_join_where_names_say_what_they_are(tmp_path: Path) -> None:
     lake = open_folder(tmp_path / "lake.mate")
     number = {info.name: info.table_id for info in lake.tables()}
     assert pairs(edges_of(lake)) == {(number["shops"], number["city"], ("city_id",), ("id",))}
+
+
+def test_the_work_for_longer_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The least likely coincidence is looked at whatever it costs, others while the work allows."""
+    grown: list[TableKeys] = []
+    grow = TableKeys.grow
+    monkeypatch.setattr(TableKeys, "grow", lambda keys, most: grown.append(keys) or grow(keys, most))
+    lake = MemoryLake({0: PAIRS, 1: READINGS, 2: PAIRS[::3]})
+    graph(lake).joins(1)
+    assert len(grown) == 2
+    grown.clear()
+    monkeypatch.setattr("mate.search.graph.MOST_WORK", 0)
+    graph(lake).joins(1)
+    assert len(grown) == 1
 
 
 @settings(max_examples=60)
