@@ -24,6 +24,9 @@ PARTNERS = 3
 CHECKS = 12
 """Keys of each length that are checked in a table, those of the highest bound first."""
 
+GROWN = 200
+"""Pairs of columns that keys grow from and with: the most useful ones. Tables of a thousand columns have more."""
+
 CHECK_COSTS = 20_000
 """What a check costs beside reading rows, in rows."""
 
@@ -89,6 +92,7 @@ class TableKeys:
         self._codes: dict[int, Ids] = {}
         self._lookups: dict[Pair, Ids] = {}
         self._unique: list[frozenset[Pair]] = []
+        self._growing: list[Pair] = []
         self.checks = 0
         """Keys that were measured."""
 
@@ -112,7 +116,10 @@ class TableKeys:
     def grow(self, most_columns: int) -> list[Candidate]:
         """Return the keys of two columns and more that hold enough of the query, chance left out."""
         found: list[Candidate] = []
-        last = self._noted(self.single(pair, self._filled(pair.other)) for pair in self.pairs)
+        singles = self._noted(self.single(pair, self._filled(pair.other)) for pair in self.pairs)
+        open_ones = [single for single in singles if single.measured.uniqueness != 1]
+        last = nsmallest(GROWN, open_ones, key=lambda single: (-single.usefulness, single.pairs))
+        self._growing = sorted(single.pairs[0] for single in last)
         while last and len(last[0].pairs) < most_columns:
             last = self._noted(map(self._measured, self._longer(last)))
             found += last
@@ -147,7 +154,7 @@ class TableKeys:
     def _added(self, candidate: Candidate) -> Iterator[Pair]:
         """Yield pairs of other columns that may make a key longer."""
         own, other = {pair.own for pair in candidate.pairs}, {pair.other for pair in candidate.pairs}
-        for pair in self.pairs:
+        for pair in self._growing:
             if pair.own not in own and pair.other not in other and self._bound(candidate, pair) >= LEAST:
                 yield pair
 
