@@ -8,7 +8,7 @@ What happens to what is not a row of the table:
 - Lines above the header and a footer below the table are one reject each (kind ``row``, with their count).
 - A short row is padded with nulls. Empty cells beyond the last column are dropped; a row with other cells
   there is rejected. Blank lines are skipped.
-- A line with a stray quote is read as it stands, and counted.
+- A line with a stray quote, or with a cell that is too long to be one, is read as it stands, and counted.
 - A file that holds no table (another format, no rows, undecodable, compressed and cut off) is one reject
   of kind ``file``. A truncated compressed file is refused whole, since half a table looks like a table.
 """
@@ -174,8 +174,8 @@ class Reading:
         """Yield batches of rows, each with its line."""
         line = self._rows.line
         while rows := self._rows.take(self._size):
-            for broken in self._rows.broken:
-                self.tally.add(broken, "stray quote, the line was read as it stands")
+            for broken, reason in self._rows.broken:
+                self.tally.add(broken, reason)
             yield line, rows
             line = self._rows.line
 

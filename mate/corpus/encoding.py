@@ -42,6 +42,12 @@ CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v\x1a\x1b"))
 SAMPLE = 1 << 16
 """Bytes that tell UTF-16 from other texts; an even number."""
 
+EBCDIC = "cp500"
+"""One of the code pages of mainframes; letters, digits and spaces are the same in most of them."""
+EBCDIC_SHARE = 0.7
+"""Of a text in EBCDIC, at least so much is letters, digits, and the marks below."""
+
+_EBCDIC_MARKS = " ,;\t.-:/'_()\r\n\x85"
 _ASCII_MARKS = "\n\r\t,;| 0123456789"
 _WHITE = "\n\r\t\f\v\x1a\u3000\ufeff"
 _TRIAL = "a;1\r\n"
@@ -74,6 +80,8 @@ def survey(reopen: Callable[[], BinaryIO], given: str | None = None) -> Survey:
     marked = _marked(head)
     if given is not None and marked is None:
         return _as_given(reopen, given)
+    if marked is None and _is_ebcdic(head[:SAMPLE]):
+        raise CorpusError("text in EBCDIC; --encoding names its code page, such as cp037, cp273 or cp500")
     scan = _Scan(marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8")
     scan.feed_all(head, stream)
     if scan.valid:
@@ -151,6 +159,14 @@ def _utf16_without_bom(head: bytes) -> str | None:
     return best
 
 
+def _is_ebcdic(head: bytes) -> bool:
+    """Tell EBCDIC, in which line ends, spaces, letters and digits are other bytes than in all other encodings."""
+    text = head.decode(EBCDIC)
+    known = sum(text.count(mark) for mark in _EBCDIC_MARKS) + sum(c.isascii() and c.isalnum() for c in text)
+    lines = text.count("\n") + text.count("\x85")
+    return b"\n" not in head and b" " not in head and lines > 0 and known > EBCDIC_SHARE * len(text)
+
+
 class _Scan:
     """Block by block: is it valid, how many control characters, how long without a line end."""
 
@@ -159,6 +175,7 @@ class _Scan:
         self.valid = True
         self.quotes = False
         self._decoder = codecs.getincrementaldecoder(encoding)(errors)
+        self._quote, *self._line_ends = (_mark(character, encoding) for character in '"\n\r')
         self._bytes = 0
         self._controls = 0
         self._blocks_without_line_end = 0
@@ -173,7 +190,7 @@ class _Scan:
     def _feed(self, block: bytes) -> None:
         self._bytes += len(block)
         self._controls += len(block) - len(block.translate(None, CONTROLS))
-        self.quotes = self.quotes or b'"' in block
+        self.quotes = self.quotes or self._quote in block
         self._refuse_endless_line(block)
         if self.valid:
             self._decode(block, final=False)
@@ -193,7 +210,7 @@ class _Scan:
             self.valid = False
 
     def _refuse_endless_line(self, block: bytes) -> None:
-        ended = b"\n" in block or b"\r" in block
+        ended = any(line_end in block for line_end in self._line_ends)
         self._blocks_without_line_end = 0 if ended else self._blocks_without_line_end + 1
         if self._blocks_without_line_end > LONGEST_LINE_BLOCKS:
             raise CorpusError(f"a line of more than {LONGEST_LINE_BLOCKS} MB")
@@ -201,3 +218,9 @@ class _Scan:
     def _refuse_binary(self, share: float) -> None:
         if self._controls > share * self._bytes:
             raise CorpusError("binary content")
+
+
+def _mark(character: str, encoding: str) -> bytes:
+    """Return the byte of a mark: that of ASCII in nearly all encodings."""
+    written = character.encode(encoding)
+    return character.encode() if character.encode() in written else written

@@ -19,6 +19,8 @@ LARGE_CELL = 1 << 24
 """Characters of a cell that is still one, if the row fits the table with it."""
 CHARACTERS = 1 << 26
 """Characters that are held at a time."""
+STRAY_QUOTE = "stray quote, the line was read as it stands"
+LONG_CELL = f"a cell of more than {LONGEST_CELL:,} characters in a row that does not fit, read as it stands"
 
 Row = list[str]
 
@@ -65,8 +67,8 @@ class Rows:
         self._open = _OpenLines()
         self.line = 1
         """The line of the file where the next batch starts."""
-        self.broken: list[int] = []
-        """Lines of the last batch that were read as they stand."""
+        self.broken: list[tuple[int, str]] = []
+        """Lines of the last batch that were read as they stand, and why."""
         self.borrowed = 0
         """Lines beyond the part that its last row took."""
 
@@ -130,7 +132,8 @@ class Rows:
         if everything and self._borrow():
             return self._across()
         if error.startswith(_TOO_LONG):
-            return self._with_large_cells() or [self._as_it_stands()]
+            reason = LONG_CELL if seen <= LONGEST_ROW_LINES else STRAY_QUOTE
+            return self._with_large_cells() or [self._as_it_stands(reason)]
         self._open = self._left_open(seen, error, everything)
         return [self._as_it_stands()]
 
@@ -198,8 +201,8 @@ class Rows:
         finally:
             csv.field_size_limit(LONGEST_CELL)
 
-    def _as_it_stands(self) -> Row:
-        self.broken.append(self.line)
+    def _as_it_stands(self, reason: str = STRAY_QUOTE) -> Row:
+        self.broken.append((self.line, reason))
         line = self._ahead[0]
         self._skip(1)
         return _as_it_stands(line, self._dialect, self._width)
@@ -214,7 +217,7 @@ class Rows:
         whole = Rows([*self._ahead, *self._lent], self._dialect, self._width)
         row = whole.take(1)
         used = whole.line - 1
-        self.broken += [self.line] * len(whole.broken)
+        self.broken += [(self.line, reason) for _, reason in whole.broken]
         self.borrowed = max(0, used - len(self._ahead))
         self._skip(min(used, len(self._ahead)))
         self.line += self.borrowed

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mate.corpus import code_pages, delimited, encoding
-from mate.corpus.rows import LONGEST_ROW_LINES
+from mate.corpus.rows import LONG_CELL, LONGEST_CELL, LONGEST_ROW_LINES, STRAY_QUOTE
 from mate.corpus.table import Chunk, Limits, Reject
 from tests.corpus.languages import GERMAN
 
@@ -284,27 +284,32 @@ def test_a_table_wider_than_its_header_is_widened() -> None:
     assert rejects_of(found) == []
 
 
-STRAY = "stray quote, the line was read as it stands"
-
-
 def test_a_stray_quote_costs_one_line() -> None:
     found = read('id\ttown\n1\t"Bonn\n2\tKöln\n3\t"Aachen"\n4\tUlm\n')
     assert rows_of(found) == [["1", '"Bonn'], ["2", "Köln"], ["3", "Aachen"], ["4", "Ulm"]]
-    assert rejects_of(found) == [(2, "row", STRAY, 1)]
+    assert rejects_of(found) == [(2, "row", STRAY_QUOTE, 1)]
 
 
 def test_a_stray_quote_without_a_partner_does_not_swallow_the_file() -> None:
     body = "".join(f"{n},Bonn\n" for n in range(40_000))
     found = read(f'id,town\n{body}x,"Köln\n{body}')
     assert len(rows_of(found)) == 80_001
-    assert rejects_of(found) == [(40_002, "row", STRAY, 1)]
+    assert rejects_of(found) == [(40_002, "row", STRAY_QUOTE, 1)]
 
 
 def test_a_cell_of_absurdly_many_lines_is_two_stray_quotes() -> None:
     body = "".join(f"{n},Bonn\n" for n in range(LONGEST_ROW_LINES + 5))
     found = read(f'id,town\n1,"a\n{body}2,b"\n3,"c"\n')
     assert len(rows_of(found)) == LONGEST_ROW_LINES + 8
-    assert rejects_of(found)[0] == (2, "row", STRAY, 1)
+    assert rejects_of(found)[0] == (2, "row", STRAY_QUOTE, 1)
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_very_long_cell_is_no_stray_quote(quote: str) -> None:
+    cell = quote + "a" * (LONGEST_CELL + 1) + quote
+    found = read(f"id,town\n1,b\n2,{cell},c,d\n3,d\n4,{cell}\n")
+    assert [len(row[1]) for row in rows_of(found)] == [1, 1, LONGEST_CELL + 1]
+    assert rejects_of(found) == [(3, "row", LONG_CELL, 1), (3, "row", "4 cells where the header has 2", 1)]
 
 
 def test_quotes_inside_a_quoted_cell() -> None:

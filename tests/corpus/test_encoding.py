@@ -135,6 +135,23 @@ def test_an_encoding_that_is_given_is_taken() -> None:
     assert rejects == []
 
 
+@pytest.mark.parametrize("encoding", ["cp037", "cp273", "cp500", "cp1140", "cp1026"])
+def test_a_text_in_ebcdic_is_refused_until_its_code_page_is_named(encoding: str) -> None:
+    """The code pages of mainframes differ too little to tell which it is."""
+    quoted = 'Ort,Wert\n"Bonn, Beuel",1\nUlm,"2"\n'
+    for text in (table(GERMAN, 1), table(GERMAN, 300), "ID;CITY\n1;BONN\n", "a\x851,5\x852,5\x85", quoted):
+        chunks, [reject] = read(text.encode(encoding, "replace"))
+        assert (chunks, reject.kind) == ([], "file")
+        assert reject.reason == "text in EBCDIC; --encoding names its code page, such as cp037, cp273 or cp500"
+    chunks, rejects = read(quoted.encode(encoding), Limits(encoding=encoding))
+    assert (chunks[0].cells.to_pylist(), rejects) == (["Bonn, Beuel", "1", "Ulm", "2"], [])
+
+
+def test_a_long_text_in_ebcdic_has_line_ends() -> None:
+    data = ("number,town\n" + "1,Aachen and some more\n" * 900_000).encode("cp037")
+    assert survey(lambda: io.BytesIO(data), "cp037").undecodable == 0
+
+
 def test_what_is_uncertain_is_said() -> None:
     """A single letter may be that of many code pages."""
     data = "a;b\nß;1\nx;2\n".encode("cp1252")
