@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from mate.display import visible
+
 
 class MateError(Exception):
-    """Base of every error that MATE raises on purpose; the command line prints it without a traceback."""
+    """Base of every error that MATE raises on purpose; the command line prints it without a traceback.
+
+    Its text is one line, whatever the names in it are: control characters are shown, not sent.
+    """
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class TextError(MateError):

@@ -270,6 +270,11 @@ def test_no_row_with_a_value_in_every_key_column(cells: list[str | None]) -> Non
         tuples(table(a=cells, b=["x"] * len(cells)), "a", "b")
 
 
+def test_an_error_is_one_line_whatever_columns_are_called() -> None:
+    with pytest.raises(QueryError, match=r"in every key column \(two␊lines, ␛\[31m\)$"):
+        tuples(table(**{"two\nlines": [None], "\x1b[31m": ["x"]}), "two\nlines", "\x1b[31m")
+
+
 def test_many_tuples_take_the_compiled_path_to_the_same_answer() -> None:
     rows = [(f"Name {i % 4_000}", f"{i % 3}") for i in range(6_000)]
     key = tuples(table(a=[a for a, _ in rows], b=[b for _, b in rows]), "a", "b")

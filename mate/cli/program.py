@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with terminated_like_interrupted(), _warnings_shown():
             code: int = options.run(options)
     except MateError as error:
-        sys.stderr.write(f"mate: {visible(str(error))}\n")
+        sys.stderr.write(f"mate: {error}\n")
         return 2
     except KeyboardInterrupt:
         sys.stderr.write("mate: interrupted\n")
