@@ -239,9 +239,10 @@ def test_nothing_is_cut_where_one_task_runs_at_a_time(lake: Path, monkeypatch: p
     assert len(cut.large_files(found, 2)) == 6
 
 
+@pytest.mark.parametrize("master", ["none", "local[2]"])
 @pytest.mark.usefixtures("small_parts")
 def test_a_file_that_changes_meanwhile_is_read_again(
-    build_index: BuildIndex, dump_index: DumpIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    build_index: BuildIndex, dump_index: DumpIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, master: str
 ) -> None:
     folder = tmp_path / "lake"
     folder.mkdir()
@@ -254,7 +255,8 @@ def test_a_file_that_changes_meanwhile_is_read_again(
         return planned(sources, parallelism)
 
     monkeypatch.setattr(build, "plan_units", changed)
-    build_index(folder, tmp_path / "a.mate", master="none")
+    build_index(folder, tmp_path / "a.mate", master=master)
+    monkeypatch.setattr(build, "plan_units", planned)
     monkeypatch.setattr(cut, "LEAST_PART", 1 << 20)
     build_index(folder, tmp_path / "whole.mate", master="none")
     assert dump_index(tmp_path / "a.mate") == dump_index(tmp_path / "whole.mate")
