@@ -10,7 +10,9 @@ import pytest
 
 from tests.fuzz.targets import TARGETS
 
-COUNTS = {"readers": 250, "lakes": 15, "queries": 25, "options": 8}
+COUNTS = {
+    "readers": 200, "builds": 3, "lakes": 10, "queries": 25, "pages": 40, "tools": 20, "options": 8, "programs": 1,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("target", TARGETS)
