@@ -316,9 +316,19 @@ def test_a_hash_as_it_is_written(text: str, request_: HashRequest) -> None:
     assert known_hash(text, 256) == request_
 
 
-@pytest.mark.parametrize("text", ["xash:many", "xash:128:alpha", "xash:128:alpha=x", "xash::rotation=up", "xsah", ""])
-def test_a_hash_that_is_written_wrong(text: str) -> None:
-    with pytest.raises(MateError):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("xash:many", "a hash is written NAME"),
+        ("xash:128:alpha", "a hash is written NAME"),
+        ("xash:128:alpha=x", "alpha must be a whole number from 1"),
+        ("xash::rotation=up", "rotation must be one of length, spread, off, not 'up'"),
+        ("xsah", 'did you mean "xash"'),
+        ("", 'unknown hash ""; known: '),
+    ],
+)
+def test_a_hash_that_is_written_wrong(text: str, message: str) -> None:
+    with pytest.raises(MateError, match=message):
         known_hash(text, 128).check()
 
 
