@@ -7,7 +7,7 @@ READY   := $(VENV)/.ready
 JAVA    := $(VENV)/.java
 BROWSER := $(VENV)/.browser
 
-.PHONY: help reproduce report notebooks test quick coverage lint types unit fuzz format clean
+.PHONY: help reproduce report notebooks test quick coverage lint types unit fuzz package format clean
 
 help:
 	@echo "make reproduce   run every experiment of the paper on embedded lakes; report and verdicts in results/report"
@@ -20,6 +20,8 @@ help:
 	@echo "make quick       lint and the fast tests, about a minute"
 	@echo "make coverage    the tests, and which lines of the library they do not reach"
 	@echo "make fuzz        spoiled inputs for everything that reads, for MINUTES=5; what breaks is kept in fuzz-found"
+	@echo "make package     build dist/, install it into empty environments with and without extras, and use it there"
+	@echo "                 (by \$$(PYTHONS), all of Python 3.11 to 3.13 that are found)"
 	@echo "make format      rewrite the code in the house style"
 	@echo "make clean       remove .venv, results and caches"
 
@@ -114,10 +116,18 @@ MINUTES ?= 5
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --keep fuzz-found
 
+# Of each supported version of Python, the first one that starts: pyenv has commands for versions that are switched off.
+PYTHONS ?= $(foreach v,3.11 3.12 3.13,$(firstword $(foreach p,$(shell which -a python$(v) 2>/dev/null) \
+           $(wildcard $(HOME)/.pyenv/versions/$(v).*/bin/python),$(shell $(p) -c '' 2>/dev/null && echo $(p)))))
+
+# It needs no environment but those that it makes.
+package:
+	$(PYTHON) -m tests.packaging $(PYTHONS:%=--python %)
+
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) results build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) results build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
