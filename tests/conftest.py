@@ -47,10 +47,17 @@ def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the fast tests do without the compiler."""
+    parser.addoption("--plain", action="store_true", help="do small work as on a machine that has compiled nothing yet")
+
+
 @pytest.fixture(autouse=True)
-def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+def _kernels(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
     """Which loops run does not depend on what was compiled on this machine before."""
-    monkeypatch.setattr("mate.values.compiled.has_compiled", lambda: True)
+    compiled = not pytestconfig.getoption("plain")
+    monkeypatch.setattr("mate.values.compiled.has_compiled", lambda: compiled)
+    monkeypatch.setattr("mate.values.compiled.SPENT.starts", 0.0)
 
 
 @pytest.fixture(scope="session")
