@@ -42,6 +42,8 @@ CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v\x1a\x1b"))
 SAMPLE = 1 << 16
 """Bytes that tell UTF-16 from other texts; an even number."""
 
+SHIFTED = ("iso2022_jp_2", "iso2022_jp_2004")
+"""Encodings of mails in Japan, and of tables from old systems there."""
 EBCDIC = "cp500"
 """One of the code pages of mainframes; letters, digits and spaces are the same in most of them."""
 EBCDIC_SHARE = 0.7
@@ -85,7 +87,7 @@ def survey(reopen: Callable[[], BinaryIO], given: str | None = None) -> Survey:
     scan = _Scan(marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8")
     scan.feed_all(head, stream)
     if scan.valid:
-        return Survey(scan.encoding, "strict", scan.quotes)
+        return Survey(_shifted(reopen) if scan.shifts else scan.encoding, "strict", scan.quotes)
     page = find_code_page(reopen(), scan.encoding)
     doubt = f"the encoding is uncertain: read as {page.encoding}, it may be {page.doubt}" if page.doubt else None
     missing = count_undecodable(reopen(), page.encoding) if page.errors == "replace" else 0
@@ -159,6 +161,17 @@ def _utf16_without_bom(head: bytes) -> str | None:
     return best
 
 
+def _shifted(reopen: Callable[[], BinaryIO]) -> str:
+    """Return the encoding of a text of ASCII bytes in which escapes shift to other characters and back."""
+    for encoding in SHIFTED:
+        try:
+            _Scan(encoding).feed_all(b"", reopen())
+        except CorpusError:
+            continue
+        return encoding
+    return "utf-8"
+
+
 def _is_ebcdic(head: bytes) -> bool:
     """Tell EBCDIC, in which line ends, spaces, letters and digits are other bytes than in all other encodings."""
     text = head.decode(EBCDIC)
@@ -174,6 +187,7 @@ class _Scan:
         self.encoding = encoding
         self.valid = True
         self.quotes = False
+        self.shifts = False
         self._decoder = codecs.getincrementaldecoder(encoding)(errors)
         self._quote, *self._line_ends = (_mark(character, encoding) for character in '"\n\r')
         self._bytes = 0
@@ -191,6 +205,7 @@ class _Scan:
         self._bytes += len(block)
         self._controls += len(block) - len(block.translate(None, CONTROLS))
         self.quotes = self.quotes or self._quote in block
+        self.shifts = self.shifts or b"\x1b$" in block
         self._refuse_endless_line(block)
         if self.valid:
             self._decode(block, final=False)
@@ -204,9 +219,10 @@ class _Scan:
     def _decode(self, block: bytes, final: bool) -> None:
         try:
             self._decoder.decode(block, final)
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:  # some decoders have no more to say
             if not self.encoding.startswith("utf-8"):
-                raise CorpusError(f"not valid {self.encoding.upper()} text: {error.reason}") from error
+                reason = error.reason if isinstance(error, UnicodeDecodeError) else str(error)
+                raise CorpusError(f"not valid {self.encoding.upper()} text: {reason}") from error
             self.valid = False
 
     def _refuse_endless_line(self, block: bytes) -> None:

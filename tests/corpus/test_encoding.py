@@ -126,9 +126,9 @@ def test_a_mark_of_the_byte_order_is_believed_whatever_is_given() -> None:
 
 
 def test_an_encoding_that_is_given_is_taken() -> None:
-    data = table(JAPANESE, 20).encode("iso2022_jp", "replace")  # all its bytes are ASCII, which looks like UTF-8
-    chunks, rejects = read(data, Limits(encoding="iso2022_jp"))
-    assert (chunks[0].table.header, rejects) == (JAPANESE.header, [])
+    data = b"ort,n\nK+APY-ln,1\n"  # all its bytes are ASCII, which looks like UTF-8
+    chunks, rejects = read(data, Limits(encoding="utf-7"))
+    assert (chunks[0].cells.to_pylist(), rejects) == (["Köln", "1"], [])
     german = "Straße;Ort\nBäckerweg;Köln\n".encode("cp1252")
     chunks, rejects = read(german, Limits(encoding="cp1251"))
     assert chunks[0].cells.to_pylist() == german.decode("cp1251").split("\n")[1].split(";")
@@ -150,6 +150,17 @@ def test_a_text_in_ebcdic_is_refused_until_its_code_page_is_named(encoding: str)
 def test_a_long_text_in_ebcdic_has_line_ends() -> None:
     data = ("number,town\n" + "1,Aachen and some more\n" * 900_000).encode("cp037")
     assert survey(lambda: io.BytesIO(data), "cp037").undecodable == 0
+
+
+@pytest.mark.parametrize("encoding", ["iso2022_jp", "iso2022_jp_2", "iso2022_jp_2004"])
+def test_texts_that_shift_to_other_characters_by_escapes(encoding: str) -> None:
+    """All their bytes are ASCII, and so they look like UTF-8."""
+    for rows in (1, 300):
+        data = table(JAPANESE, rows).encode(encoding, "ignore")
+        assert check(data, encoding, ";") == (True, [])
+    assert read(b"a,b\n\x1b$,1\nx,2\n")[0][0].cells.to_pylist() == ["\x1b$", "1", "x", "2"]
+    [reject] = read(b"a,b\n\x1b$,1\nx,2\n", Limits(encoding=encoding))[1]
+    assert reject.reason.startswith(f"not valid {encoding.upper()} text: ")
 
 
 def test_what_is_uncertain_is_said() -> None:

@@ -39,7 +39,10 @@ def readers(seed: int) -> bytes:
     kind = dice.choice(list(SEEDS))
     data = packed(spoiled(SEEDS[kind](dice), dice), dice)
     limits = Limits(
-        columns=dice.choice([2, 2_000]), rows=dice.choice([1, 10**7]), chunk_cells=dice.choice([1, 200_000])
+        columns=dice.choice([2, 2_000]),
+        rows=dice.choice([1, 10**7]),
+        chunk_cells=dice.choice([1, 200_000]),
+        encoding=dice.choice([*[None] * 8, "cp037", "iso2022_jp", "utf-7", "gb18030", "utf-16"]),
     )
     with folder() as home:
         path = home / f"t{SUFFIXES[kind]}"
