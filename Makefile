@@ -99,17 +99,19 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-# Tests run on two cores, those of a file on one.
+# Tests run on two cores, those of a file on one, in the order of tests/conftest.py.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
 unit: $(READY) $(JAVA) $(BROWSER)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST)
 
 # Small work is done without the compiler here, so that a machine that has compiled nothing yet is not much slower.
 quick: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --plain $(QUICK)
+	$(PYTEST) --plain $(QUICK)
 
 # Compiled loops count as not reached: the tracer does not see them.
 coverage: $(READY) $(JAVA) $(BROWSER)
-	$(BIN)/python -m pytest -n 2 --dist loadfile --cov mate --cov baselines --cov-report term:skip-covered
+	$(PYTEST) --cov mate --cov baselines --cov-report term:skip-covered
 
 MINUTES ?= 5
 

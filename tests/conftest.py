@@ -41,6 +41,17 @@ SMALL_SESSION = {
 }
 
 
+COMPILING = "tests/search/test_column_first.py"
+NOTHING_TO_COMPILE = ("tests/corpus/", "tests/experiments/corpora/", "tests/vertica/test_standin.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one process compile the loops of a search, where they are not kept yet, while another needs none of them."""
+    items.sort(
+        key=lambda item: 0 if item.nodeid.startswith(COMPILING) else 2 - item.nodeid.startswith(NOTHING_TO_COMPILE)
+    )
+
+
 @pytest.fixture(autouse=True)
 def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is printed does not depend on the terminal that tests run in."""
@@ -55,9 +66,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def _kernels(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
     """Which loops run does not depend on what was compiled on this machine before."""
-    compiled = not pytestconfig.getoption("plain")
-    monkeypatch.setattr("mate.values.compiled.has_compiled", lambda: compiled)
-    monkeypatch.setattr("mate.values.compiled.SPENT.starts", 0.0)
+    plain = pytestconfig.getoption("plain")
+    monkeypatch.setattr("mate.values.compiled.has_compiled", lambda: not plain)
+    if plain:
+        monkeypatch.setattr("mate.values.compiled.SPENT.starts", 0.0)
 
 
 @pytest.fixture(scope="session")
