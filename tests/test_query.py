@@ -282,6 +282,14 @@ def test_many_tuples_take_the_compiled_path_to_the_same_answer() -> None:
     assert [texts(key)[number] for number in key.row_tuple[:5]] == [(a.lower(), b) for a, b in rows[:5]]
 
 
+def test_a_query_table_has_2_gb_of_text_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "q.csv").write_text("a,b\n" + "x,y\n" * 9_000)
+    assert read_query(tmp_path / "q.csv").columns.num_rows == 9_000
+    monkeypatch.setattr("mate.search.query.MOST_BYTES", 50_000)
+    with pytest.raises(QueryError, match=r"q\.csv has more than 50,000 bytes of text, too many for a query table$"):
+        read_query(tmp_path / "q.csv", most_bytes=10**12)
+
+
 # The initial column
 
 

@@ -121,10 +121,10 @@ def beside(left: Any, right: pa.Table, kind: Kind) -> Any:
     return require("pandas", "pandas", "a DataFrame").concat([left, added], axis=1)
 
 
-def read(path: str | PathLike[str], encoding: str | None = None) -> QueryTable:
+def read(path: str | PathLike[str], encoding: str | None = None, *, most_bytes: int | None = None) -> QueryTable:
     """Read one table from a file as MATE reads it: CSV of any dialect, Parquet or JSON, all cells as text.
 
-    The encoding is found unless it is given.
+    The encoding is found unless it is given. A table with more text than ``most_bytes``, or 2 GB, is an error.
 
     >>> import mate
     >>> mate.read("sensors.csv").header
@@ -132,4 +132,4 @@ def read(path: str | PathLike[str], encoding: str | None = None) -> QueryTable:
     """
     if not isinstance(path, str | PathLike):
         raise QueryError(f"a file is named by its path, not by {type(path).__name__}")
-    return read_query(path, encoding)
+    return read_query(path, encoding, most_bytes)

@@ -19,6 +19,9 @@ from mate.values.text import characters, tokens
 _MOST_CODES = 2**62
 """Combinations of values are numbered without gaps when there may be more of them than this."""
 
+MOST_BYTES = 2**31 - 1
+"""Of the text of a query table: as many as an Arrow array of texts may have."""
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -42,8 +45,11 @@ class QueryTable:
         return list(self.columns.column_names)
 
 
-def read_query(path: str | PathLike[str], encoding: str | None = None) -> QueryTable:
-    """Read a query table from a CSV file of any dialect, a Parquet or a JSON file."""
+def read_query(path: str | PathLike[str], encoding: str | None = None, most_bytes: int | None = None) -> QueryTable:
+    """Read a query table from a CSV file of any dialect, a Parquet or a JSON file.
+
+    A small file may hold much text, such as a Parquet file in which a long text comes often: reading ends early then.
+    """
     from mate.corpus import Chunk, Limits, Reject, check_encoding, discover, read
 
     if Path(path).is_dir():
@@ -52,11 +58,15 @@ def read_query(path: str | PathLike[str], encoding: str | None = None) -> QueryT
     limits = Limits(encoding=check_encoding(encoding) if encoding else None)
     chunks: list[Chunk] = []
     rejects: list[Reject] = []
+    most, size = MOST_BYTES if most_bytes is None else min(most_bytes, MOST_BYTES), 0
     for item in read(file, limits):
         if isinstance(item, Reject):
             rejects.append(item)
         elif not chunks or item.table == chunks[0].table:
             chunks.append(item)
+            size += item.cells.nbytes
+            if size > most:
+                raise QueryError(f"{fspath(path)} has more than {most:,} bytes of text, too many for a query table")
     if not any(chunk.rows for chunk in chunks):
         reason = rejects[0].reason if rejects else "it has no rows"
         raise QueryError(f"{fspath(path)} cannot be used as a query table: {reason}")

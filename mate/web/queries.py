@@ -74,7 +74,7 @@ def read_upload(name: str, content: bytes, limits: ServerLimits) -> Upload:
         try:
             if ENDINGS[ending] == ".parquet":
                 _check_parquet(path, limits)
-            table = mate.read(path)
+            table = mate.read(path, most_bytes=limits.kept_bytes)
         except MateError as error:
             raise type(error)(str(error).replace(str(path), label[:80])) from None
     check_size(table.columns.num_rows, table.columns.num_columns, limits)

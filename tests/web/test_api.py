@@ -67,6 +67,16 @@ def test_lake_and_tables(client: TestClient, web_lake: mate.Lake) -> None:
     assert "lake/picture.parquet" in [reject["source"] for reject in rejects]
 
 
+def test_a_small_file_that_stands_for_much_text_is_refused_before_all_of_it_is_made(web_lake: mate.Lake) -> None:
+    often = pa.DictionaryArray.from_arrays(pa.array([0] * 3_000), pa.array(["z" * 100_000]))
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"a": often}), stream)
+    with TestClient(application(web_lake, ServerLimits(kept_bytes=10_000_000)), base_url="http://127.0.0.1") as client:
+        reply = send(client, stream.getvalue(), "q.parquet")
+    assert (len(stream.getvalue()) < 100_000, reply.status_code) == (True, 400)
+    assert reply.json() == {"error": "q.parquet has more than 10,000,000 bytes of text, too many for a query table"}
+
+
 def test_a_table_is_described(client: TestClient, web_lake: mate.Lake) -> None:
     table = client.get(f"/api/tables/{web_lake.find('weather').table_id}").json()
     assert [(c["name"], c["type"], c["distinct"], c["empty_share"]) for c in table["columns"]] == [
