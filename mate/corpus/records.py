@@ -13,6 +13,7 @@ their keys in order of first appearance, then for the rows; only one record is h
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
@@ -36,6 +37,9 @@ from mate.limits import MOST_PADDING
 
 BLOCK = 1 << 20
 MOST_KEYS = 1 << 20
+LISTED_VALUES = 5_000_000
+LISTED_PER_BYTE = 20
+"""Values in lists that a Parquet file may have in any case, and more of them for each of its bytes."""
 _ROWS = 16
 
 _DECODER = json.JSONDecoder()
@@ -72,7 +76,16 @@ def open_parquet(source: str, stream: BinaryIO, limits: Limits) -> tuple[pq.Parq
         raise CorpusError("no data rows" if width else "no columns")
     if width > limits.columns:
         raise CorpusError(f"{width} columns, more than the limit of {limits.columns}")
+    values, size = _listed_values(file.metadata), stream.seek(0, io.SEEK_END)
+    if values > LISTED_VALUES + LISTED_PER_BYTE * size:
+        raise CorpusError(f"{values:,} values in lists, too many for a file of {size:,} bytes")
     return file, Table(source, 0, 1, table_name(source), tuple(file.schema_arrow.names))
+
+
+def _listed_values(metadata: pq.FileMetaData) -> int:
+    """Count the values that are in lists; a list of a million equal ones takes some bytes."""
+    listed = [place for place in range(metadata.num_columns) if metadata.schema.column(place).max_repetition_level]
+    return sum(metadata.row_group(n).column(p).num_values for n in range(metadata.num_row_groups) for p in listed)
 
 
 def _parquet_file(stream: BinaryIO) -> pq.ParquetFile:
@@ -98,7 +111,8 @@ def parquet_batches(file: pq.ParquetFile, groups: Iterable[int], limits: Limits)
     A batch ends where its row group does, so that what is read before damaged data is the same whichever row groups
     are read together.
     """
-    size = max(1, limits.chunk_cells // len(file.schema_arrow))
+    values = max(len(file.schema_arrow), _listed_values(file.metadata) // max(1, file.metadata.num_rows))
+    size = max(1, limits.chunk_cells // values)
     room = limits.rows
     try:
         for group in groups:

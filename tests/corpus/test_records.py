@@ -5,6 +5,7 @@ import io
 import json
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -142,6 +143,18 @@ def test_dictionaries_are_decoded_in_small_pieces(monkeypatch: pytest.MonkeyPatc
         chunks = [item for item in read_parquet(parquet({"a": column})) if isinstance(item, Chunk)]
         assert sum(chunk.rows for chunk in chunks) == 100
         assert max(chunk.cells.nbytes for chunk in chunks) < 2_000
+
+
+def test_long_lists_are_read_in_small_pieces_and_endless_ones_not_at_all() -> None:
+    data = parquet({"a": [[0] * 1_000] * 900})
+    chunks = [chunk for chunk in read_parquet(data, Limits(chunk_cells=50_000)) if isinstance(chunk, Chunk)]
+    assert {chunk.rows for chunk in chunks} == {50}
+    lists = pa.ListArray.from_arrays(
+        pa.array(range(0, 6_000_001, 1_000_000), pa.int32()), pa.array(np.zeros(6_000_000, np.int8))
+    )
+    data = parquet({"a": lists, "b": list(range(6))})
+    reason = f"6,000,000 values in lists, too many for a file of {len(data):,} bytes"
+    assert rejects_of(read_parquet(data)) == [(None, "file", reason, 1)]
 
 
 def test_short_memory_is_no_damage(monkeypatch: pytest.MonkeyPatch) -> None:
