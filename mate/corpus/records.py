@@ -32,6 +32,7 @@ from mate.corpus.rows import CHARACTERS
 from mate.corpus.table import Chunk, Limits, Reject, Table
 from mate.corpus.tally import Tally
 from mate.corpus.whole_values import as_whole, first_fraction, may_be_whole
+from mate.display import visible
 from mate.errors import CorpusError
 from mate.limits import MOST_PADDING
 
@@ -203,7 +204,7 @@ def _referred_bytes(column: pa.DictionaryArray) -> int:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0].rstrip(".")
+    return visible(str(error).strip().splitlines()[0].rstrip("."))
 
 
 def _row_major(columns: list[pa.StringArray]) -> pa.StringArray:

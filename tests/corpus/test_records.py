@@ -278,6 +278,17 @@ def test_corrupt_parquet_data() -> None:
     assert reason.startswith("corrupt Parquet data after 0 rows: ")
 
 
+def test_what_arrow_says_of_damage_is_one_visible_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where parts of a file are read, whose rejects are put together elsewhere."""
+
+    def fails(*_: object) -> None:
+        raise pa.ArrowInvalid("do not know type \x0e.\nMore.")
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", fails)
+    file = pq.ParquetFile(io.BytesIO(parquet({"a": ["x"]})))
+    assert records.look_at(file, [0], Limits()).damage == "do not know type ␎"
+
+
 def test_the_callers_stream_stays_open() -> None:
     stream = io.BytesIO(parquet({"a": [1]}))
     list(records.read_parquet("towns.parquet", stream))
