@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -132,7 +131,19 @@ def plain(package: Path, python: str, constraints: Sequence[str] = ()) -> list[l
         return try_out(environment)
 
 
-def extra(wheel: Path, name: str, python: str) -> None:
+def try_plain(source: Path, wheel: Path, pythons: Sequence[str]) -> None:
+    """Install both packages by each Python, once with the oldest of what they need, and compare the answers."""
+    answers = []
+    for python in pythons:
+        for package in (wheel, source):
+            answers.append(plain(package, python))
+            _say(f"{package.name} on {_version(python)}: indexes, searches and joins")
+    answers.append(plain(wheel, pythons[0], oldest(wheel)))
+    _say(f"{wheel.name} with {' '.join(oldest(wheel))}: the same")
+    assert all(found == answers[0] for found in answers), answers
+
+
+def try_extra(wheel: Path, name: str, python: str) -> None:
     """Install a package with an extra, and use what the extra is for."""
     with tempfile.TemporaryDirectory() as folder:
         environment = Environment(Path(folder), python)
@@ -146,22 +157,17 @@ def main() -> None:
     """Build, install and try."""
     parser = argparse.ArgumentParser(prog="python -m tests.packaging", description=__doc__)
     parser.add_argument("--python", action="append", help="interpreter to install with; this one unless given")
-    parser.add_argument("--extra", action="append", choices=[*EXTRAS, "none"], help="only these extras")
+    parser.add_argument("--extra", action="append", choices=EXTRAS, help="try only this extra, or these")
     parser.add_argument("--output", type=Path, default=ROOT / "dist", help="where the packages are left")
     given = parser.parse_args()
     pythons = given.python or [sys.executable]
-    shutil.rmtree(given.output, ignore_errors=True)
+    for old in given.output.glob("mate_discovery-*"):
+        old.unlink()
     source, wheel = build(given.output, pythons[0])
-    answers = []
-    for python in pythons:
-        for package in (wheel, source):
-            answers.append(plain(package, python))
-            _say(f"{package.name} on {_version(python)}: indexes, searches and joins")
-    answers.append(plain(wheel, pythons[0], oldest(wheel)))
-    _say(f"{wheel.name} with {' '.join(oldest(wheel))}: the same")
-    assert all(found == answers[0] for found in answers), answers
-    for name in EXTRAS if given.extra is None else [name for name in given.extra if name != "none"]:
-        extra(wheel, name, pythons[0])
+    if not given.extra:
+        try_plain(source, wheel, pythons)
+    for name in given.extra or EXTRAS:
+        try_extra(wheel, name, pythons[0])
         _say(f"{wheel.name}[{name}]: works")
 
 
