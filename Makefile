@@ -105,7 +105,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 unit: $(READY) $(JAVA) $(BROWSER)
 	$(PYTEST)
 
-# Small work is done without the compiler here, so that a machine that has compiled nothing yet is not much slower.
+# Without Spark, and small work without the compiler: a machine that has compiled nothing yet is not much slower.
 quick: lint
 	$(PYTEST) --plain $(QUICK)
 

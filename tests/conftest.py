@@ -45,11 +45,22 @@ COMPILING = "tests/search/test_column_first.py"
 NOTHING_TO_COMPILE = ("tests/corpus/", "tests/experiments/corpora/", "tests/vertica/test_standin.py")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one process compile the loops of a search, where they are not kept yet, while another needs none of them."""
-    items.sort(
-        key=lambda item: 0 if item.nodeid.startswith(COMPILING) else 2 - item.nodeid.startswith(NOTHING_TO_COMPILE)
-    )
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let one process compile the loops of a search, where they are not kept yet, while another needs none of them.
+
+    Without the compiler, Spark is left out as well: each of its workers would load it.
+    """
+    if config.getoption("plain"):
+        on_spark = [item for item in items if "spark" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=on_spark)
+        items[:] = [item for item in items if item not in on_spark]
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    if item.nodeid.startswith(COMPILING):
+        return 0
+    return 1 if item.nodeid.startswith(NOTHING_TO_COMPILE) else 2
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +71,7 @@ def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let the fast tests do without the compiler."""
-    parser.addoption("--plain", action="store_true", help="do small work as on a machine that has compiled nothing yet")
+    parser.addoption("--plain", action="store_true", help="do small work as where nothing was compiled, without Spark")
 
 
 @pytest.fixture(autouse=True)
