@@ -222,6 +222,16 @@ def test_more_answers_and_names_on_demand(page: Page, web_folder: Path) -> None:
     assert [(one["k"], one["names"]) for one in asked] == [(1, False), (3, False)]
 
 
+def test_a_long_name_does_not_make_a_phone_scroll(page: Page) -> None:
+    page.evaluate(DROP, ["long.csv", f"{'x' * 3000},place\nBonn,1\nUlm,2\n"])
+    page.wait_for_selector("#query input[type=checkbox]")
+    page.locator("#query input").nth(0).check()
+    page.click("#search")
+    page.wait_for_selector("#results-title")
+    assert "…" in page.inner_text("#results .quiet")
+    assert _too_wide(page) == 0
+
+
 def test_what_the_reader_says_is_shown(page: Page) -> None:
     page.evaluate(DROP, ["quotes.csv", 'city,day\nBonn,"2019-01-01\nUlm,2019-01-02\n'])
     page.wait_for_selector("#query .warning >> text=stray quote")
