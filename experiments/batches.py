@@ -21,6 +21,9 @@ LONG = 10.0
 """Seconds that the runs of a search may take together before it is not repeated any more; if the first run takes that
 long, it counts."""
 
+COMPILING = 900.0
+"""Seconds that compiling the loops of a system of ours may take, once on a machine: the time limit is for searches."""
+
 Advance = Callable[[str, int], None]
 """Called with the method and how many runs more are done."""
 
@@ -107,7 +110,8 @@ def _warm_up(batch: Batch, worker: Worker) -> None:
     queries = batch.queries.queries
     smallest = min(range(len(queries)), key=lambda number: queries[number].cardinality)
     for definition in {definition.method.system: definition for definition in batch.definitions}.values():
-        worker.run(_task(batch, definition, smallest), definition.timeout)
+        is_ours = ":" not in definition.method.system
+        worker.run(_task(batch, definition, smallest), max(COMPILING if is_ours else 0, definition.timeout))
 
 
 def _task(batch: Batch, definition: Definition, number: int) -> Task:

@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from math import inf
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from threading import Thread
@@ -199,7 +200,9 @@ def not_interactive() -> None:
 def serve(connection: Connection) -> None:
     """Answer tasks until the other end closes; an interrupt is the other end's business."""
     import experiments.hashes  # noqa: F401
+    from mate.values.compiled import SPENT
 
+    SPENT.starts = inf  # it works on: every search runs on compiled loops, the first one as the last
     not_interactive()
     os.environ.setdefault("PGOPTIONS", f"-c client_connection_check_interval={GONE_AFTER}")
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,12 +1,15 @@
 """Runs from end to end on a lake of small files: measured, skipped, refused, compared, timed out."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from experiments import records
+from experiments import batches, records
 from experiments.__main__ import main
+from experiments.definitions import Definition, Method
 from experiments.lakes import Request
 from experiments.registry import EXPERIMENTS
 from experiments.settings import RELEASED
@@ -210,3 +213,15 @@ def test_with_several_jobs_one_failure_ends_all(
     assert experiments("figure4", *systems, "--queries", "1", "--jobs", "2", "--timeout", "600") == 2
     assert "answers that should be equal differ" in capsys.readouterr().err
     assert not records_of(results)
+
+
+def test_compiling_does_not_count_as_searching() -> None:
+    """The first searches compile for a minute on a new machine; a time limit of seconds would stop them every time."""
+    limits: dict[str, float] = {}
+    plain = Definition("g", "lake", "", "", "set", "", Method("mate"), 10, 1, 2.0)
+    theirs = replace(plain, method=Method("tests.experiments.systems:endless"))
+    queries = SimpleNamespace(queries=[SimpleNamespace(cardinality=1)], path="queries")
+    worker = SimpleNamespace(run=lambda task, timeout: limits.update({task.method.system: timeout}))
+    batches._warm_up(batches.Batch((plain, theirs), queries, "lake.mate"), worker)  # type: ignore[arg-type]
+    assert limits["mate"] > 60
+    assert limits["tests.experiments.systems:endless"] == 2.0
