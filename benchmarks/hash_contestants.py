@@ -90,10 +90,13 @@ def contestants(
     only: Sequence[str] = (),
     plugins: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Contestant]:
-    """Yield every hash at every size with the parameters for a corpus; `widths` are the columns of its rows."""
-    names = only or (*plugins, *ORDER, *BY_WIDTH)
-    for name in dict.fromkeys(names):
-        for bits in _sizes(name, widths):
+    """Yield every hash at every size with the parameters for a corpus; `widths` are the columns of its rows.
+
+    `only` has names, or names and sizes: ``wide:20``.
+    """
+    for entry in dict.fromkeys(only or (*plugins, *ORDER, *BY_WIDTH)):
+        name, _, size = entry.partition(":")
+        for bits in [int(size)] if size.isdecimal() else _sizes(name, widths):
             function = fit(name, bits, corpus)
             yield Contestant(name, bits, function.parameters, plugins.get(name, ""))
 

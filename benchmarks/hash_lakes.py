@@ -1,5 +1,8 @@
 """Hash functions end to end: an index with the super keys of all, Algorithm 1 with each of them on the same queries.
 
+In a database every contestant has an index of its own: a posting there carries the super keys of its row, and those of
+others would be read along.
+
 Searches have the paper's settings (`experiments.definitions.Method`). SCR, without a row filter, says what there is to
 filter. The parameters of a hash function are those that the build chose for the lake; the manifest has them. A
 contestant that comes later gets an index of its own over the same tables, so that nothing is built or measured twice.
@@ -24,10 +27,14 @@ from experiments.worker import settings_of
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.lake_target import LakeTarget
 from mate.errors import MateError
+from mate.lake.base import Index
 from mate.lake.folder import MANIFEST, LakeFolder
+from mate.lake.records import TableInfo
 from mate.search.engine import SearchSettings
 from mate.search.systems import find_system
-from mate.stores import open_index
+from mate.sql.failures import MissingError
+from mate.sql.row_keys import form_of
+from mate.stores import open_index, open_target
 
 SHAPES = (Shape(2, 10, whole=True), Shape(10, 100, whole=True), Shape(100, 1_000, whole=True))
 """Query sets by their distinct key tuples, as in the paper."""
@@ -38,7 +45,7 @@ UNFILTERED = Method("scr")
 class LakeRun:
     """A lake, its queries, and how often each search runs."""
 
-    index: LakeFolder
+    index: Index
     queries: Sequence[Query]
     rounds: int
 
@@ -48,12 +55,14 @@ class LakeRun:
         number = manifest.hash_number(contestant.name, contestant.bits)
         settings = settings_of(Method("mate", contestant.name, contestant.bits))
         searches = [self._query(query, settings) for query in self.queries]
-        key_bytes = sum(int(segment.keys[number].nbytes) for segment in self.index.segments)
+        tables = self.index.tables()
+        cells = sum(table.rows * len(table.columns) for table in tables)
         return {
             "queries": searches,
-            "key_bytes": key_bytes,
+            "key_bytes": _key_bytes(self.index, number, tables),
+            "index_bytes": sum(self.index.sizes().values()),
             "rows": manifest.counts.rows,
-            "columns_per_row": _columns_per_row(self.index),
+            "columns_per_row": cells / max(1, manifest.counts.rows),
             "hash_parameters": str(manifest.hashes[number]),
         }
 
@@ -83,21 +92,19 @@ class LakeRun:
         }
 
 
-def _columns_per_row(index: LakeFolder) -> float:
-    """Return how many columns the table of a row has on average."""
-    columns = rows = 0
-    for segment in index.segments:
-        first, height = segment.arrays.table_column_first, segment.arrays.table_row_first
-        columns += int(((first[1:] - first[:-1]) * (height[1:] - height[:-1])).sum())
-        rows += int(height[-1])
-    return columns / max(1, rows)
+def _key_bytes(index: Index, number: int, tables: Sequence[TableInfo]) -> int:
+    """Return the bytes that the super keys of all rows take, one each."""
+    if isinstance(index, LakeFolder):
+        return sum(int(segment.keys[number].nbytes) for segment in index.segments)
+    form = form_of(index.manifest.hashes[number])
+    return sum(table.rows * form.octets_for(len(table.columns)) for table in tables)
 
 
 @dataclass(frozen=True)
 class LakeIndex:
     """An index, and the contestants whose super keys it has, with the parameters that they have there."""
 
-    index: LakeFolder
+    index: Index
     contestants: tuple[Contestant, ...]
     lake: str
     """Names the tables, the same for all indexes of a folder."""
@@ -147,12 +154,42 @@ def _built(
         yield str(address), left
 
 
+@dataclass(frozen=True)
+class Engine:
+    """A database that indexes are built in."""
+
+    kind: str
+    server: str = ""
+    """Its address, unless it is a file."""
+
+    def address(self, results: Path, name: str) -> str:
+        """Return where the index of this name is."""
+        if self.server:
+            separator = "&" if "?" in self.server else "?"
+            return f"{self.server}{separator}schema=mate_{digest(name)}&layout=per_cell"
+        return f"{self.kind}:{results / 'lakes' / name}.duckdb?layout=per_cell"
+
+
+def databases(where: str, contestants: Sequence[Contestant], results: Path, engine: Engine) -> Iterator[LakeIndex]:
+    """Open the indexes of a folder of tables in a database one after the other; those that are not there are built."""
+    corpus = of_folder("lake", Path(where))
+    for own in contestants:
+        address = engine.address(results, f"{Path(where).name}-{corpus.fingerprint}-{digest(_identity(own))}")
+        try:
+            open_index(address).close()
+        except MissingError:
+            with open_target(address) as target:
+                build(corpus.paths, target, BuildSettings((HashRequest(own.name, own.bits),), master="none"))
+        with open_index(address) as index:
+            yield LakeIndex(index, _as_built(index, [own]), corpus.fingerprint)
+
+
 def _identity(contestant: Contestant) -> tuple[str, int, str]:
     """Return what tells contestants of any lake apart: an edited plugin is another one."""
     return contestant.name, contestant.bits, contestant.source
 
 
-def _as_built(index: LakeFolder, contestants: Sequence[Contestant]) -> tuple[Contestant, ...]:
+def _as_built(index: Index, contestants: Sequence[Contestant]) -> tuple[Contestant, ...]:
     """Return the contestants that an index has, with its own parameters."""
     specs = {(spec.name, spec.bits): spec for spec in index.manifest.hashes}
     return tuple(
@@ -169,7 +206,7 @@ def _folder(address: str) -> LakeFolder:
     return index
 
 
-def draw_queries(index: LakeFolder, count: int, seed: int) -> list[Query]:
+def draw_queries(index: Index, count: int, seed: int) -> list[Query]:
     """Return queries of all shapes, none of a table twice."""
     found: list[Query] = []
     for shape in SHAPES:

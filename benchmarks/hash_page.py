@@ -17,7 +17,15 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 from benchmarks.hash_contestants import EQUAL
-from benchmarks.hash_records import METRICS, Record, bits_per_row, ideal_precision, precision, seconds_ratio
+from benchmarks.hash_records import (
+    METRICS,
+    Record,
+    bits_per_row,
+    ideal_precision,
+    milliseconds,
+    precision,
+    seconds_ratio,
+)
 from experiments.reporting.page_style import CSS
 from experiments.reporting.style import COLOURS, MARKERS, OTHER, SETTINGS
 
@@ -100,8 +108,10 @@ def _equal(records: Sequence[Record]) -> str:
         size = bits_per_row(record) or 0
         ideal = ideal_precision(record, size / record["columns_per_row"])
         numbers = [f"{target}", _name(record), f"{size:.0f}", _share(precision(record)), _share(ideal)]
-        rows.append([*numbers, f"{seconds_ratio(record) or 0:.2f}×", f"{record['key_bytes']:,}"])
-    header = ["bits per row, at most", "hash", "bits per row", "precision", "ideal", "seconds / SCR", "key bytes"]
+        times = [f"{milliseconds(record) or 0:.1f}", f"{seconds_ratio(record) or 0:.2f}×"]
+        rows.append([*numbers, *times, f"{record['key_bytes']:,}", f"{record['index_bytes']:,}"])
+    header = ["bits per row, at most", "hash", "bits per row", "precision", "ideal", "ms per search", "seconds / SCR"]
+    header += ["key bytes", "index bytes"]
     return _html(header, rows)
 
 

@@ -18,7 +18,7 @@ from experiments import machine
 from experiments.definitions import digest, slug
 from mate.errors import MateError
 
-CODE = 1
+CODE = 2
 """Raised when the way of measuring changes."""
 
 Record = Mapping[str, Any]
@@ -59,6 +59,12 @@ def ideal_precision(record: Record, bits_per_column: float) -> float | None:
     return _mean(found)
 
 
+def milliseconds(record: Record) -> float | None:
+    """Return what a search takes on average."""
+    found = _mean([query["seconds"] for query in record.get("queries", ())])
+    return None if found is None else 1_000 * found
+
+
 def seconds_ratio(record: Record) -> float | None:
     """Return the seconds of all searches relative to those without a row filter, in the same run."""
     plain = sum(query["seconds_unfiltered"] for query in record.get("queries", ()))
@@ -85,8 +91,10 @@ METRICS = (
     Metric("false positives", False, "{:.3%}".format, _field("false_positives")),
     Metric("near misses", False, "{:.3%}".format, _field("near_misses")),
     Metric("precision", True, "{:.3f}".format, precision),
+    Metric("ms per search", False, "{:.1f}".format, milliseconds),
     Metric("seconds / SCR", False, "{:.2f}×".format, seconds_ratio),
     Metric("key bytes", False, "{:,.0f}".format, _field("key_bytes")),
+    Metric("index bytes", False, "{:,.0f}".format, _field("index_bytes")),
 )
 
 

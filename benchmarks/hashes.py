@@ -10,7 +10,7 @@ same number of bits on every column.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +20,14 @@ from rich.progress import track
 
 from benchmarks import sample
 from benchmarks.hash_contestants import Contestant, contestants, load_plugin
-from benchmarks.hash_lakes import LakeRun, draw_queries, open_lakes
+from benchmarks.hash_lakes import Engine, LakeIndex, LakeRun, databases, draw_queries, open_lakes
 from benchmarks.hash_records import METRICS, Store, differences
 from benchmarks.hash_sample import draw_probes, measure
 from benchmarks.sample import Sample
+from experiments.definitions import ARRAYS, titled
+from experiments.lakes import ENGINES
 from mate.cli.terminal import console, table
+from mate.errors import MateError
 from mate.lake.folder import MANIFEST
 
 if TYPE_CHECKING:
@@ -36,7 +39,8 @@ examples:
   python -m benchmarks hashes --corpus DIR --lake DIR           on the tables of a folder, and end to end
   python -m benchmarks hashes --lake DIR                        the same: the sample is taken from the lake
   python -m benchmarks hashes --plugin my_hash.py --lake lake.mate --results mine
-  python -m benchmarks hashes --values words.txt --only xash --only wide
+  python -m benchmarks hashes --values words.txt --only xash --only wide:20
+  python -m benchmarks hashes --lake DIR --only bf:128 --only wide:20 --engine duckdb
   python -m benchmarks hashes --compare before after            two folders of results
 """
 
@@ -65,7 +69,11 @@ def add(commands: Commands) -> None:
         metavar="FILE",
         help="a Python file or module with a hash, or an installed one",
     )
-    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only this hash; may be repeated")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="only this hash, or NAME:BITS; may be repeated"
+    )
+    parser.add_argument("--engine", choices=ENGINES, default=ARRAYS, help="what holds the indexes (default: arrays)")
+    parser.add_argument("--database", default="", metavar="ADDRESS", help="the server, for postgresql and vertica")
     parser.add_argument("--rounds", type=int, default=5, help="time the best of so many rounds (default: 5)")
     parser.add_argument("--seed", type=int, default=1, help="seed of what is drawn (default: 1)")
     parser.add_argument(
@@ -124,15 +132,28 @@ def _on_lake(
     """Search a lake with every contestant that its indexes have, unless it was; sizes are fitted to its own tables."""
     if not _is_index(where) and Path(where) != _tables(options):
         data = sample.from_corpus(Path(where), options.cells)
-    rounds, place, found = min(3, options.rounds), f"lake {Path(where).stem}", []
-    with open_lakes(where, _entered(data, options, plugins), store.folder) as lakes:
-        for lake in lakes:
-            runs = LakeRun(lake.index, draw_queries(lake.index, options.queries, options.seed), rounds)
-            settings = {"seed": options.seed, "queries": options.queries, "rounds": rounds, "build": lake.lake}
-            found += [
-                store.measured(own, place, settings, partial(runs.measure, own))
-                for own in track(lake.contestants, "searching", console=console(stderr=True), transient=True)
-            ]
+    entered = _entered(data, options, plugins)
+    if options.engine == ARRAYS:
+        with open_lakes(where, entered, store.folder) as lakes:
+            return _searched(lakes, f"lake {Path(where).stem}", store, options)
+    if _is_index(where):
+        raise MateError(f"{where} is an index; --engine builds its own from a folder of tables")
+    indexes = databases(where, entered, store.folder, Engine(options.engine, options.database))
+    return _searched(indexes, titled(f"lake {Path(where).stem}", options.engine), store, options)
+
+
+def _searched(
+    lakes: Iterable[LakeIndex], place: str, store: Store, options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Search indexes with the contestants that each has, unless it was done."""
+    rounds, found = min(3, options.rounds), []
+    for lake in lakes:
+        runs = LakeRun(lake.index, draw_queries(lake.index, options.queries, options.seed), rounds)
+        settings = {"seed": options.seed, "queries": options.queries, "rounds": rounds, "build": lake.lake}
+        found += [
+            store.measured(own, place, settings, partial(runs.measure, own))
+            for own in track(lake.contestants, "searching", console=console(stderr=True), transient=True)
+        ]
     return found
 
 

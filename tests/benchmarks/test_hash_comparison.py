@@ -141,6 +141,39 @@ def test_a_plugin_takes_part_in_everything(tmp_path: Path, capsys: pytest.Captur
     assert "bits per value" in out
 
 
+def test_a_plugin_and_keys_by_width_in_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each has an index of its own there, with the same precision as on arrays; the answers are compared with SCR's."""
+    plugin, lake, results = tmp_path / "my_hash.py", write_lake(tmp_path / "lake"), tmp_path / "results"
+    plugin.write_text(PLUGIN)
+    options = [
+        "--plugin",
+        str(plugin),
+        "--lake",
+        str(lake),
+        "--queries",
+        "1",
+        "--rounds",
+        "1",
+        "--results",
+        str(results),
+    ]
+    options += [word for name in ("crc:128", "wide:20", "fingerprint:16") for word in ("--only", name)]
+    for engine in ("arrays", "duckdb"):
+        assert main(["hashes", *options, "--corpus", str(lake), "--engine", engine]) == 0
+        base._registered.pop("crc")
+    found = {(r["place"], r["name"]): r for r in Store(results).all() if "queries" in r}
+    assert len(found) == 6
+    for (place, name), record in found.items():
+        assert record["index_bytes"] > record["key_bytes"] > 0
+        assert [q["precision"] for q in record["queries"]] == [
+            q["precision"] for q in found[place.replace(", duckdb", ""), name]["queries"]
+        ]
+    assert main(
+        ["hashes", *options, "--only", "xash", "--lake", str(next(results.rglob("*.mate"))), "--engine", "duckdb"]
+    )
+    assert "--engine builds its own" in capsys.readouterr().err
+
+
 def test_an_edited_plugin_is_measured_again(tmp_path: Path) -> None:
     """The page shows the last record of each contestant of all calls."""
     plugin, values = tmp_path / "my_hash.py", tmp_path / "words.txt"
