@@ -17,7 +17,7 @@ from experiments.query_sets import QuerySet
 from experiments.records import SEARCHES, Recorded, write
 from experiments.worker import Outcome, Task, Worker
 
-LONG = 10.0
+LONG = 2.0
 """Seconds that the runs of a search may take together before it is not repeated any more; if the first run takes that
 long, it counts."""
 

@@ -45,7 +45,7 @@ examples:
 
 scales: {scales}
 
-Timings: every search runs once uncounted, then as often as --repetitions says, up to 10 s in all.
+Timings: every search runs once uncounted, then as often as --repetitions says, up to 2 s in all.
 All methods answer a query before the next one, in an order that changes, so that noise hits all alike. Exact
 methods must agree on the answers, or the run says which query differs and fails.
 """
