@@ -63,7 +63,7 @@ def measure(batch: Batch, results: Path, finished: Sequence[Recorded], worker: W
     journal = Journal(batch.journal(results))
     began = time.time()
     if any(journal.get(d.fingerprint, q.name) is None for d in batch.definitions for q in batch.queries.queries):
-        _warm_up(batch, worker)
+        _warm_up(batch, worker, batch.definitions)
     earlier = [record for file in finished for record in file.table.to_pylist()]
     for number, query in enumerate(batch.queries.queries):
         todo = [d for d in batch.definitions if journal.get(d.fingerprint, query.name) is None]
@@ -97,6 +97,10 @@ def _measured(
             rows = found[definition.fingerprint]
             if repetition > definition.repetitions or not _worth_repeating(rows):
                 continue
+            if (
+                not worker.is_running
+            ):  # the last search was stopped: its limit is no reason to time the start of the next
+                _warm_up(batch, worker, [definition])
             outcome = worker.run(_task(batch, definition, number), definition.timeout)
             rows.append(record(batch, definition, query, repetition, outcome))
             advance(definition.method.label, 1)
@@ -105,11 +109,11 @@ def _measured(
     return found
 
 
-def _warm_up(batch: Batch, worker: Worker) -> None:
+def _warm_up(batch: Batch, worker: Worker, definitions: Sequence[Definition]) -> None:
     """Let every system answer the smallest query, unrecorded: compiled code is loaded and the index is opened."""
     queries = batch.queries.queries
     smallest = min(range(len(queries)), key=lambda number: queries[number].cardinality)
-    for definition in {definition.method.system: definition for definition in batch.definitions}.values():
+    for definition in {definition.method.system: definition for definition in definitions}.values():
         is_ours = ":" not in definition.method.system
         worker.run(_task(batch, definition, smallest), max(COMPILING if is_ours else 0, definition.timeout))
 

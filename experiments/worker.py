@@ -233,6 +233,11 @@ class Worker:
         self._connection: Any = None
         self._stopped = False
 
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a process that has been sent something."""
+        return self._process is not None
+
     def stop(self) -> None:
         """End the process from another thread; whoever waits for it gets StoppedError."""
         self._stopped = True

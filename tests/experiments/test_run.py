@@ -222,6 +222,7 @@ def test_compiling_does_not_count_as_searching() -> None:
     theirs = replace(plain, method=Method("tests.experiments.systems:endless"))
     queries = SimpleNamespace(queries=[SimpleNamespace(cardinality=1)], path="queries")
     worker = SimpleNamespace(run=lambda task, timeout: limits.update({task.method.system: timeout}))
-    batches._warm_up(batches.Batch((plain, theirs), queries, "lake.mate"), worker)  # type: ignore[arg-type]
+    batch = batches.Batch((plain, theirs), queries, "lake.mate")  # type: ignore[arg-type]
+    batches._warm_up(batch, worker, batch.definitions)  # type: ignore[arg-type]
     assert limits["mate"] > 60
     assert limits["tests.experiments.systems:endless"] == 2.0
