@@ -62,6 +62,14 @@ class Sought(Protocol):
     def hash_number(self) -> int | None:
         """Which hash function filters rows; None: no row is filtered."""
 
+    @property
+    def measures(self) -> bool:
+        """Whether every table that is found will be asked for as a whole (`Index.whole_tables`)."""
+
+    @property
+    def cache(self) -> dict[str, Any]:
+        """What the index keeps until the search ends: segments may be asked for in several rounds."""
+
     def tuple_hashes(self, function: SuperKeyHash) -> Keys:
         """Return the hashes of the values of the key tuples: ``uint64[tuples, key columns, words]``."""
 
@@ -100,7 +108,7 @@ class Index(ABC):
         """Return a segment that has every row of a table that may join; None if there is none."""
 
     @abstractmethod
-    def whole_tables(self, search: Sought, tables: Sequence[TableInfo]) -> list[TableSegment]:
+    def whole_tables(self, search: Sought, tables: Sequence[int]) -> list[TableSegment]:
         """Return segments that have every row of the first table, and of as many more as are well read with it."""
 
     # What people ask for

@@ -70,9 +70,9 @@ class LakeFolder(Index):
         found = self.place_of(table_id)
         return TableSegment(found[0].for_search(), found[1]) if found else None
 
-    def whole_tables(self, search: Sought, tables: Sequence[TableInfo]) -> list[TableSegment]:
+    def whole_tables(self, search: Sought, tables: Sequence[int]) -> list[TableSegment]:
         """Return the segment that has the first table: nothing is gained by reading more at a time."""
-        return [self.whole_table(tables[0].table_id)]
+        return [self.whole_table(tables[0])]
 
     def whole_table(self, table_id: int) -> TableSegment:
         """Return the segment that has a table."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from mate.lake.base import Ids
+
+Ranked: TypeAlias = tuple[int, int, tuple[int, ...]]
+"""Score, table and mapping."""
 
 
 class Best(NamedTuple):
@@ -69,7 +72,7 @@ class Best(NamedTuple):
         for array, values in zip(self[1:], (score, table, mapping), strict=True):
             array[: len(order)] = values[order]
 
-    def ranked(self) -> list[tuple[int, int, tuple[int, ...]]]:
+    def ranked(self) -> list[Ranked]:
         """Return score, table and mapping, best first."""
         taken = np.flatnonzero(self.table[: self.size[0]] >= 0)
         order = taken[np.lexsort((self.table[taken], -self.score[taken]))]

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -24,12 +25,12 @@ import pyarrow as pa
 
 from mate.errors import ChangedError, QueryError
 from mate.hashing import Keys, SuperKeyHash, or_aggregate
-from mate.lake.base import Ids, Index, TableSegment
+from mate.lake.base import Ids, Index
 from mate.lake.folder import LakeFolder
 from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment
-from mate.search.best import Best
-from mate.search.evidence import Evidence, measure
+from mate.search.best import Best, Ranked
+from mate.search.evidence import Evidence, Measured, measure, usefulness
 from mate.search.names import similarity
 from mate.search.query import KeyTuples, QueryTable, from_arrow, from_pandas, initial_column, key_tuples, read_query
 from mate.search.ranking import JOINABILITY, USEFULNESS, Rank, check_ranking, floor
@@ -59,6 +60,9 @@ WORTH_THREADS = 100_000
 
 ROUNDS_GROW = 4
 """How many times more tables each further round of a ranking by usefulness may find."""
+
+READ_TOGETHER = 100
+"""Further tables that an index may read along with one that is measured."""
 
 PARTS_KEPT = 8
 """Segments of which the query's values are kept, for rounds, evidence and matches."""
@@ -114,6 +118,13 @@ class Search:
     """Whether an index may bound tables by looking at whole rows; the paper's systems go by postings alone."""
     intersects: bool = False
     """Whether the posting lists of all key columns are intersected by row, or the initial one's fetched."""
+    cache: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What the index keeps until the search ends, for further rounds."""
+
+    @property
+    def measures(self) -> bool:
+        """Whether every table that is found will be measured as a whole."""
+        return self.settings.rank == USEFULNESS
 
     @property
     def k(self) -> int:
@@ -351,22 +362,22 @@ def _find(search: Search, strategy: Strategy) -> None:
 
 
 def _most_useful(search: Search, strategy: Strategy) -> list[Result]:
-    """Return the k most useful tables, given those of the highest joinability."""
-    results = describe(search)
-    seen = [result.table_id for result in results]
-    room, more = search.k, len(results) == search.k
+    """Return the k most useful tables, given those of the highest joinability.
+
+    Names are looked up at the end: they only order tables that are equally useful.
+    """
+    measures = _Measures(search, search.best.ranked())
+    room, more = search.k, len(measures.tables) == search.k
     while more:
-        ranks = [rank_of(result) for result in results]
         room *= ROUNDS_GROW
-        lowest = floor(ranks, search.k, len(search.key), names=search.settings.names)
-        other = search.again(lowest, seen, room)
+        other = search.again(floor(measures.usefulness, search.k, len(search.key)), measures.tables, room)
         _find(other, strategy)
-        found = describe(other)
-        seen += [result.table_id for result in found]
-        results = heapq.nsmallest(search.k, [*results, *found], key=rank_of)
+        found = other.best.ranked()
+        measures.add(found)
         search.statistics.add_round(other.statistics)
         more = len(found) == room
-    return sorted(results, key=rank_of)
+    search.cache.clear()
+    return heapq.nsmallest(search.k, describe(search, measures.best(search.k), measures), key=rank_of)
 
 
 def unchanged(index: Index, search: Callable[[], SearchResult]) -> SearchResult:
@@ -442,28 +453,27 @@ def as_query(query: AnyQuery) -> QueryTable:
 
 def answer(search: Search) -> SearchResult:
     """Return the best tables in the order of the ranking."""
-    results = describe(search)
+    ranked = search.best.ranked()
+    results = describe(search, ranked, _Measures(search, ranked))
     if search.settings.rank == USEFULNESS:
         results.sort(key=rank_of)
     return SearchResult(results, search.key, search.statistics, search.settings.rank)
 
 
-def describe(search: Search) -> list[Result]:
-    """Return the best tables with what people want to know of them, by falling joinability."""
+def describe(search: Search, ranked: Sequence[Ranked], measures: _Measures) -> list[Result]:
+    """Return tables with what people want to know of them, in the order given."""
     with search.statistics.phase("describe tables"):
-        ranked = search.best.ranked()
         infos = {table.table_id: table for table in search.index.tables([table for _, table, _ in ranked])}
         if len(infos) < len(ranked):
             raise ChangedError(f"{search.index.address}: a table was removed while it was searched")
     search.statistics.known_tuples = int(search.met[search.key.place].all(axis=1).sum())
     results = []
-    evidences = _Evidences(search, {table_id: (infos[table_id], mapping) for _, table_id, mapping in ranked})
     for score, table_id, mapping in ranked:
         table = infos[table_id]
         names = table.column_names()
         pairs = zip(search.key.columns, (names[column] for column in mapping), strict=True)
         matches = partial(find_matches, search, table_id, mapping)
-        evidence = partial(evidences.of, table_id)
+        evidence = partial(_evidence, search, measures, table, mapping)
         results.append(Result(table, score, dict(pairs), mapping, matches, evidence, search.change))
     return results
 
@@ -473,35 +483,64 @@ def rank_of(result: Result) -> Rank:
     return Rank.of(result.evidence, result.table_id)
 
 
-class _Evidences:
-    """What speaks for joining with the tables of an answer, measured as it is asked for."""
+class _Measures:
+    """How the tables that were found hold the key: measured as it is asked for, several tables at a time."""
 
-    def __init__(self, search: Search, tables: dict[int, tuple[TableInfo, tuple[int, ...]]]) -> None:
-        self._search, self._tables = search, tables
-        self._known: dict[int, Evidence] = {}
+    def __init__(self, search: Search, ranked: Sequence[Ranked]) -> None:
+        self._search = search
+        self._ranked = {table: (score, table, mapping) for score, table, mapping in ranked}
+        self._waiting = dict(self._ranked)
+        self._known: dict[int, Measured] = {}
 
-    def of(self, table_id: int) -> Evidence:
-        """Measure a table, and what is read along with it."""
+    @property
+    def tables(self) -> list[int]:
+        """Numbers of the tables."""
+        return list(self._ranked)
+
+    @property
+    def usefulness(self) -> list[float]:
+        """How useful each of them is."""
+        keys = len(self._search.key)
+        return [usefulness(self.of(table), keys) for table in self._ranked]
+
+    def add(self, ranked: Sequence[Ranked]) -> None:
+        """Add tables that a further round found, and measure them."""
+        added = {table: (score, table, mapping) for score, table, mapping in ranked}
+        self._ranked |= added
+        self._waiting |= added
+        for table in added:
+            self.of(table)
+
+    def best(self, k: int) -> list[Ranked]:
+        """Return those that are no less useful than the k-th."""
+        values = self.usefulness
+        least = min(heapq.nlargest(k, values), default=0.0)
+        return [ranked for ranked, value in zip(self._ranked.values(), values, strict=True) if value >= least]
+
+    def of(self, table_id: int) -> Measured:
+        """Measure a table, and those that are read along with it."""
         if table_id not in self._known:
             with self._search.statistics.phase("evidence"):
-                self._read([table_id, *(n for n in self._tables if n != table_id and n not in self._known)])
+                self._read(table_id)
         return self._known[table_id]
 
-    def _read(self, wanted: Sequence[int]) -> None:
+    def _read(self, table_id: int) -> None:
         search = self._search
-        found = search.index.whole_tables(search, [self._tables[number][0] for number in wanted])
-        if search.settings.rank == JOINABILITY:  # asked for after the search
+        first = self._waiting.pop(table_id)
+        wanted = [first, *islice(self._waiting.values(), READ_TOGETHER)]
+        found = search.index.whole_tables(search, [table for _, table, _ in wanted])
+        if not search.measures:  # asked for after the search
             search.index.check_unchanged(search.change)
-        for number, table in zip(wanted, found, strict=False):
-            self._known[number] = _evidence(search, table, *self._tables[number])
+        for (_, table, mapping), (segment, place) in zip(wanted, found, strict=False):
+            search.work.check()
+            search.statistics.count({"tables_measured": 1})
+            self._known[table] = measure(segment.arrays, place, search.part(segment).tuples, mapping)
+            self._waiting.pop(table, None)
 
 
-def _evidence(search: Search, found: TableSegment, table: TableInfo, mapping: tuple[int, ...]) -> Evidence:
-    """Measure what speaks for joining with a table under a mapping."""
-    search.work.check()
-    search.statistics.count({"tables_measured": 1})
-    part = search.part(found.segment)
-    measured = measure(found.segment.arrays, found.place, part.tuples, mapping)
+def _evidence(search: Search, measures: _Measures, table: TableInfo, mapping: tuple[int, ...]) -> Evidence:
+    """Return what speaks for joining with a table under a mapping."""
+    measured = measures.of(table.table_id)
     return Evidence(
         containment=measured.joinability / len(search.key),
         uniqueness=measured.uniqueness,

@@ -101,6 +101,11 @@ class Measured(NamedTuple):
     joinability: int
 
 
+def usefulness(measured: Measured, key_tuples: int) -> float:
+    """Return how useful a table is that was measured so (`Evidence.usefulness`)."""
+    return measured.joinability / key_tuples * measured.uniqueness
+
+
 def measure(arrays: SegmentArrays, table: int, tuples: Ids, mapping: Sequence[int]) -> Measured:
     """Measure how a table (its place in the segment) holds key tuples under a mapping.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -33,21 +34,16 @@ def check_ranking(name: str) -> None:
         raise QueryError(f'there is no ranking "{name}"; {did_you_mean(name, RANKINGS)}')
 
 
-def floor(held: Sequence[Rank], k: int, key_tuples: int, *, names: bool) -> int:
-    """Return the joinability that a table must exceed to be among the k best; 0 while fewer are held.
+def floor(held: Sequence[float], k: int, key_tuples: int) -> int:
+    """Return the joinability that a table must exceed to be among the k most useful; 0 while fewer are held.
 
-    Uniqueness is at most 1, so that containment bounds the usefulness of a table that was not looked at; its names may
-    fit as well as can be. One that could only be equal in all of that is looked at, too: its number decides.
+    `held` is how useful each table is. Uniqueness is at most 1, so that containment bounds the usefulness of a table
+    that was not looked at. One that could be as useful as the k-th is looked at, too: names or its number may decide.
     """
     if len(held) < k:
         return 0
-    worst = sorted(held)[k - 1]
-    least = max(1, int(-worst.useless * key_tuples) - 1)
-    while _best_possible(least, key_tuples, names=names) > worst[:3]:
+    worst = heapq.nlargest(k, held)[-1]
+    least = max(1, int(worst * key_tuples) - 1)
+    while least / key_tuples < worst:
         least += 1
     return least - 1
-
-
-def _best_possible(joinability: int, key_tuples: int, *, names: bool) -> tuple[float, float, int]:
-    """Return the best that a table of this joinability could be."""
-    return -(joinability / key_tuples), -1.0 if names else 0.0, -joinability

@@ -23,6 +23,7 @@ from mate.lake.memory import RowBlock, memory_segment
 from mate.lake.segment import SearchSegment
 from mate.sql import statements as sql
 from mate.sql.reader import Reader
+from mate.sql.rounds import Bounds, Rounds
 from mate.sql.row_keys import CandidateRows, KeyForm, form_of, no_keys
 from mate.sql.session import Session
 
@@ -40,6 +41,9 @@ FIRST_ROWS = 4_000
 A table is never divided."""
 GROWTH = 4
 MOST_ROWS = 100_000
+
+MOST_CELLS = 1_000_000
+"""Cells of whole tables that are read at a time; one table is read in any case."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,11 @@ class Blocks:
     def form(self) -> KeyForm | None:
         """Form of its keys, None if rows are not filtered."""
         return None if self.hash_number is None else form_of(self.manifest.hashes[self.hash_number])
+
+    @property
+    def _kept(self) -> Rounds:
+        """What earlier rounds have read."""
+        return Rounds.of(self.search)
 
     def segments(self) -> Iterator[SearchSegment]:
         """Yield segments with every row that may be part of an answer."""
@@ -93,34 +102,50 @@ class Blocks:
         The database counts all tables in one statement, which is repeated with a higher limit in the rare case that the
         first page does not decide the search: with more tables than that above the k-th score.
         """
-        seen, limit, room = 0, FIRST_PAGE, self.search.k
+        bounds = self._kept.bounds or self._bounds(FIRST_PAGE)
+        seen, room = self.search.exclude, self.search.k
         while True:
-            table, bound, pairs = self._ask(lambda look, where: look.bounds(where, limit), [8, 8, 8])  # noqa: B023
-            order = np.lexsort((table, -bound))[seen:]
-            table, bound, pairs = table[order], bound[order], pairs[order]
+            left = bounds.without(seen)
             start = 0
-            while start < len(table):
-                promising = len(table) - start
-                if self.search.table_filters:
-                    promising = int(np.count_nonzero(bound[start:] > self.search.kth))
-                if not promising:
-                    return
-                fits = int(np.searchsorted(np.cumsum(pairs[start:]), MOST_ROWS, "right"))
-                stop = start + max(1, min(room, promising, fits))
-                segment = self._segment(table[start:stop], None)
+            while start < len(left.table) and not self._cannot_enter(int(left.bound[start])):
+                stop = start + min(room, self._portion(left, start))
+                segment = self._tables(left.table[start:stop])
                 if segment is not None:
                     yield segment
                 start, room = stop, room * GROWTH
-            seen += len(table)
-            if seen < limit or self._cannot_enter(int(bound[-1])):
+            if len(bounds.table) < bounds.limit or self._cannot_enter(int(bounds.bound[-1])):
                 return
-            limit *= 10
+            seen = seen.union(bounds.table.tolist())
+            bounds = self._bounds(10 * bounds.limit)
+
+    def _bounds(self, limit: int) -> Bounds:
+        """Ask for the bounds of the best tables, and keep them for further rounds."""
+        found = self._ask(lambda look, where: look.bounds(where, limit), [8] * 4)
+        order = np.lexsort((found[0], -found[1]))
+        table, bound, rows, cells = (column[order] for column in found)
+        bounds = self._kept.bounds = Bounds(table, bound, rows, cells, limit)
+        return bounds
+
+    def _portion(self, left: Bounds, start: int) -> int:
+        """Return how many tables may enter and are read by one statement: at least one."""
+        may_enter = int(np.count_nonzero(left.bound[start:] > self.search.kth))
+        sizes, most = (left.cells, MOST_CELLS) if self.search.measures else (left.rows, MOST_ROWS)
+        return max(1, min(may_enter, int(np.searchsorted(np.cumsum(sizes[start:]), most, "right"))))
+
+    def _tables(self, tables: Ids) -> SearchSegment | None:
+        """Read what may join of tables; all of them if they are to be measured, too."""
+        if not self.search.measures:
+            return self._segment(tables, None)
+        segment = self.whole(tables)
+        if segment is not None:
+            self._kept.whole.keep(segment)
+        return segment
 
     # By postings, as in the paper
 
     def _by_postings(self) -> Iterator[SearchSegment]:
         if self.search.initial_postings <= MOST_POSTINGS:
-            yield from self._blocks(self._rows(None))
+            yield from self._blocks(self._all_rows().without(self.search.exclude))
             return
         table, postings = self._ask(lambda look, where: look.table_counts(where), [8, 8])
         order = np.lexsort((table, -postings))
@@ -140,6 +165,12 @@ class Blocks:
             segment = self._segment(tables[order[start:stop]], rows)
             if segment is not None:
                 yield segment
+
+    def _all_rows(self) -> CandidateRows:
+        """Return the rows of all tables that pass the row filter, which are kept if further rounds may follow."""
+        rows = self._kept.rows or self._rows(None)
+        self._kept.rows = rows if self.search.measures else None
+        return rows
 
     def _rows(self, tables: Ids | None) -> CandidateRows:
         """Return the rows that pass the row filter, of certain tables if given."""

@@ -17,16 +17,14 @@ from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TableInfo
 from mate.lake.segment import SearchSegment
 from mate.sql import statements as sql
 from mate.sql.address import Address
-from mate.sql.blocks import Blocks
+from mate.sql.blocks import MOST_CELLS, Blocks
 from mate.sql.dialects import dialect_of
 from mate.sql.failures import MissingError
 from mate.sql.reader import Reader, distinct
+from mate.sql.rounds import Rounds
 from mate.sql.row_keys import key_columns
 from mate.sql.schema import NO_CELL, TOKEN_COUNTS, Generation, Shape
 from mate.sql.session import Sessions
-
-MOST_CELLS = 1_000_000
-"""Cells of whole tables that are read at a time; one table is read in any case."""
 
 
 class DatabaseIndex(Index):
@@ -100,16 +98,21 @@ class DatabaseIndex(Index):
         segment = self._blocks(search).table(table_id)
         return None if segment is None else TableSegment(segment, 0)
 
-    def whole_tables(self, search: Sought, tables: Sequence[TableInfo]) -> list[TableSegment]:
-        """Return all rows of tables, as many as one statement may read."""
-        cells = np.cumsum([table.rows * len(table.columns) for table in tables])
-        wanted = [table.table_id for table in tables[: max(1, int(np.searchsorted(cells, MOST_CELLS, "right")))]]
+    def whole_tables(self, search: Sought, tables: Sequence[int]) -> list[TableSegment]:
+        """Return all rows of tables: those that the search has read already, or as many as one statement may read."""
+        kept = Rounds.of(search)
+        if found := kept.whole.first_of(tables):
+            return found
+        known = kept.cells()
+        if not known.keys() >= set(tables):
+            known = {table.table_id: table.rows * len(table.columns) for table in self.tables(tables)}
+        cells = np.cumsum([known.get(number, 0) for number in tables])
+        wanted = tables[: max(1, int(np.searchsorted(cells, MOST_CELLS, "right")))]
         segment = self._blocks(search).whole(np.unique(wanted))
-        found = [] if segment is None else segment.arrays.table_id.tolist()
-        if segment is None or wanted[0] not in found:
+        present = [] if segment is None else segment.arrays.table_id.tolist()
+        if segment is None or wanted[0] not in present:
             raise self._no_table(wanted[0])
-        present = takewhile(found.__contains__, wanted)
-        return [TableSegment(segment, found.index(number)) for number in present]
+        return [TableSegment(segment, present.index(number)) for number in takewhile(present.__contains__, wanted)]
 
     def _blocks(self, search: Sought) -> Blocks:
         return Blocks(self._reader, self.manifest, search, self._widths)

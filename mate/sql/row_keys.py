@@ -67,8 +67,15 @@ class CandidateRows(NamedTuple):
     @classmethod
     def of(cls, table: Ids, row: Ids, keys: ReadKeys) -> CandidateRows:
         """Bring rows into order."""
-        order = np.lexsort((row, table))
-        return cls(table[order], row[order], ReadKeys(keys.keys[order], keys.words[order], keys.width[order]))
+        return cls(table, row, keys)._at(np.lexsort((row, table)))
+
+    def without(self, tables: frozenset[int]) -> CandidateRows:
+        """Return those of other tables."""
+        return self._at(np.flatnonzero(~np.isin(self.table_id, list(tables))))
+
+    def _at(self, places: Ids) -> CandidateRows:
+        keys = ReadKeys(self.keys.keys[places], self.keys.words[places], self.keys.width[places])
+        return CandidateRows(self.table_id[places], self.row_id[places], keys)
 
 
 class KeyProbes(NamedTuple):

@@ -245,9 +245,10 @@ class Lookup:
         )
 
     def bounds(self, where: str, limit: int) -> str:
-        """SQL that counts, by table, the key tuples that some row holds, best tables first, and their rows.
+        """SQL that counts, by table, the key tuples that some row holds, and their rows, of the best tables.
 
-        That bounds the joinability, whose mapping has to be the same for all rows; mostly it is equal.
+        That bounds the joinability, whose mapping has to be the same for all rows; mostly it is equal. How many cells
+        a table has comes along, so that nobody has to ask before they are read.
         """
         held = [
             f"EXISTS (SELECT 1 FROM {self._table('cells')} AS c WHERE c.table_id = f.table_id"
@@ -256,10 +257,16 @@ class Lookup:
         ]
         rest = "".join(f", q.token{n}" for n in self.probes.rest)
         passed = f"SELECT p.table_id, p.row_id, q.tuple_id{rest}{self._candidates(where)}"
-        return (
+        best = (
             "SELECT f.table_id, COUNT(DISTINCT f.tuple_id) AS bound, COUNT(*) AS pairs"
             f" FROM ({passed}) AS f{' WHERE ' if held else ''}{' AND '.join(held)}"
             f" GROUP BY f.table_id ORDER BY bound DESC, f.table_id LIMIT {limit}"
+        )
+        return (
+            f"SELECT b.table_id, b.bound, b.pairs, t.row_count * COUNT(*) AS cells FROM ({best}) AS b"
+            f" INNER JOIN {self._table('tables')} AS t ON t.table_id = b.table_id"
+            f" INNER JOIN {self._table('columns')} AS c ON c.table_id = b.table_id"
+            " GROUP BY b.table_id, b.bound, b.pairs, t.row_count"
         )
 
     def rows(self, where: str) -> str:

@@ -138,7 +138,7 @@ def test_a_table_at_the_floor_or_below_is_never_better(
         return Rank(-(joinability / 9 * (unique / 7)), -(fit / 4) if names else 0.0, -joinability, number)
 
     ranks = [rank(number, *values) for number, values in enumerate(held, start=1)]
-    if other[0] <= floor(ranks, k, 9, names=names):
+    if other[0] <= floor([-held.useless for held in ranks], k, 9):
         assert sorted(ranks)[k - 1] < rank(0, *other)
 
 

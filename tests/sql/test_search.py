@@ -22,7 +22,8 @@ from mate.search.engine import SearchSettings
 from mate.search.query import QueryTable
 from mate.search.results import SearchResult
 from mate.search.systems import BUILT_IN
-from mate.sql import blocks
+from mate.sql import blocks, rounds
+from mate.sql import index as sql_index
 from mate.sql.schema import LAYOUTS
 from tests.search.oracle import top_k
 from tests.sql.conftest import write_csv
@@ -83,6 +84,9 @@ def asked(model: Model) -> list[Asked]:
     return found
 
 
+LIMITS = [(blocks, "FIRST_PAGE"), (blocks, "MOST_CELLS"), (sql_index, "MOST_CELLS"), (rounds, "MOST_KEPT")]
+
+
 def scores(result: SearchResult) -> list[int]:
     return [found.joinability for found in result]
 
@@ -125,10 +129,19 @@ def test_the_same_candidates_pass_as_in_a_lake(
         ]
 
 
+@pytest.mark.parametrize("most", [None, 1])
 @pytest.mark.parametrize("name", ["mate", "column-first"])
 def test_evidence_and_the_most_useful_tables_are_those_of_a_lake(
-    index: Index, same_lake: LakeFolder, asked: list[Asked], name: str
+    index: Index,
+    same_lake: LakeFolder,
+    asked: list[Asked],
+    name: str,
+    most: int | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Also where tables are read one by one, none is kept, and every page of bounds is too short."""
+    for module, limit in LIMITS if most else ():
+        monkeypatch.setattr(module, limit, most)
     settings = SearchSettings(k=2, rank="usefulness")
     for query, _ in asked[:2]:
         one, other = (SYSTEMS[name](place, query, ["a", "b"], settings=settings) for place in (index, same_lake))

@@ -1,0 +1,76 @@
+"""What a search has read of a database and keeps: for its further rounds, and until tables are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import NamedTuple
+
+import numpy as np
+
+from mate.lake.base import Ids, Sought, TableSegment
+from mate.lake.segment import SearchSegment
+from mate.sql.row_keys import CandidateRows
+
+MOST_KEPT = 4_000_000
+"""Octets of the codes of whole tables that are kept; what is more is read again."""
+
+
+class Bounds(NamedTuple):
+    """The tables with the most key tuples in their rows, best first."""
+
+    table: Ids
+    bound: Ids
+    """Key tuples that rows of the table hold."""
+    rows: Ids
+    """These rows, one that holds several key tuples counted for each."""
+    cells: Ids
+    """All cells of the table."""
+    limit: int
+    """How many tables were asked for."""
+
+    def without(self, tables: frozenset[int]) -> Bounds:
+        """Return the other tables."""
+        left = ~np.isin(self.table, list(tables))
+        return Bounds(self.table[left], self.bound[left], self.rows[left], self.cells[left], self.limit)
+
+
+class WholeTables:
+    """Whole tables that were read to be searched, kept until they are measured, too."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, TableSegment] = {}
+        self._octets = 0
+
+    def keep(self, segment: SearchSegment) -> None:
+        """Keep the tables of a segment, and those before them if it is not too much."""
+        octets = len(segment.arrays.codes)
+        if self._octets + octets > MOST_KEPT:
+            self._kept, self._octets = {}, 0
+        self._octets += octets
+        self._kept |= {number: TableSegment(segment, at) for at, number in enumerate(segment.arrays.table_id.tolist())}
+
+    def first_of(self, tables: Sequence[int]) -> list[TableSegment]:
+        """Return the first of these tables, up to one that is not kept."""
+        return [self._kept[number] for number in takewhile(self._kept.__contains__, tables)]
+
+
+@dataclass
+class Rounds:
+    """What a search keeps."""
+
+    bounds: Bounds | None = None
+    rows: CandidateRows | None = None
+    whole: WholeTables = field(default_factory=WholeTables)
+
+    @classmethod
+    def of(cls, search: Sought) -> Rounds:
+        """Return what a search has kept so far."""
+        kept: Rounds = search.cache.setdefault("rounds", cls())
+        return kept
+
+    def cells(self) -> dict[int, int]:
+        """Return how many cells tables have, of those whose bounds were asked for."""
+        known = self.bounds
+        return {} if known is None else dict(zip(known.table.tolist(), known.cells.tolist(), strict=True))
