@@ -1,16 +1,26 @@
-"""A server that has no free session is waited for."""
+"""Sessions that a server does not have free, or ends."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from mate.build.build import BuildSettings, build
+from mate.errors import StoreError
 from mate.lake.folder import LakeFolder
+from mate.sql.dialects import base
+from mate.sql.target import DatabaseTarget
 from tests.sql.compare import same
 from tests.sql.places import open_database
+from tests.sql.small import HASHES
 from tests.sql.test_exactly_once import loaded_twice
 from tests.vertica.standin import StandIn
+from tests.vertica.standin.wire import ServerError
 
 
 def test_a_server_without_a_free_session_is_waited_for(server: StandIn, small_lake: Path, lake: LakeFolder) -> None:
@@ -26,5 +36,42 @@ def test_a_server_without_a_free_session_is_waited_for(server: StandIn, small_la
 
     loaded_twice(server, small_lake, crowd)
     assert server.most_sessions == 3
+    with open_database(server.address()) as store:
+        same(store, lake)
+
+
+def test_the_session_that_holds_the_lock_is_never_idle(
+    server: StandIn, small_lake: Path, lake: LakeFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server ends idle sessions, and tasks load for longer than it waits."""
+    server.idle_timeout = 1.0
+    monkeypatch.setattr(base, "HEARTBEAT", 0.05)
+
+    class Slow(DatabaseTarget):
+        def publish(self, *given: Any) -> None:
+            time.sleep(2 * server.idle_timeout)  # type: ignore[operator]
+            super().publish(*given)
+
+    with Slow(server.address()) as target:
+        build([str(small_lake)], target, BuildSettings(master="none", hashes=HASHES))
+    assert "SELECT 1" in server.statements
+    with open_database(server.address()) as store:
+        same(store, lake)
+
+
+def test_a_server_that_cannot_refuse_a_lock_at_once(server: StandIn, small_lake: Path, lake: LakeFolder) -> None:
+    """The statement that it does not know is not tried again: after an error there is a rollback, and the lock gone."""
+
+    def fault(event: str, _: Any, detail: str) -> None:
+        if event == "statement" and detail.endswith("NOWAIT"):
+            raise ServerError('Syntax error at or near "NOWAIT"', "42601", 4856)
+
+    with server.faulty(fault), DatabaseTarget(server.address()) as target:
+        build([str(small_lake)], target, BuildSettings(master="none", hashes=HASHES))
+        with pytest.raises(StoreError, match=r"another build or change of .* is under way"):
+            DatabaseTarget(server.address()).__enter__()
+    asked = [text for text in server.statements if text.startswith(("LOCK", "UPDATE", "ROLLBACK"))]
+    first, update = f"{base.lock_statement('mate')}", "UPDATE mate.builds SET load_id = 0"
+    assert asked == [first, "ROLLBACK", update, update, first, "ROLLBACK", update]
     with open_database(server.address()) as store:
         same(store, lake)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, ClassVar, Protocol, TypeAlias
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from threading import Lock as Mutex
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import pyarrow as pa
 
+from mate.errors import StoreError
 from mate.lake.base import Ids
 from mate.sql.address import Address, Password
 from mate.sql.failures import UnknownStatementError
@@ -16,6 +19,11 @@ from mate.sql.schema import BUILDS, Column, Generation, Kind, Shape, Table
 
 Columns: TypeAlias = list[pa.Array]
 """Records of a table, an array per column."""
+
+HEARTBEAT = 30.0
+"""Seconds between two signs of life of the session that holds the lock."""
+_LAST_BEAT = 5.0
+"""Seconds that the last one may take; a server that does not answer is not waited for."""
 
 
 class Client(Protocol):
@@ -151,7 +159,8 @@ class Dialect(ABC):
         try:
             if self.keep_session:
                 client.execute(self.keep_session)
-            yield TableLock(client, address.schema)
+            with TableLock(client, address.schema) as lock:
+                yield lock
         finally:
             client.close()
 
@@ -164,18 +173,42 @@ class Lock(Protocol):
 
 
 class TableLock:
-    """A table that is locked until the session ends; servers without LOCK TABLE … NOWAIT take an UPDATE."""
+    """A table that is locked until the session ends; servers without LOCK TABLE … NOWAIT take an UPDATE.
+
+    Servers end sessions that are idle for long (IDLESESSIONTIMEOUT of a Vertica user, who cannot raise it), so that the
+    lock's says something now and then.
+    """
 
     def __init__(self, client: Client, schema: str) -> None:
-        self._client, self._schema = client, schema
-        self.verify()
+        self._client, self._statement = client, lock_statement(schema)
+        self._turn, self._ended = Mutex(), Event()
+        try:
+            self.verify()
+        except UnknownStatementError:
+            client.rollback()
+            self._statement = f"UPDATE {schema}.{BUILDS} SET load_id = 0"
+            self.verify()
+
+    def __enter__(self) -> Self:
+        self._heart = Thread(target=self._beat, name="mate lock", daemon=True)
+        self._heart.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._heart.join(_LAST_BEAT)
 
     def verify(self) -> None:
         """Take the lock, which its holder has already: that fails if the session is gone."""
-        try:
-            self._client.execute(lock_statement(self._schema))
-        except UnknownStatementError:
-            self._client.execute(f"UPDATE {self._schema}.{BUILDS} SET load_id = 0")
+        with self._turn:
+            self._client.execute(self._statement)
+
+    def _beat(self) -> None:
+        """Keep the session busy; that it was lost is found out where the lock matters."""
+        with suppress(StoreError):
+            while not self._ended.wait(HEARTBEAT):
+                with self._turn:
+                    self._client.execute("SELECT 1")
 
 
 def lock_statement(schema: str) -> str:

@@ -80,6 +80,8 @@ class StandIn:
         self.profiles: list[Profile] = []
         self.statements: list[str] = []
         self.most_sessions = 0
+        self.idle_timeout: float | None = None
+        """Seconds after which a session ends that sends nothing: IDLESESSIONTIMEOUT, for every user."""
         self.fault: Fault | None = None
         self.sessions: set[Any] = set()
         self._lines: set[Line] = set()
@@ -162,6 +164,7 @@ class StandIn:
     def _serve(self, connection: socket.socket) -> None:
         from tests.vertica.standin.session import Session
 
+        connection.settimeout(self.idle_timeout)
         line = Line(connection)
         with self.guard:
             self._lines.add(line)
