@@ -25,7 +25,7 @@ from mate.lake.manifest import Manifest
 from mate.sql.target import DatabaseTarget
 from tests.sql.compare import same
 from tests.sql.faulty import FAULTY, FaultyServer, faulty_server
-from tests.sql.places import index, open_database
+from tests.sql.places import duckdb_place, index, open_database
 from tests.sql.small import HASHES, built_lake
 from tests.vertica.standin.wire import ClosedError
 
@@ -53,6 +53,53 @@ with spark_session("local-cluster[2,1,1024]", settings), DatabaseTarget(address)
     hashes = HashRequest("xash", 128), HashRequest("bf", 512)
     build([lake], target, BuildSettings(hashes=hashes, segments=int(segments), master="local[*]"))
 """
+
+FILE_DRIVER = """
+import os, signal, sys
+from mate.build import sources
+from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.session import spark_session
+from mate.sql.session import Session
+from mate.sql.target import DatabaseTarget
+
+lake, address, segments, happened = sys.argv[1:]
+sources._LEAST_UNIT = 1  # a unit per file
+
+class Doomed:
+    def __init__(self, load, happened):
+        self.load, self.happened = load, happened
+
+    def first(self, what):
+        try:
+            return os.open(f"{self.happened}/{what}", os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            return None
+
+    def __call__(self, written):
+        def die(*_):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        load, commit = Session.load, Session.commit
+        try:
+            if self.first("killed while loading"):
+                Session.load = lambda own, table, *given: (load(own, table, *given), ".cells_" in table and die())[0]
+            elif self.first("killed before the commit"):
+                Session.commit = die
+            elif self.first("killed after the commit"):
+                Session.commit = lambda own: die(commit(own))
+            return self.load(written)
+        finally:
+            Session.load, Session.commit = load, commit
+
+class Target(DatabaseTarget):
+    def task(self, manifest):
+        return Doomed(super().task(manifest), happened)
+
+with spark_session("local[2,8]", {"spark.sql.shuffle.partitions": "2"}), Target(address) as target:
+    hashes = HashRequest("xash", 128), HashRequest("bf", 512)
+    build([lake], target, BuildSettings(hashes=hashes, segments=int(segments), master="local[*]"))
+"""
+"""A file has no line that could be cut: tasks end themselves where it hurts."""
 
 
 @pytest.fixture(params=FAULTY)
@@ -137,6 +184,28 @@ def test_tasks_killed_and_retried_on_spark(
         )
         assert len(logged) > loaded[0][0] > 5  # some were loaded again, and turned away
         same(found, built)
+
+
+def test_tasks_killed_while_they_load_a_file_on_spark(
+    small_lake: Path, small_folder: LakeFolder, tmp_path: Path
+) -> None:
+    happened = tmp_path / "happened"
+    happened.mkdir()
+    with duckdb_place() as address:
+        done = subprocess.run(
+            [sys.executable, "-c", FILE_DRIVER, str(small_lake), address, str(SEGMENTS), str(happened)],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+            timeout=MOST_SECONDS,
+        )
+        assert done.returncode == 0, done.stderr[-3_000:]
+        killed = {path.name for path in happened.glob("killed *")}
+        assert killed == {"killed while loading", "killed before the commit", "killed after the commit"}
+        with open_database(address) as found:
+            assert len(found.reader.records("load_log")) > 5
+            same(found, small_folder)
 
 
 def test_a_load_that_fails_on_spark_publishes_nothing(
