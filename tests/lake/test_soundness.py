@@ -142,6 +142,7 @@ def test_verification_is_remembered_and_may_be_asked_for(tmp_path: Path, monkeyp
         monkeypatch.setattr(marks, "_known", set())  # as another process
         mate.open(sound).search(QUERY, ["x", "y"])
         assert len(checked) == expected
+        assert marks._known  # the next search looks for no mark
     mate.open(sound, verify=True)
     assert len(checked) == 2
     monkeypatch.setattr(marks, "_known", set())
