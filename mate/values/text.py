@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Set
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -64,10 +65,16 @@ def tokens(values: Any, nulls: Set[str] = NULL_SPELLINGS) -> pa.StringArray:
         encoded = cells.filter(foreign).dictionary_encode()
         distinct = pa.array([_normalise(cell) for cell in encoded.dictionary.to_pylist()], pa.string())
         normal = pc.replace_with_mask(normal, foreign, distinct.take(encoded.indices))
-    absent = pc.is_in(normal, value_set=pa.array(sorted({"", *nulls}), pa.string()))
+    absent = pc.is_in(normal, value_set=_spellings(frozenset(nulls)))
     if cells.null_count:
         absent = pc.or_(absent, cells.is_null())
     return pc.if_else(absent, pa.scalar(None, pa.string()), normal)
+
+
+@lru_cache(maxsize=16)
+def _spellings(nulls: frozenset[str]) -> pa.StringArray:
+    """Return the tokens that stand for no value."""
+    return pa.array(sorted({"", *nulls}), pa.string())
 
 
 def _normalise_ascii(cells: pa.StringArray) -> tuple[Bytes, Offsets, npt.NDArray[np.bool_]]:
