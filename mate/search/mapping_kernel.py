@@ -83,20 +83,21 @@ class Leaves(NamedTuple):
 
 @inner
 def _weigh(values, tuples, weight):
-    """Count the key tuples of each value; return the values that have any: where each key column's begin, and all."""
+    """Count the key tuples of each value; return the values that have any: where each key column's begin, and all.
+
+    They ascend within a key column.
+    """
     width = len(values.tuple_value)
     used = np.empty(len(tuples) * width, np.int64)
     first = np.zeros(width + 1, np.int64)
     count = 0
     for key in range(width):
         for t in tuples:
-            value = values.tuple_value[key, t]
-            if weight[value] == 0:
+            weight[values.tuple_value[key, t]] += 1
+        for value in range(values.key_first[key], values.key_first[key + 1]):
+            if weight[value]:
                 used[count] = value
                 count += 1
-            weight[value] += 1
-        own = used[first[key] : count].copy()
-        used[first[key] : count] = own[ascending(own)]
         first[key + 1] = count
     return first, used[:count]
 

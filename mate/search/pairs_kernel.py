@@ -145,6 +145,27 @@ def _join(arrays, search, held, value, base, same, masks, full, planes, tally):
 
 
 @inner
+def _rarest_first(held, start, stop):
+    """Return the values from `start` on and below `stop`: those that the table does not have, then rare ones first.
+
+    Only those that it has are sorted: the query may have many more.
+    """
+    order = np.empty(stop - start, np.int64)
+    absent, count = np.int64(0), stop - start
+    for value in range(stop - 1, start - 1, -1):
+        if held.size[value]:
+            count -= 1
+            order[count] = value
+    for value in range(start, stop):
+        if held.size[value] == 0:
+            order[absent] = value
+            absent += 1
+    own = order[count:].copy()
+    order[count:] = own[ascending(held.size[own])]
+    return order
+
+
+@inner
 def _count(arrays, values, search, key, held, planes, missed, most_missed, tally):
     """Count the key tuples whose value in this key column has more postings, by option of the other and word.
 
@@ -157,8 +178,7 @@ def _count(arrays, values, search, key, held, planes, missed, most_missed, tally
     full = np.empty(words, np.uint64)
     base, other_base = search.option_first[key], search.option_first[other]
     same = same_column(search, other, key)
-    for rank in ascending(held.size[values.key_first[key] : values.key_first[key + 1]]):
-        value = rank + values.key_first[key]
+    for value in _rarest_first(held, values.key_first[key], values.key_first[key + 1]):
         size = held.size[value]
         filled = False
         for place in range(values.group_first[value], values.group_first[value + 1]):
