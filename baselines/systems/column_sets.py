@@ -18,7 +18,6 @@ from mate.lake.arrays import Array
 from mate.lake.base import Ids, Index
 from mate.lake.counting import ranges
 from mate.lake.folder import LakeFolder
-from mate.lake.layout import read_only
 from mate.lake.segment import SearchSegment
 
 
@@ -44,7 +43,7 @@ class ColumnSets:
     def __init__(self, segment: SearchSegment) -> None:
         from baselines.systems.josie_kernel import order_sets
 
-        self._arrays = arrays = read_only(segment.arrays)
+        self._arrays = arrays = segment.read_only
         lengths = np.diff(arrays.entry_first.astype(np.int64))
         self._token = np.argsort(lengths, kind="stable")
         self._rank = np.empty(len(lengths), np.int64)

@@ -16,7 +16,7 @@ import numpy as np
 from mate.hashing import Keys
 from mate.lake.base import Ids, Index
 from mate.lake.counting import entry_sizes
-from mate.lake.layout import SegmentArrays, read_only
+from mate.lake.layout import SegmentArrays
 from mate.search.algorithm_1 import scan
 from mate.search.candidates import with_unknown
 from mate.search.engine import NamedStrategy, SearchSettings, SegmentSearch, run
@@ -47,7 +47,7 @@ def mcr(part: SegmentSearch) -> None:
     if not len(part.tuples):
         return
     statistics, initial = part.search.statistics, part.search.initial
-    arrays = read_only(part.segment.arrays)
+    arrays = part.segment.read_only
     with statistics.phase("mark rows"):
         marks = np.zeros((int(arrays.table_row_first[-1]), 1), np.uint64)
         others = [column for column in range(part.tuples.shape[1]) if column != initial]

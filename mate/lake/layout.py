@@ -215,11 +215,6 @@ def _narrow(offsets: Array) -> Array:
     return offsets.astype(offset_type(int(offsets[-1])))
 
 
-def read_only(arrays: SegmentArrays) -> SegmentArrays:
-    """Return views that cannot be written to, so that kernels are compiled once for memory and mapped files."""
-    return SegmentArrays(*map(read_only_view, arrays))
-
-
 def read_only_view(array: Array) -> Array:
     """Return a view that cannot be written to."""
     view = array.view()

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from mate.hashing import Keys
 from mate.lake.arrays import Array, ArrayFile, damaged
 from mate.lake.counting import posting_counts
-from mate.lake.layout import NO_PLACE, SegmentArrays
+from mate.lake.layout import NO_PLACE, SegmentArrays, read_only_view
 from mate.lake.segment_folder import SegmentFolder
 from mate.lake.soundness import check_shapes, check_values
 from mate.values.arrow import string_buffers
@@ -41,6 +41,11 @@ class SearchSegment:
     """Which of its tables are in use: bool, one per table."""
     row_number: Array | None
     """Number in its table of each row, where a segment holds some rows of its tables only."""
+
+    @cached_property
+    def read_only(self) -> SegmentArrays:
+        """Views of the arrays that cannot be written to: kernels are compiled once for memory and mapped files."""
+        return SegmentArrays(*map(read_only_view, self.arrays))
 
     def places(self, ids: Array, texts: pa.StringArray | None = None) -> Array:
         """Return the places of tokens, `NO_PLACE` for those that it does not have.

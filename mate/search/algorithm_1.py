@@ -16,7 +16,7 @@ import numpy as np
 
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
-from mate.lake.layout import SegmentArrays, read_only
+from mate.lake.layout import SegmentArrays
 from mate.search.best import Best
 from mate.search.candidates import Bounds, Counter, Groups, Probes, bound, group, probes, with_unknown
 from mate.search.engine import SegmentSearch
@@ -75,7 +75,7 @@ def algorithm_1(part: SegmentSearch) -> None:
 def scan(part: SegmentSearch, row_filter: MakeFilter | None = None, only: Ids | None = None) -> None:
     """Offer the tables of a segment, or `only` those at certain places, with any row filter or none."""
     statistics, settings = part.search.statistics, part.search.settings
-    arrays = read_only(part.segment.arrays)
+    arrays = part.segment.read_only
     with statistics.phase("fetch postings"):
         wanted = part.wanted_tables()
         if only is not None:

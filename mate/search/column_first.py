@@ -16,19 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from mate.lake.base import Ids
-from mate.lake.layout import SegmentArrays, read_only
 from mate.search.best import Best
 from mate.search.engine import WAVE, SegmentSearch
 from mate.values.compiled import is_ready, is_worth
 
 if TYPE_CHECKING:
-    from mate.search.column_first_kernel import Runs, Values
+    from mate.search.column_first_kernel import Cover, Runs
     from mate.search.mapping_kernel import Limits
     from mate.search.prefix_kernel import Prefixes
 
@@ -97,6 +96,8 @@ COUNTERS = (
 )
 """Fields of `Statistics` that kernels add to, by name."""
 
+_TALLY = np.dtype([(name, np.int64) for name in COUNTERS])
+
 
 def column_first(part: SegmentSearch) -> None:
     """Offer every table of a segment that may be among the k best."""
@@ -109,88 +110,54 @@ def column_first(part: SegmentSearch) -> None:
             reference(part)
             return
     with part.search.statistics.phase("cover"):
-        covered = _cover(part)
+        cover = _cover(part)
     with part.search.statistics.phase("bound and check"):
-        _search_batches(part, covered)
+        _search_batches(part, cover)
 
 
-class Covered(NamedTuple):
-    """What the directory tells of a segment's tables."""
-
-    arrays: SegmentArrays
-    values: Values
-    prefixes: Prefixes
-    room: Ids
-    """By table and key column, the directory entries of the query's values."""
-    table: Ids
-    """Tables that may join at all, by falling bound."""
-    bound: Ids
-    """Their bounds."""
-    work: Ids
-    """Their directory entries."""
-
-
-def _cover(part: SegmentSearch) -> Covered:
+def _cover(part: SegmentSearch) -> Cover:
     from mate.search import column_first_kernel as kernel
-    from mate.search.prefix_kernel import number_prefixes
 
-    arrays = read_only(part.segment.arrays)
-    numbers = part.search.key.place[part.tuple_id]
-    values = kernel.number_values(part.tuples, numbers, len(part.search.key.tokens))
-    shape = len(arrays.column_table), part.tuples.shape[1]
-    columns, entries = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
-    kernel.cover(arrays, values, columns, entries)
-    bound = np.zeros(len(arrays.table_id), np.int64)
-    room = np.zeros((len(bound), shape[1]), np.int64)
-    kernel.bound_tables(arrays, columns, entries, part.wanted_tables(), bound, room)
-    table = np.flatnonzero(bound)
-    table = table[np.argsort(-bound[table], kind="stable")]
-    part.search.statistics.count({"tables": len(table)})
-    prefixes = number_prefixes(values, np.argsort(_entries_by_key(arrays, values), kind="stable"))
-    return Covered(arrays, values, prefixes, room, table, bound[table], room[table].sum(axis=1))
+    key = part.search.key
+    numbers = key.place[part.tuple_id]
+    cover: Cover = kernel.cover(part.segment.read_only, part.tuples, numbers, len(key.tokens), part.wanted_tables())
+    part.search.statistics.count({"tables": len(cover.table)})
+    return cover
 
 
-def _entries_by_key(arrays: SegmentArrays, values: Values) -> Ids:
-    """Return the number of directory entries of each key column's values."""
-    first = arrays.entry_first
-    sizes = first[values.token + 1].astype(np.int64) - first[values.token].astype(np.int64)
-    found: Ids = np.add.reduceat(sizes, values.key_first[:-1])
-    return found
-
-
-def _search_batches(part: SegmentSearch, covered: Covered) -> None:
+def _search_batches(part: SegmentSearch, cover: Cover) -> None:
     """Go through the tables by falling bound, batch after batch, and offer them."""
     from mate.search import column_first_kernel as kernel
 
-    cursor = np.full(covered.room.shape, -1, np.int64)
+    cursor = np.full(cover.room.shape, -1, np.int64)
     reached = 0
-    for first, last in _batches(covered, 0, len(covered.table), COLLECTED, part):
-        runs = kernel.collect(covered.arrays, covered.values, covered.table[first:last], covered.room, cursor)
-        for start, stop in _batches(covered, first, last, BATCH, part):
+    for first, last in _batches(cover, 0, len(cover.table), COLLECTED, part):
+        runs = kernel.collect(part.segment.read_only, cover.values, cover.table[first:last], cover.room, cursor)
+        for start, stop in _batches(cover, first, last, BATCH, part):
             part.search.work.check()
-            _search_runs(part, covered, runs, np.arange(start - first, stop - first), first)
+            _search_runs(part, cover, runs, np.arange(start - first, stop - first), first)
             reached = stop
-    part.search.statistics.count({"tables_cut_rule_1": len(covered.table) - reached})
+    part.search.statistics.count({"tables_cut_rule_1": len(cover.table) - reached})
 
 
-def _batches(covered: Covered, first: int, last: int, size: int, part: SegmentSearch) -> Iterator[tuple[int, int]]:
+def _batches(cover: Cover, first: int, last: int, size: int, part: SegmentSearch) -> Iterator[tuple[int, int]]:
     """Yield ranges of tables that may be among the best, going by the k-th score when the next one is asked for."""
-    ends = np.cumsum(covered.work[first:last])
+    ends = np.cumsum(cover.work[first:last])
     start = 0
     while start < len(ends):
         done = int(ends[start - 1]) if start else 0
         stop = max(start + 1, int(np.searchsorted(ends, done + size, "right")))
-        stop = min(stop, int(np.searchsorted(-covered.bound[first:last], -part.floor)))
+        stop = min(stop, int(np.searchsorted(-cover.bound[first:last], -part.floor)))
         if stop <= start:
             break
         yield first + start, first + stop
         start, size = stop, size * GROWTH
 
 
-def _search_runs(part: SegmentSearch, covered: Covered, runs: Runs, numbers: Ids, first: int) -> None:
+def _search_runs(part: SegmentSearch, cover: Cover, runs: Runs, numbers: Ids, first: int) -> None:
     """Offer tables of those collected, by their numbers there, the first of which is `first` of all."""
-    batch = Batch(part, covered, runs, covered.bound[first : first + len(runs.table)], np.zeros(len(runs.table), bool))
-    work = int(covered.work[first + numbers].sum())
+    batch = Batch(part, cover, runs, cover.bound[first : first + len(runs.table)], np.zeros(len(runs.table), bool))
+    work = int(cover.work[first + numbers].sum())
     if len(numbers) > 1 and work >= WORTH_PARTS:
         batch.search([numbers[number::PARTS].copy() for number in range(PARTS)])
     else:
@@ -204,7 +171,7 @@ class Batch:
     """Tables that are searched before what was found is compared."""
 
     part: SegmentSearch
-    covered: Covered
+    cover: Cover
     runs: Runs
     bound: Ids
     put_off: npt.NDArray[np.bool_]
@@ -232,12 +199,12 @@ class Batch:
     def _search_part(self, numbers: Ids, best: Best, share: tuple[int, int], limits: Limits) -> npt.NDArray[np.void]:
         from mate.search import mapping_kernel as kernel
 
-        tally = np.zeros(1, [(name, np.int64) for name in COUNTERS])
+        tally = np.zeros(1, _TALLY)
         kernel.search_tables(
-            self.covered.arrays,
-            self.covered.values,
+            self.part.segment.read_only,
+            self.cover.values,
             self.runs,
-            _own_stamps(self.covered.prefixes),
+            _own_stamps(self.cover.prefixes),
             self.bound,
             numbers,
             kernel.Share(*share),

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mate.search.order_kernel import ascending
+from mate.search.prefix_kernel import Prefixes, number_prefixes
 from mate.values.kernels import inner, kernel
 
 Array = npt.NDArray[Any]
@@ -45,6 +46,21 @@ class Runs(NamedTuple):
     """First directory entry behind it."""
 
 
+class Cover(NamedTuple):
+    """What the directory tells of a segment's tables."""
+
+    values: Values
+    prefixes: Prefixes
+    room: Array
+    """By table and key column, the directory entries of the query's values."""
+    table: Array
+    """Tables that may join at all, by falling bound."""
+    bound: Array
+    """Their bounds."""
+    work: Array
+    """Their directory entries."""
+
+
 @inner
 def _number_column(places, numbers, found, first, tuple_value):
     """Number the values of a key column from `first` on, by their places in the segment; return these places."""
@@ -64,8 +80,8 @@ def _number_column(places, numbers, found, first, tuple_value):
     return token[:count][order]
 
 
-@kernel
-def number_values(places, numbers, count):
+@inner
+def _number_values(places, numbers, count):
     """Return the `Values` of key tuples, given as places in the segment and as numbers below `count`."""
     tuples, width = places.shape
     found = np.full(count, -1, np.int64)
@@ -93,8 +109,8 @@ def number_values(places, numbers, count):
     return Values(token[:values].copy(), key_first, group_first, group_tuple, tuple_value)
 
 
-@kernel
-def cover(arrays, values, covered, entries):
+@inner
+def _cover_columns(arrays, values, covered, entries):
     """For every key column and table column, bound the key tuples that may join, and count the entries.
 
     A value joins as many key tuples as have it, and not more than it has postings in the column.
@@ -132,8 +148,31 @@ def _best_two(covered, start, stop, key):
     return column, first, second
 
 
-@kernel
-def bound_tables(arrays, covered, entries, wanted, bound, room):
+@inner
+def _entries_by_key(arrays, values):
+    """Return the number of directory entries of each key column's values."""
+    found = np.zeros(len(values.key_first) - 1, np.int64)
+    for key in range(len(found)):
+        for value in range(values.key_first[key], values.key_first[key + 1]):
+            token = values.token[value]
+            found[key] += np.int64(arrays.entry_first[token + 1]) - np.int64(arrays.entry_first[token])
+    return found
+
+
+@inner
+def _tables_with(arrays, values, key, wanted):
+    """Return which of the wanted tables have a value of a key column, as flags."""
+    found = np.zeros(len(wanted), np.bool_)
+    for value in range(values.key_first[key], values.key_first[key + 1]):
+        token = values.token[value]
+        for entry in range(np.int64(arrays.entry_first[token]), np.int64(arrays.entry_first[token + 1])):
+            table = arrays.column_table[arrays.entry_column[entry]]
+            found[table] = wanted[table]
+    return found
+
+
+@inner
+def _bound_tables(arrays, covered, entries, wanted, bound, room):
     """For every wanted table, bound its joinability by the best columns of any two key columns; count its entries."""
     width = covered.shape[1]
     column = np.empty(width, np.int64)
@@ -156,6 +195,44 @@ def bound_tables(arrays, covered, entries, wanted, bound, room):
             for place in range(start, stop):
                 for key in range(width):
                     room[table, key] += entries[place, key]
+
+
+@inner
+def _by_bound(bound):
+    """Return the tables that may join at all, by falling bound, of equals the first one first."""
+    count = np.int64(0)
+    table = np.empty(len(bound), np.int64)
+    for place in range(len(bound)):
+        if bound[place]:
+            table[count] = place
+            count += 1
+    return table[:count][ascending(-bound[table[:count]])]
+
+
+@kernel
+def cover(arrays, places, numbers, count, wanted):
+    """Number the values of key tuples, given as places in the segment and as numbers below `count`; bound the tables.
+
+    One kernel: every call from Python costs as much as going through hundreds of directory entries. Where the rarest
+    key column has few entries, only the tables that these lead to are looked at, not all of the segment.
+    """
+    values = _number_values(places, numbers, count)
+    width = places.shape[1]
+    sizes = _entries_by_key(arrays, values)
+    covered = np.zeros((len(arrays.column_table), width), np.int32)
+    entries = np.zeros((len(arrays.column_table), width), np.int32)
+    _cover_columns(arrays, values, covered, entries)
+    if sizes.min() < len(covered):
+        wanted = _tables_with(arrays, values, np.argmin(sizes), wanted)
+    bound = np.zeros(len(wanted), np.int64)
+    room = np.zeros((len(wanted), width), np.int64)
+    _bound_tables(arrays, covered, entries, wanted, bound, room)
+    table = _by_bound(bound)
+    work = np.zeros(len(table), np.int64)
+    for number in range(len(table)):
+        for key in range(width):
+            work[number] += room[table[number], key]
+    return Cover(values, number_prefixes(values, ascending(sizes)), room, table, bound[table], work)
 
 
 @kernel

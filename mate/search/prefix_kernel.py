@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mate.values.kernels import inner, kernel
+from mate.values.kernels import inner
 
 Array = npt.NDArray[Any]
 
@@ -38,7 +38,7 @@ def _slot(key, mask):
     return np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(30)) & mask
 
 
-@kernel
+@inner
 def number_prefixes(values, order):
     """Return the prefixes of the key tuples."""
     width, tuples = values.tuple_value.shape

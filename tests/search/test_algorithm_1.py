@@ -19,7 +19,6 @@ import baselines.systems.mcr
 import mate.search.algorithm_1
 import mate.search.candidates
 import mate.search.scratch
-from mate.lake.layout import read_only
 from mate.lake.manifest import HashSpec
 from mate.search.algorithm_1 import scan
 from mate.search.candidates import bound, group, probes
@@ -146,7 +145,7 @@ def test_groups_and_bounds_of_kernels_are_those_of_numpy(case: Case) -> None:
     lake = MemoryLake.of(case.tables)
     part = prepare("test", lake, *query_of(case), SearchSettings()).part(lake.segments[0])
     probe = probes(part)
-    arrays, wanted = read_only(part.segment.arrays), np.arange(len(case.tables)) % 3 != 1
+    arrays, wanted = part.segment.read_only, np.arange(len(case.tables)) % 3 != 1
     found = []
     for compiled in (True, False):
         with limited([], compiled=compiled):

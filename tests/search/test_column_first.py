@@ -185,6 +185,17 @@ def test_the_same_with_three_key_columns() -> None:
     assert_exact(found, tuples, tables)
 
 
+@pytest.mark.parametrize("most", [1, 6])
+def test_tables_are_found_through_few_directory_entries_or_many(most: int) -> None:
+    """Few values lead to the tables that have them, many are compared with every column of the segment."""
+    tables = {number: numbers(8, 3, 6, number) for number in range(6)}
+    tables[6] = [["x", "y", "z"]]
+    tuples = {(str(a), str(b)) for a in range(most) for b in range(most)} | {("x", "y")}
+    for gone in ([], [6], [0, 3]):
+        found = search([segment(tables, gone)], tuples, SearchSettings(k=7, exclude=frozenset({1})))
+        assert_exact(found, tuples, {number: rows for number, rows in tables.items() if number not in {1, *gone}})
+
+
 def test_small_work_is_done_without_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = {0: numbers(20, 3, 6, 4)}
     tuples = {(str(a), str(b)) for a in range(6) for b in range(6)}
