@@ -66,7 +66,7 @@ def _parquet(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | 
             given += len(batch)
     except CorruptError as error:
         raise CorpusError(f"corrupt Parquet data after {given} rows: {error}") from error
-    yield from beyond_limit(source, limits, total - given)
+    yield from rows_left_out(source, limits, total, given)
 
 
 def open_parquet(source: str, stream: BinaryIO, limits: Limits) -> tuple[pq.ParquetFile, Table]:
@@ -100,6 +100,14 @@ def _parquet_file(stream: BinaryIO) -> pq.ParquetFile:
         raise
     except (pa.ArrowException, OSError) as error:
         raise CorpusError(f"not a readable Parquet file: {_first_line(error)}") from error
+
+
+def rows_left_out(source: str, limits: Limits, total: int, given: int) -> Iterator[Reject]:
+    """Report the rows that a Parquet file says it has and that were not given: beyond the limit, or not there."""
+    if given == limits.rows:
+        yield from beyond_limit(source, limits, total - given)
+    elif given != total:
+        yield Reject(source, None, "file", f"corrupt Parquet data after {given} rows: there should be {total}")
 
 
 class CorruptError(Exception):

@@ -223,6 +223,19 @@ def test_damage_in_a_parquet_file_ends_the_table_there(limits: Limits) -> None:
         assert check("parquet", bytes(data), limits, places)
 
 
+def test_a_parquet_file_that_says_it_has_more_rows_than_there_are() -> None:
+    data = parquet(20, 10)
+    says_20, says_22 = b"\x16\x28\x19", b"\x16\x2c\x19"  # the number of rows, in front of the row groups
+    assert data.count(says_20) == 1
+    data = data.replace(says_20, says_22)
+    for limits, reason in (
+        (Limits(), "corrupt Parquet data after 20 rows: there should be 22"),
+        (Limits(rows=20), "beyond the limit of 20 rows"),
+    ):
+        assert [reject.reason for reject in read_whole("parquet", data, limits)[1]] == [reason]
+        assert check("parquet", data, limits, [1])
+
+
 @pytest.mark.parametrize(
     ("format", "data"),
     [

@@ -13,11 +13,11 @@ from mate.corpus.parts.base import WHOLE, Parts, Span, changed
 from mate.corpus.records import (
     CorruptError,
     Look,
-    beyond_limit,
     look_at,
     open_parquet,
     parquet_batches,
     parquet_chunks,
+    rows_left_out,
 )
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.corpus.whole_values import may_be_whole
@@ -99,13 +99,12 @@ class ParquetCutting:
                 parts.append(ParquetPart(self.source, span, given, taken))
                 whole &= {place for place, first in found.fractions.items() if first >= taken}
             given += taken
-            if given == self.limits.rows:
-                rejects = tuple(beyond_limit(self.source, self.limits, self.rows - given))
-                break
-            if found.damage:
+            if found.damage and given < self.limits.rows:
                 reason = f"corrupt Parquet data after {given} rows: {found.damage}"
                 rejects = (Reject(self.source, None, "file", reason),)
                 break
+        else:
+            rejects = tuple(rows_left_out(self.source, self.limits, self.rows, given))
         if not parts:
             return WHOLE
         parts = [replace(part, whole=whole) for part in parts]
