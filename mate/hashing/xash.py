@@ -75,8 +75,12 @@ class Features:
     @property
     def changed(self) -> dict[str, Any]:
         """What differs from XASH as the paper defines it."""
-        usual = asdict(Features())
+        usual = asdict(PAPER)
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
+
+
+PAPER = Features()
+"""All parts, as the paper has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,7 @@ def chosen(value: str, count: int, rare_first: str) -> list[str]:
     return [c for c in rare_first if c in value][:count] if rare_first else rarest(value, count)
 
 
-def xash(value: str, bits: int, alpha: int, features: Features = Features()) -> int:  # noqa: B008
+def xash(value: str, bits: int, alpha: int, features: Features = PAPER) -> int:
     """Return the XASH of one value as an integer whose most significant bit is the leftmost of the array."""
     layout = Layout.of(bits)
     folded = "".join(map(fold, value))
