@@ -108,7 +108,8 @@ class Finding:
 def interval(samples: Samples) -> tuple[float, float]:
     """Return the range that holds nearly all draws, as many left out below as above."""
     out = (1 - threshold("confidence")) / 2
-    low, high = np.quantile(samples, [out, 1 - out])
+    # No interpolation: between two ratios without a bound there is no number.
+    low, high = np.quantile(samples, [out, 1 - out], method="nearest")
     return float(low), float(high)
 
 

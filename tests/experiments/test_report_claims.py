@@ -94,7 +94,7 @@ def test_the_opposite_numbers_refute_them(reversed_world: Results, claim: str) -
         ("larger hashes are faster", "opendata", HOLDS),
         ("larger hashes are more precise", "opendata", HOLDS),
         ("what 512 bits save", "opendata", HOLDS),
-        ("no false negatives", "webtables", HOLDS),
+        ("no false negatives", "webtables", UNTESTED),  # equal scores alone do not show it
         ("larger hashes cost more", "opendata", UNTESTED),
     ],
 )
