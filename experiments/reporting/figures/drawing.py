@@ -126,6 +126,11 @@ def legend(figure: Figure, looks: Sequence[Look], *, bars: bool, paper: bool = F
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
 
 
+def in_two_lines(name: str) -> str:
+    """Return the name of a query set so that those of many sets fit beside each other: ``released`` goes above."""
+    return name.replace("released ", "released\n")
+
+
 def grouped_bars(axis: Any, groups: Sequence[str], series: Sequence[tuple[Look, pd.DataFrame]], scale: float) -> None:
     """Draw medians as bars with quartiles as whiskers; ``series`` has frames by group.
 
@@ -167,7 +172,7 @@ def grouped_bars(axis: Any, groups: Sequence[str], series: Sequence[tuple[Look, 
                     va="bottom",
                     fontsize=6.5,
                 )
-    axis.set_xticks(range(len(groups)), groups)
+    axis.set_xticks(range(len(groups)), [in_two_lines(name) for name in groups])
     axis.set_xlim(-0.55, len(groups) - 0.45)
 
 
@@ -199,7 +204,7 @@ def sized_dots(
             there = (printed or {}).get(look.label, {}).get(bits)
             if there is not None and there == there:
                 axis.plot(x + 0.09, there, zorder=4, **SIZED_PAPER)
-    names = [look.label.replace(" (", "\n(").replace(", ", ",\n") for look, _ in methods]
+    names = [look.label.replace(" (", "\n(").replace(", ", ",\n").replace("'s ", "'s\n") for look, _ in methods]
     axis.set_xticks(range(len(methods)), names, fontsize=8)
     axis.set_xlim(-0.6, len(methods) - 0.4)
 
