@@ -17,7 +17,7 @@ help:
 	@echo "make report      the report on the results, or on those of the package in notebooks/, without measuring"
 	@echo "make notebooks   execute the notebooks on the same"
 	@echo "make test        lint, type-check and test everything"
-	@echo "make quick       lint and the fast tests, about a minute"
+	@echo "make quick       lint and the fast tests, two to three minutes"
 	@echo "make coverage    the tests, and which lines of the library they do not reach"
 	@echo "make fuzz        spoiled inputs for everything that reads, for MINUTES=5; what breaks is kept in fuzz-found"
 	@echo "make package     build dist/, install it into empty environments with and without extras, and use it there"
