@@ -14,6 +14,7 @@ from encodings.aliases import aliases
 from typing import BinaryIO
 
 from mate.corpus.code_pages import BLOCK, find_code_page
+from mate.corpus.shifts import Shifted, find_shifted, may_shift
 from mate.errors import CorpusError, did_you_mean
 
 LONGEST_LINE_BLOCKS = 16
@@ -38,12 +39,10 @@ BINARY = {
     b"Rar!\x1a\x07": "a RAR archive",
 }
 MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|body|\?xml|!--)", re.IGNORECASE)
-CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v\x1a\x1b"))
+CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v\x0e\x0f\x1a\x1b"))
 SAMPLE = 1 << 16
 """Bytes that tell UTF-16 from other texts; an even number."""
 
-SHIFTED = ("iso2022_jp_2", "iso2022_jp_2004")
-"""Encodings of mails in Japan, and of tables from old systems there."""
 EBCDIC = "cp500"
 """One of the code pages of mainframes; letters, digits and spaces are the same in most of them."""
 EBCDIC_SHARE = 0.7
@@ -87,11 +86,16 @@ def survey(reopen: Callable[[], BinaryIO], given: str | None = None) -> Survey:
     scan = _Scan(marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8")
     scan.feed_all(head, stream)
     if scan.valid:
-        return Survey(_shifted(reopen) if scan.shifts else scan.encoding, "strict", scan.quotes)
+        shifted = find_shifted(reopen) if scan.shifts and scan.encoding == "utf-8" else Shifted()
+        encoding = shifted.encoding or scan.encoding
+        return Survey(encoding, "strict", scan.quotes, _uncertain(encoding, shifted.doubt))
     page = find_code_page(reopen(), scan.encoding)
-    doubt = f"the encoding is uncertain: read as {page.encoding}, it may be {page.doubt}" if page.doubt else None
     missing = count_undecodable(reopen(), page.encoding) if page.errors == "replace" else 0
-    return Survey(page.encoding, page.errors, scan.quotes, doubt, missing)
+    return Survey(page.encoding, page.errors, scan.quotes, _uncertain(page.encoding, page.doubt), missing)
+
+
+def _uncertain(encoding: str, other: str | None) -> str | None:
+    return f"the encoding is uncertain: read as {encoding}, it may be {other}" if other else None
 
 
 def _as_given(reopen: Callable[[], BinaryIO], encoding: str) -> Survey:
@@ -161,17 +165,6 @@ def _utf16_without_bom(head: bytes) -> str | None:
     return best
 
 
-def _shifted(reopen: Callable[[], BinaryIO]) -> str:
-    """Return the encoding of a text of ASCII bytes in which escapes shift to other characters and back."""
-    for encoding in SHIFTED:
-        try:
-            _Scan(encoding).feed_all(b"", reopen())
-        except CorpusError:
-            continue
-        return encoding
-    return "utf-8"
-
-
 def _is_ebcdic(head: bytes) -> bool:
     """Tell EBCDIC, in which line ends, spaces, letters and digits are other bytes than in all other encodings."""
     text = head.decode(EBCDIC)
@@ -205,7 +198,7 @@ class _Scan:
         self._bytes += len(block)
         self._controls += len(block) - len(block.translate(None, CONTROLS))
         self.quotes = self.quotes or self._quote in block
-        self.shifts = self.shifts or b"\x1b$" in block
+        self.shifts = self.shifts or may_shift(block)
         self._refuse_endless_line(block)
         if self.valid:
             self._decode(block, final=False)
