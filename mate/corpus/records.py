@@ -77,16 +77,34 @@ def open_parquet(source: str, stream: BinaryIO, limits: Limits) -> tuple[pq.Parq
         raise CorpusError("no data rows" if width else "no columns")
     if width > limits.columns:
         raise CorpusError(f"{width} columns, more than the limit of {limits.columns}")
+    _check_lists(file)
     values, size = _listed_values(file.metadata), stream.seek(0, io.SEEK_END)
     if values > LISTED_VALUES + LISTED_PER_BYTE * size:
         raise CorpusError(f"{values:,} values in lists, too many for a file of {size:,} bytes")
     return file, Table(source, 0, 1, table_name(source), tuple(file.schema_arrow.names))
 
 
+def _check_lists(file: pq.ParquetFile) -> None:
+    """Read no row of the columns with lists, which is an error where their metadata contradict the schema.
+
+    Asking for such metadata ends the process.
+    """
+    listed = _columns_with_lists(file.metadata)
+    try:
+        for group in range(file.metadata.num_row_groups) if listed else ():
+            next(file.reader.iter_batches(0, [group], listed), None)
+    except (pa.ArrowException, OSError) as error:
+        raise CorpusError(f"not a readable Parquet file: {_first_line(error)}") from error
+
+
 def _listed_values(metadata: pq.FileMetaData) -> int:
     """Count the values that are in lists; a list of a million equal ones takes some bytes."""
-    listed = [place for place in range(metadata.num_columns) if metadata.schema.column(place).max_repetition_level]
+    listed = _columns_with_lists(metadata)
     return sum(metadata.row_group(n).column(p).num_values for n in range(metadata.num_row_groups) for p in listed)
+
+
+def _columns_with_lists(metadata: pq.FileMetaData) -> list[int]:
+    return [place for place in range(metadata.num_columns) if metadata.schema.column(place).max_repetition_level]
 
 
 def _parquet_file(stream: BinaryIO) -> pq.ParquetFile:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate.corpus import dwtc, records
+from mate.corpus.parts import CUTTERS
 from mate.corpus.table import Chunk, Limits, Reject
 
 Found = list[Chunk | Reject]
@@ -276,6 +277,26 @@ def test_corrupt_parquet_data() -> None:
     ((_, kind, reason, _),) = rejects_of(read_parquet(bytes(data)))
     assert kind == "file"
     assert reason.startswith("corrupt Parquet data after 0 rows: ")
+
+
+@pytest.mark.parametrize(
+    ("values", "name", "reason"),
+    [
+        ([[1, 2], [3]], b"element", "not a readable Parquet file: "),
+        ([{"b": 1}], b"b", "corrupt Parquet data after 0 rows: "),
+    ],
+)
+def test_metadata_that_contradicts_the_schema(values: list[Any], name: bytes, reason: str) -> None:
+    """Arrow ends the process where it is asked for the metadata of such a column."""
+    may_be_null, never_null = (b"\x25" + kind + b"\x18" + bytes([len(name)]) + name for kind in (b"\x02", b"\x00"))
+    data = parquet({"a": values})
+    assert data.count(may_be_null) == 1
+    data = data.replace(may_be_null, never_null)
+    ((_, kind, found, _),) = rejects_of(read_parquet(data))
+    assert kind == "file"
+    assert found.startswith(f"{reason}Definition level histogram size mismatch")
+    cutting = CUTTERS["parquet"]("t", io.BytesIO(data), Limits(), 1)
+    assert cutting is None or len(cutting.spans) == 1
 
 
 def test_what_arrow_says_of_damage_is_one_visible_line(monkeypatch: pytest.MonkeyPatch) -> None:

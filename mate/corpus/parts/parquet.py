@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -118,11 +119,18 @@ def cut(source: str, stream: BinaryIO, limits: Limits, size: int) -> ParquetCutt
         file, _ = open_parquet(source, stream, limits)
     except CorpusError:
         return None
-    return ParquetCutting(source, limits, tuple(_spans(file.metadata, size)), file.metadata.num_rows)
+    spans = _spans(file.metadata, stream.seek(0, io.SEEK_END), size)
+    return ParquetCutting(source, limits, tuple(spans), file.metadata.num_rows)
 
 
-def _spans(metadata: pq.FileMetaData, size: int) -> Iterator[Span]:
-    sizes = [_bytes(metadata.row_group(group)) for group in range(metadata.num_row_groups)]
+def _spans(metadata: pq.FileMetaData, length: int, size: int) -> Iterator[Span]:
+    """Yield row groups that take about as many bytes of a file of some length.
+
+    The file is taken to be packed evenly: sizes of packed column chunks are not asked for, since that ends the process
+    where they contradict the schema.
+    """
+    sizes = [metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)]
+    size = size * sum(sizes) // max(1, length)  # these are sizes of unpacked data
     start, filled = 0, 0
     for group, ends in enumerate(accumulate(sizes)):
         if ends - filled >= size:
@@ -130,7 +138,3 @@ def _spans(metadata: pq.FileMetaData, size: int) -> Iterator[Span]:
             start, filled = group + 1, ends
     if start < len(sizes):
         yield Span(start, len(sizes))
-
-
-def _bytes(group: pq.RowGroupMetaData) -> int:
-    return sum(group.column(column).total_compressed_size for column in range(group.num_columns))
