@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import log
 from typing import NamedTuple
 
@@ -16,14 +17,18 @@ import numpy.typing as npt
 from mate.lake.base import Ids
 from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.layout import SegmentArrays
+from mate.values.compiled import is_worth
 
 Floats = npt.NDArray[np.float64]
 
 MOST_CODES = 2**62
 """Combinations of values are numbered without gaps when there may be more of them than this."""
 
-COUNTED, COUNTED_ANYWAY = 8, 65_536
-"""Combinations, per row and beside, up to which each has a counter; more are sorted."""
+SMALL = 5_000_000
+"""Rows up to which plain NumPy is done before a compiler is loaded."""
+
+COMBINATIONS = 20_000
+"""Combinations of columns whose uniqueness is kept for a table."""
 
 LIKELY = 0.001
 """A joinability that independent columns reach with less than this probability is better than chance."""
@@ -111,26 +116,113 @@ def measure(arrays: SegmentArrays, table: int, tuples: Ids, mapping: Sequence[in
 
     The tuples are places of tokens in the segment; those with a value that the segment does not have are left out.
     """
-    columns = [int(arrays.table_column_first[table]) + column for column in mapping]
-    asked = [codes_of(arrays, column, tuples[:, key]) for key, column in enumerate(columns)]
-    return measure_codes([column_codes(arrays, column) for column in columns], asked)
+    first = int(arrays.table_column_first[table])
+    asked = [codes_of(arrays, first + column, tuples[:, key]) for key, column in enumerate(mapping)]
+    return HeldTable(arrays, table).measure(mapping, np.stack(asked, axis=1))
 
 
-def measure_codes(columns: Sequence[Ids], asked: Sequence[Ids]) -> Measured:
-    """Do the same with the codes of columns row by row, and those of the key tuples in these columns; 0 for none."""
-    known = np.logical_and.reduce([codes > 0 for codes in asked])
-    wanted = [codes[known] for codes in asked]
-    whole = np.logical_and.reduce([codes > 0 for codes in columns])
-    rows = int(whole.sum())
-    distinct, fan_outs = _count([codes[whole] for codes in columns], wanted)
-    joined = fan_outs[fan_outs > 0]
-    return Measured(
-        uniqueness=distinct / rows if rows else 0.0,
-        fan_out=float(joined.sum() / len(joined)) if len(joined) else 0.0,
-        most_fan_out=int(joined.max(initial=0)),
-        chance=_chance(columns, wanted),
-        joinability=len(joined),
-    )
+class HeldTable:
+    """A table of a lake, in which keys are measured; it keeps what does not depend on the key tuples.
+
+    Columns are counted within the table. Key tuples are distinct, and codes of these columns: one row per tuple, 0 for
+    a value that a column does not have.
+    """
+
+    def __init__(self, arrays: SegmentArrays, place: int) -> None:
+        self._arrays = arrays
+        self._first = int(arrays.table_column_first[place])
+        self.rows = int(arrays.table_row_first[place + 1] - arrays.table_row_first[place])
+        last = int(arrays.table_column_first[place + 1])
+        self._values: list[int] = np.diff(arrays.column_entry_first[self._first : last + 1].astype(np.int64)).tolist()
+        self._counts: dict[int, Ids] = {}
+        self._uniqueness: dict[tuple[int, ...], float] = {}
+
+    def counts(self, column: int) -> Ids:
+        """Return how many rows have each code of a column."""
+        if column not in self._counts:
+            self._counts[column] = np.bincount(self._codes(column), minlength=self._values[column] + 1)
+        return self._counts[column]
+
+    def filled(self, column: int) -> int:
+        """Return how many cells of a column are not empty."""
+        return self.rows - int(self.counts(column)[0])
+
+    def uniqueness(self, columns: Sequence[int]) -> float:
+        """Return the distinct combinations of columns per row that has a value in each of them."""
+        key = tuple(sorted(columns))
+        if key not in self._uniqueness:
+            if len(self._uniqueness) >= COMBINATIONS:
+                self._uniqueness.clear()
+            rows, distinct = self._count_distinct(key)
+            self._uniqueness[key] = distinct / rows if rows else 0.0
+        return self._uniqueness[key]
+
+    def fan_outs(self, columns: Sequence[int], asked: Ids) -> Ids:
+        """Return how many rows hold each key tuple."""
+        if len(columns) == 1:
+            return np.where(asked[:, 0] > 0, self.counts(columns[0])[asked[:, 0]], 0)
+        if not self._is_compiled(columns):
+            return count_rows([self._codes(column) for column in columns], asked)
+        from mate.search import evidence_kernel as kernel
+
+        values = [self._values[column] for column in columns]
+        found: Ids = kernel.count_rows(*self._stored(columns), self.rows, asked, values.index(max(values)), max(values))
+        return found
+
+    def measure(self, columns: Sequence[int], asked: Ids) -> Measured:
+        """Measure how the table holds key tuples in columns."""
+        return self.measured(columns, asked, self.fan_outs(columns, asked))
+
+    def measured(self, columns: Sequence[int], asked: Ids, fan_outs: Ids) -> Measured:
+        """Do the same where it is known how many rows hold each tuple."""
+        joined = fan_outs[fan_outs > 0]
+        return Measured(
+            uniqueness=self.uniqueness(columns),
+            fan_out=float(joined.sum() / len(joined)) if len(joined) else 0.0,
+            most_fan_out=int(joined.max(initial=0)),
+            chance=self._chance(columns, asked[(asked > 0).all(axis=1)]),
+            joinability=len(joined),
+        )
+
+    def _chance(self, columns: Sequence[int], asked: Ids) -> float:
+        """Return the joinability to be expected if the columns were independent.
+
+        Of a key tuple the rarest value stays where it is, in so many rows. Each of them has the tuple's other values
+        with the probability that their shares of all rows give.
+        """
+        if len(columns) < 2 or not len(asked):
+            return 0.0
+        occurs = np.stack([self.counts(column)[asked[:, key]] for key, column in enumerate(columns)])
+        occurs.sort(axis=0)
+        together: Floats = (occurs[1:] / self.rows).prod(axis=0)
+        return float((1 - (1 - together) ** occurs[0]).sum())
+
+    def _count_distinct(self, columns: Sequence[int]) -> tuple[int, int]:
+        """Return how many rows have a value in every column, and how many distinct combinations these have."""
+        if len(columns) == 1:
+            return self.filled(columns[0]), int(np.count_nonzero(self.counts(columns[0])[1:]))
+        if not self._is_compiled(columns):
+            return count_distinct([self._codes(column) for column in columns])
+        from mate.search import evidence_kernel as kernel
+
+        rows, distinct = kernel.count_distinct(*self._stored(columns), self.rows)
+        return rows, distinct
+
+    def _codes(self, column: int) -> Ids:
+        return column_codes(self._arrays, self._first + column)
+
+    def _stored(self, columns: Sequence[int]) -> tuple[tuple[Ids, Ids, Ids], Ids, Ids]:
+        """Return the codes of all columns by their size, and where those of some columns begin, and their sizes."""
+        places = [self._first + column for column in columns]
+        return self._codes_by_size, self._arrays.code_first[places], self._arrays.code_bytes[places]
+
+    @cached_property
+    def _codes_by_size(self) -> tuple[Ids, Ids, Ids]:
+        codes = self._arrays.codes
+        return codes, codes.view("<u2"), codes.view("<u4")
+
+    def _is_compiled(self, columns: Sequence[int]) -> bool:
+        return is_worth(self.rows, SMALL) and all(self._values[column] for column in columns)
 
 
 def codes_of(arrays: SegmentArrays, column: int, tokens: Ids) -> Ids:
@@ -142,62 +234,44 @@ def codes_of(arrays: SegmentArrays, column: int, tokens: Ids) -> Ids:
     return np.where(known[place] == tokens, place + 1, 0)
 
 
-def _count(columns: Sequence[Ids], asked: Sequence[Ids]) -> tuple[int, Ids]:
-    """Return how many distinct combinations rows have, and how many rows have each that is asked for."""
-    if not len(columns[0]):
-        return 0, np.zeros(len(asked[0]), np.int64)
-    held, wanted, codes = columns[0].astype(np.int64), asked[0], int(columns[0].max()) + 1
-    wanted = np.where(wanted < codes, wanted, 0)
-    for column, also in zip(columns[1:], asked[1:], strict=True):
-        size = int(column.max()) + 1
+def count_distinct(columns: Sequence[Ids]) -> tuple[int, int]:
+    """Return how many rows have a value in every column, and how many distinct combinations these have."""
+    columns = _whole(columns)
+    numbers, _ = _numbered(columns, np.zeros((0, len(columns)), np.int64))
+    return len(numbers), len(np.unique(numbers))
+
+
+def count_rows(columns: Sequence[Ids], asked: Ids) -> Ids:
+    """Return how many rows hold each key tuple, given the codes of columns row by row."""
+    held, wanted = _numbered(_whole(columns), asked)
+    numbers, counts = np.unique(held, return_counts=True)
+    if not len(numbers):
+        return np.zeros(len(asked), np.int64)
+    place = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
+    found: Ids = np.where(numbers[place] == wanted, counts[place], 0)
+    return found
+
+
+def _whole(columns: Sequence[Ids]) -> list[Ids]:
+    """Leave out rows without a value in one of the columns."""
+    whole = np.logical_and.reduce([codes > 0 for codes in columns])
+    return [codes[whole].astype(np.int64) for codes in columns]
+
+
+def _numbered(columns: Sequence[Ids], asked: Ids) -> tuple[Ids, Ids]:
+    """Return numbers for the combinations of codes that rows have, and for key tuples: 0 where a code of these is 0."""
+    held, wanted, codes = columns[0], asked[:, 0], _codes(columns[0], asked[:, 0])
+    for column, also in zip(columns[1:], asked.T[1:], strict=True):
+        size = _codes(column, also)
         if codes * size > MOST_CODES:
             # With 0 in front, so that only 0 is number 0.
             numbers, every = np.unique(np.concatenate([[0], held, wanted]), return_inverse=True)
             held, wanted, codes = every[1 : 1 + len(held)], every[1 + len(held) :], len(numbers)
-        wanted = np.where((wanted > 0) & (also < size), wanted * size + also, 0)
+        wanted = np.where((wanted > 0) & (also > 0), wanted * size + also, 0)
         held, codes = held * size + column, codes * size
-    if codes <= COUNTED * len(held) + COUNTED_ANYWAY:
-        counts = np.bincount(held, minlength=codes)
-        return int(np.count_nonzero(counts)), counts[wanted]
-    return _distinct(held), _rows_of(wanted, held[_are_asked(columns, asked)])
+    return held, wanted
 
 
-def _distinct(numbers: Ids) -> int:
-    """Return how many distinct numbers there are; hashing them takes a third of the time that sorting does."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return int(pc.count_distinct(pa.array(numbers)).as_py())
-
-
-def _are_asked(columns: Sequence[Ids], asked: Sequence[Ids]) -> npt.NDArray[np.bool_]:
-    """Tell which rows have a value that is asked for, in the column with the most values."""
-    column, own = max(zip(columns, asked, strict=True), key=lambda pair: int(pair[0].max()))
-    flags = np.zeros(max(int(column.max()), int(own.max(initial=0))) + 1, np.bool_)
-    flags[own] = True
-    found: npt.NDArray[np.bool_] = flags[column]
-    return found
-
-
-def _rows_of(wanted: Ids, held: Ids) -> Ids:
-    """Return how many rows hold each of some numbers."""
-    numbers, place = np.unique(wanted, return_inverse=True)
-    if not len(numbers):
-        return np.zeros(0, np.int64)
-    at = np.minimum(np.searchsorted(numbers, held), len(numbers) - 1)
-    counts: Ids = np.bincount(at[numbers[at] == held], minlength=len(numbers))[place]
-    return counts
-
-
-def _chance(columns: Sequence[Ids], asked: Sequence[Ids]) -> float:
-    """Return the joinability to be expected if the columns were independent.
-
-    Of a key tuple the rarest value stays where it is, in so many rows. Each of them has the tuple's other values with
-    the probability that their shares of all rows give.
-    """
-    if len(columns) < 2 or not len(asked[0]):
-        return 0.0
-    counts = [np.bincount(codes, minlength=int(own.max()) + 1) for codes, own in zip(columns, asked, strict=True)]
-    occurs = np.sort(np.stack([count[codes] for count, codes in zip(counts, asked, strict=True)]), axis=0)
-    together: Floats = (occurs[1:] / len(columns[0])).prod(axis=0)
-    return float((1 - (1 - together) ** occurs[0]).sum())
+def _codes(*codes: Ids) -> int:
+    """Return how many codes there may be."""
+    return 1 + max(int(own.max(initial=0)) for own in codes)

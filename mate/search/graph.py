@@ -21,15 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mate.lake.base import Ids
-from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.records import TableInfo
-from mate.lake.segment import SearchSegment
-from mate.search.evidence import LIKELY, Evidence, are_likely, measure
-from mate.search.graph_directory import LakeDirectory, TablePlace
+from mate.search.evidence import LIKELY, Evidence, are_likely, codes_of
+from mate.search.graph_directory import LakeDirectory
+from mate.search.graph_tables import HeldTables, TableColumns
 from mate.search.names import is_among, similarity, words
 from mate.search.query import unique_names
 from mate.search.suggestion import COMMON, FITTING
-from mate.search.suggestion_columns import QueryColumn, QueryColumns
 from mate.search.suggestion_cover import LEAST, Covered, PromisingTable, Shares
 from mate.search.suggestion_table import Candidate, Pair, TableKeys
 
@@ -90,39 +88,6 @@ class SharedTable(PromisingTable):
         return self.own_share
 
 
-class TableColumns:
-    """One table's columns as a query has them, and their places in the segments of the lake."""
-
-    def __init__(self, table: TablePlace, info: TableInfo) -> None:
-        arrays = table.segment.arrays
-        self.table, names = table, unique_names(info.columns)
-        first = int(arrays.table_column_first[table.place])
-        self.numbers: list[int] = []
-        """Which columns of the table have values."""
-        columns: list[QueryColumn] = []
-        self._tokens: list[Ids] = []
-        for place in range(table.width):
-            tokens = column_dictionary(arrays, first + place)
-            if len(tokens):
-                number = column_codes(arrays, first + place).astype(np.int64) - 1
-                rows = np.bincount(number[number >= 0], minlength=len(tokens))
-                texts = table.segment.texts(tokens)
-                columns.append(QueryColumn(names[place], texts, arrays.token_id[tokens], rows, number))
-                self.numbers.append(place)
-                self._tokens.append(tokens.astype(np.int64))
-        self.sample = QueryColumns(columns)
-        self.whole = QueryColumns(columns, sampled=max(1, table.rows))
-        self._places: dict[int, list[Ids]] = {}
-
-    def places(self, segment: SearchSegment) -> list[Ids]:
-        """Return for each column the places of its values in a segment."""
-        if segment is self.table.segment:
-            return self._tokens
-        if id(segment) not in self._places:
-            self._places[id(segment)] = [segment.places(column.ids) for column in self.whole.columns]
-        return self._places[id(segment)]
-
-
 @dataclass(frozen=True)
 class JoinGraph:
     """The search for joins in a lake."""
@@ -168,7 +133,8 @@ class JoinGraph:
             start, stop = np.searchsorted(held.column, [table.first, table.first + table.width]).tolist()
             shares[held.column[start:stop] - table.first, place] = held.share[start:stop]
         covered = Covered(table.segment, own.places(table.segment), shares)
-        return TableKeys(SharedTable(covered, table.place, shares), self.infos[other], own.sample)
+        shared = SharedTable(covered, table.place, shares)
+        return TableKeys(shared, self.infos[other], own.sample, self._held.of(other))
 
     def _promising(self, holders: Sequence[Holders]) -> list[int]:
         """Return tables that hold two columns and more, the least likely coincidences first."""
@@ -189,7 +155,6 @@ class JoinGraph:
 
     def _singles(self, number: int, own: TableColumns, place: int, held: Holders) -> list[tuple[int, Pair]]:
         """Return the tables and columns that join with a single column, coincidences left out."""
-        column = own.whole.columns[place]
         useful = held.share * self._unique[held.column]
         held, useful = held.chosen(useful >= LEAST), useful[useful >= LEAST]
         likely = self._are_chance(own, place, held)
@@ -201,16 +166,21 @@ class JoinGraph:
         for at in order.tolist():
             other = int(held.table[at])
             pair = Pair(place, int(held.column[at]) - self.directory.tables[other].first)
-            names = similarity([column.name], self.infos[other], [pair.other])
-            if self._is_of_numbers(own, pair, other):
-                told = names > FITTING and self._is_told_by_title(column.name, other)
-            else:
-                told = equals[at] <= COMMON or names >= FITTING
-            if told:
+            if self._is_told(own, pair, other, int(equals[at])):
                 named.append((float(useful[at]), other, pair))
         # Names that fit very many tables as well ("rank", "year") tell as little as the values.
         as_good = _as_good(np.array([score for score, _, _ in named]))
         return [(other, pair) for (_, other, pair), count in zip(named, as_good, strict=True) if count <= COMMON]
+
+    def _is_told(self, own: TableColumns, pair: Pair, other: int, equals: int) -> bool:
+        """Tell whether names, or how few tables are as useful, say that a column joins with another one."""
+        name = own.whole.columns[pair.own].name
+        if self._is_of_numbers(own, pair, other):
+            return self._is_told_by_title(name, other) and self._names(name, pair, other) > FITTING
+        return equals <= COMMON or self._names(name, pair, other) >= FITTING
+
+    def _names(self, name: str, pair: Pair, other: int) -> float:
+        return similarity([name], self.infos[other], [pair.other])
 
     def _is_of_numbers(self, own: TableColumns, pair: Pair, other: int) -> bool:
         """Tell whether one of two columns is of numbers: a remark in a cell of the other makes no words of them."""
@@ -253,6 +223,10 @@ class JoinGraph:
         return are_likely(held.share * len(values), chances, len(values), likely)
 
     @cached_property
+    def _held(self) -> HeldTables:
+        return HeldTables(self.directory)
+
+    @cached_property
     def _unique(self) -> Shares:
         """Distinct values of each column per row of its table."""
         rows = np.array([max(1, table.rows) for table in self.directory.tables])
@@ -270,10 +244,13 @@ class JoinGraph:
         table, info = self.directory.tables[other], self.infos[other]
         tuples = own.whole.tuples(key.key)
         places = own.places(table.segment)
-        asked = np.stack([places[pair.own][tuples[:, at]] for at, pair in enumerate(key.pairs)], axis=1)
         mapping = [pair.other for pair in key.pairs]
-        known = asked[(asked >= 0).all(axis=1)]
-        measured = measure(table.segment.arrays, table.place, known, mapping)
+        first = int(table.segment.arrays.table_column_first[table.place])
+        asked = [
+            codes_of(table.segment.arrays, first + pair.other, places[pair.own])[tuples[:, at]]
+            for at, pair in enumerate(key.pairs)
+        ]
+        measured = self._held.of(other).measure(mapping, np.stack(asked, axis=1))
         evidence = Evidence(
             containment=measured.joinability / len(tuples),
             uniqueness=measured.uniqueness,

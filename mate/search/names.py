@@ -15,11 +15,11 @@ from mate.values.text import token
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _HUMP = re.compile(r"(?<=[a-zà-ÿ])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-zà-ÿ])")
 _VOWELS = re.compile(r"(?<!^)[aeiou]")
-_PREFIX = 3
-"""Letters that a word needs to stand for a longer one that begins with it."""
+_PREFIX, _LONGEST_PREFIX = 3, 40
+"""Letters that a word needs, and may have, to stand for a longer one that begins with it."""
 
-_KEPT = 100_000
-"""Names, and comparisons of two, that are kept: many tables of a lake have the same headers."""
+_KEPT, _FORMS_KEPT = 100_000, 20_000
+"""Names, and comparisons of some, and the forms of words that are kept: many tables of a lake have the same headers."""
 
 
 @lru_cache(_KEPT)
@@ -44,27 +44,32 @@ def similarity(key: Sequence[str], table: TableInfo, mapping: Sequence[int]) -> 
     return (sum(by_column) / len(by_column) + _share(title, *wanted)) / 2
 
 
+@lru_cache(_KEPT)
 def _share(these: frozenset[str], *those: frozenset[str]) -> float:
     """Return the share of some words that others stand for."""
     same = sum(any(is_among(one, others) for others in those) for one in these)
     return same / len(these) if these else 0.0
 
 
-@lru_cache(_KEPT)
 def is_among(one: str, others: frozenset[str]) -> bool:
-    """Tell whether one of some words is equal to a word, or stands for it."""
-    return one in others or any(_is_same(one, other) for other in others)
+    """Tell whether one of some words is equal to a word, or stands for it.
+
+    Two words are the same if they are equal, one begins with the other, or one is short for the other: "tm", "teams".
+    """
+    return one in _forms_of(others) or not _forms(one).isdisjoint(others)
 
 
-def _is_same(one: str, other: str) -> bool:
-    """Tell whether two words are equal, one begins with the other, or one is short for the other: "tm", "teams"."""
-    short, long = (one, other) if len(one) <= len(other) else (other, one)
-    if len(short) >= _PREFIX and long.startswith(short):
-        return True
-    return short == long or short in _short_forms(long)
+@lru_cache(_FORMS_KEPT)
+def _forms_of(words: frozenset[str]) -> frozenset[str]:
+    """Return what may stand for one of some words."""
+    return frozenset().union(*map(_forms, words))
 
 
-@lru_cache(_KEPT)
-def _short_forms(word: str) -> tuple[str, str]:
-    """Return what may stand for a word: its first letter and consonants, of a plural also without its end."""
-    return _VOWELS.sub("", word), _VOWELS.sub("", word.removesuffix("s"))
+@lru_cache(_FORMS_KEPT)
+def _forms(word: str) -> frozenset[str]:
+    """Return what may stand for a word: itself, its beginnings, and its first letter and consonants.
+
+    The consonants of a plural are also taken without its end.
+    """
+    beginnings = (word[:size] for size in range(_PREFIX, min(len(word), _LONGEST_PREFIX + 1)))
+    return frozenset({word, *beginnings, _VOWELS.sub("", word), _VOWELS.sub("", word.removesuffix("s"))})

@@ -20,14 +20,11 @@ from itertools import combinations
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from mate.errors import QueryError
 from mate.lake.base import Index
-from mate.lake.columns import column_codes
 from mate.lake.folder import LakeFolder
 from mate.search.engine import as_query, match_table, rank_of
-from mate.search.evidence import measure_codes
+from mate.search.evidence import HeldTable
 from mate.search.query import QueryTable
 from mate.search.results import Result
 from mate.search.suggestion_columns import QueryColumns
@@ -223,11 +220,9 @@ def _order(suggestion: Suggestion) -> tuple[float, float, int, int, int]:
 def _unique_part(lake: LakeFolder, key: tuple[str, ...], result: Result) -> tuple[str, ...] | None:
     """Return the shortest part of a key that is unique in the table under the same mapping."""
     segment, place = lake.whole_table(result.table_id)
-    first = int(segment.arrays.table_column_first[place])
-    codes = [column_codes(segment.arrays, first + column) for column in result.column_ids]
-    nothing = np.zeros(0, np.int64)
+    table = HeldTable(segment.arrays, place)
     for size in range(1, len(key)):
         for part in combinations(range(len(key)), size):
-            if measure_codes([codes[p] for p in part], [nothing] * size).uniqueness == 1:
+            if table.uniqueness([result.column_ids[p] for p in part]) == 1:
                 return tuple(key[p] for p in part)
     return None

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from heapq import nsmallest
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mate.lake.base import Ids
-from mate.lake.columns import column_codes
 from mate.lake.records import TableInfo
-from mate.search.evidence import Measured, codes_of, is_likely, measure_codes
+from mate.search.evidence import HeldTable, Measured, codes_of, is_likely
 from mate.search.names import similarity
 from mate.search.suggestion_columns import QueryColumns
-from mate.search.suggestion_cover import LEAST, PromisingTable
+from mate.search.suggestion_cover import LEAST, PromisingTable, Shares
 
 PARTNERS = 3
 """Columns of a table that are tried for one column of the query: those that hold the most of it."""
@@ -85,11 +85,19 @@ class Candidate:
 class TableKeys:
     """The search for keys in one table."""
 
-    def __init__(self, table: PromisingTable, info: TableInfo, own: QueryColumns, *, names: bool = True) -> None:
+    def __init__(
+        self,
+        table: PromisingTable,
+        info: TableInfo,
+        own: QueryColumns,
+        held: HeldTable | None = None,
+        *,
+        names: bool = True,
+    ) -> None:
         self._table, self._info, self._own, self._by_names = table, info, own, names
+        self._held = held or HeldTable(table.arrays, table.place)
         self._share: list[list[float]] = table.share.tolist()
         self._distinct: list[int] = table.distinct.tolist()
-        self._codes: dict[int, Ids] = {}
         self._lookups: dict[Pair, Ids] = {}
         self._unique: list[frozenset[Pair]] = []
         self._growing: list[Pair] = []
@@ -109,6 +117,8 @@ class TableKeys:
         for own in np.flatnonzero(share.max(axis=0) >= LEAST).tolist():
             others = np.flatnonzero(share[:, own] >= LEAST).tolist()
             if len(others) > PARTNERS:
+                least = np.sort(share[others, own])[-PARTNERS]
+                others = [other for other in others if share[other, own] >= least]
                 others.sort(key=lambda other: (-share[other, own], -self._names([Pair(own, other)]), other))
             found += [Pair(own, other) for other in others[:PARTNERS]]
         return found
@@ -116,12 +126,12 @@ class TableKeys:
     def grow(self, most_columns: int) -> list[Candidate]:
         """Return the keys of two columns and more that hold enough of the query, chance left out."""
         found: list[Candidate] = []
-        singles = self._noted(self.single(pair, self._filled(pair.other)) for pair in self.pairs)
-        open_ones = [single for single in singles if single.measured.uniqueness != 1]
+        singles = [self.single(pair, self._held.filled(pair.other)) for pair in self.pairs]
+        open_ones = [single for single in self._noted(singles) if single.measured.uniqueness != 1]
         last = nsmallest(GROWN, open_ones, key=lambda single: (-single.usefulness, single.pairs))
         self._growing = sorted(single.pairs[0] for single in last)
         while last and len(last[0].pairs) < most_columns:
-            last = self._noted(map(self._measured, self._longer(last)))
+            last = self._noted(filter(None, map(self._measured, self._longer(last))))
             found += last
         return [candidate for candidate in found if not candidate.is_chance]
 
@@ -136,41 +146,41 @@ class TableKeys:
         return self._candidate((pair,), share, Measured(uniqueness, 1.0, 1, 0.0, joined))
 
     def _longer(self, candidates: Sequence[Candidate]) -> list[tuple[Pair, ...]]:
-        """Return mappings with one more column that have no unique part, by falling bound of their usefulness."""
-        known = {candidate.pairs: candidate for candidate in candidates}
-        bounds: dict[tuple[Pair, ...], float] = {}
-        for candidate in candidates:
-            for pair in self._added(candidate):
-                longer = tuple(sorted((*candidate.pairs, pair)))
-                if longer not in bounds:
-                    bounds[longer] = self._least_bound(longer, known)
-        open_ones = (
-            pairs
-            for pairs, bound in bounds.items()
-            if bound >= LEAST and not any(part.issubset(pairs) for part in self._unique)
-        )
-        return nsmallest(CHECKS, open_ones, key=lambda pairs: (-bounds[pairs], pairs))
+        """Return mappings with one more column that have no unique part, by falling bound of their usefulness.
 
-    def _added(self, candidate: Candidate) -> Iterator[Pair]:
-        """Yield pairs of other columns that may make a key longer."""
-        own, other = {pair.own for pair in candidate.pairs}, {pair.other for pair in candidate.pairs}
-        for pair in self._growing:
-            if pair.own not in own and pair.other not in other and self._bound(candidate, pair) >= LEAST:
-                yield pair
-
-    def _least_bound(self, longer: tuple[Pair, ...], known: Mapping[tuple[Pair, ...], Candidate]) -> float:
-        """Return the least bound of a key, going by its parts that were measured."""
-        found = 1.0
-        for place, pair in enumerate(longer):
-            part = known.get(longer[:place] + longer[place + 1 :])
-            if part is not None:
-                found = min(found, self._bound(part, pair))
+        A mapping is bounded by each of its parts that was measured. Mappings are numbers whose digits are places in
+        the pairs that keys grow with: their order is that of the mappings.
+        """
+        growing, place = self._growing, {pair: number for number, pair in enumerate(self._growing)}
+        parts = np.array([[place[pair] for pair in candidate.pairs] for candidate in candidates])
+        bounds = self._bounds(candidates, parts)
+        part, added = np.nonzero(bounds >= 0)
+        digits = np.sort(np.column_stack([parts[part], added]), axis=1)
+        number = digits @ (len(growing) ** np.arange(digits.shape[1])[::-1])
+        order = np.lexsort((bounds[part, added], number))
+        first = np.flatnonzero(np.diff(number[order], prepend=-1))
+        least = order[first]  # the least bound of each mapping
+        least = least[bounds[part[least], added[least]] >= LEAST]
+        found: list[tuple[Pair, ...]] = []
+        for chosen in least[np.argsort(-bounds[part[least], added[least]], kind="stable")].tolist():
+            longer = tuple(growing[digit] for digit in digits[chosen].tolist())
+            if not any(unique.issubset(longer) for unique in self._unique):
+                found.append(longer)
+                if len(found) == CHECKS:
+                    break
         return found
 
-    def _bound(self, candidate: Candidate, pair: Pair) -> float:
-        """Bound, about, the usefulness of a key with one more column."""
-        containment = min(candidate.containment, self._share[pair.other][pair.own])
-        return containment * min(1.0, candidate.measured.uniqueness * self._distinct[pair.other])
+    def _bounds(self, candidates: Sequence[Candidate], parts: npt.NDArray[np.int64]) -> Shares:
+        """Bound, about, the usefulness of each key with each pair added; -1 where the key has one of its columns."""
+        own, other = np.array(self._growing).T
+        containment = np.array([candidate.containment for candidate in candidates])
+        uniqueness = np.array([candidate.measured.uniqueness for candidate in candidates])
+        share, distinct = self._table.share[other, own], np.array(self._distinct)[other]
+        bounds: Shares = np.minimum(containment[:, None], share)
+        bounds *= np.minimum(1.0, uniqueness[:, None] * distinct)
+        for pair in parts.T:
+            bounds[(own[pair][:, None] == own) | (other[pair][:, None] == other)] = -1.0
+        return bounds
 
     def _noted(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """Return the candidates that hold enough of the query; note what is unique, as it needs no more columns."""
@@ -178,25 +188,20 @@ class TableKeys:
         self._unique += [frozenset(candidate.pairs) for candidate in found if candidate.measured.uniqueness == 1]
         return found
 
-    def _measured(self, pairs: tuple[Pair, ...]) -> Candidate:
+    def _measured(self, pairs: tuple[Pair, ...]) -> Candidate | None:
+        """Return what is measured of a key on a sample, unless the table holds too little of it."""
         self.checks += 1
         tuples = self._own.tuples(tuple(pair.own for pair in pairs))
-        columns = [self._column(pair.other) for pair in pairs]
-        asked = [self._lookup(pair)[tuples[:, place]] for place, pair in enumerate(pairs)]
-        measured = measure_codes(columns, asked)
-        return self._candidate(pairs, measured.joinability / max(1, len(tuples)), measured)
+        columns = [pair.other for pair in pairs]
+        asked = np.stack([self._lookup(pair)[tuples[:, place]] for place, pair in enumerate(pairs)], axis=1)
+        fan_outs = self._held.fan_outs(columns, asked)
+        containment = np.count_nonzero(fan_outs) / max(1, len(tuples))
+        if containment < LEAST:
+            return None
+        return self._candidate(pairs, containment, self._held.measured(columns, asked, fan_outs))
 
     def _candidate(self, pairs: tuple[Pair, ...], containment: float, measured: Measured) -> Candidate:
         return Candidate(self._info.table_id, pairs, containment, measured, partial(self._names, pairs))
-
-    def _filled(self, other: int) -> int:
-        """Return how many cells of a column are not empty."""
-        return int(np.count_nonzero(self._column(other)))
-
-    def _column(self, other: int) -> Ids:
-        if other not in self._codes:
-            self._codes[other] = column_codes(self._table.arrays, self._table.first_column + other)
-        return self._codes[other]
 
     def _lookup(self, pair: Pair) -> Ids:
         """Return the code in the table's column of each value of the query's."""

@@ -29,4 +29,5 @@ def warm_up(index: object) -> None:
                 query = from_arrow(pa.table({"first": values[:1], "second": values[1:2]}))
                 for result in find_system(DEFAULT)(index, query, query.header, 1):
                     result.find_matches()
+                    _ = result.evidence
                 return

@@ -37,12 +37,11 @@ def held(draw: st.DrawFn) -> tuple[list[list[str | None]], list[int], list[tuple
     return rows, list(mapping), draw(st.lists(one, min_size=1, max_size=12, unique=True))
 
 
-@pytest.mark.parametrize("most_codes", [fast.MOST_CODES, 3])
-@pytest.mark.parametrize("counted", [fast.COUNTED_ANYWAY, 0])
+@pytest.mark.parametrize(("compiled", "most_codes"), [(True, 0), (False, fast.MOST_CODES), (False, 3)])
 @settings(max_examples=80)
 @given(case=held())
 def test_measure_equals_the_reference(
-    case: tuple[list[list[str | None]], list[int], list[tuple[str, ...]]], most_codes: int, counted: int
+    case: tuple[list[list[str | None]], list[int], list[tuple[str, ...]]], compiled: bool, most_codes: int
 ) -> None:
     rows, mapping, tuples = case
     (part,) = MemoryLake.of([rows]).segments
@@ -50,8 +49,7 @@ def test_measure_equals_the_reference(
     places = np.array([[texts.index(v) if v in texts else -1 for v in values] for values in tuples])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fast, "MOST_CODES", most_codes)
-        patch.setattr(fast, "COUNTED_ANYWAY", counted)
-        patch.setattr(fast, "COUNTED", 1 if not counted else 8)
+        patch.setattr(fast, "is_worth", lambda *_: compiled)
         found = measure(part.arrays, 0, places, mapping)
     expected = measure_rows([[row[c] for c in mapping] for row in rows], tuples)
     assert found._replace(chance=0.0) == expected._replace(chance=0.0)

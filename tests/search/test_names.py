@@ -3,7 +3,7 @@
 import pytest
 
 from mate.lake.records import TableInfo
-from mate.search.names import similarity, words
+from mate.search.names import is_among, similarity, words
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,20 @@ def test_words(name: str, expected: set[str]) -> None:
 def test_similarity(key: list[str], table: str, columns: list[str], expected: float) -> None:
     info = TableInfo(0, table, "source", 0, 1, tuple(columns), 1)
     assert similarity(key, info, range(len(columns))) == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("country", "country", True),
+        ("cou", "country", True),
+        ("co", "country", False),  # two letters begin too many words
+        ("cntry", "country", True),
+        ("tm", "teams", True),
+        ("tms", "teams", True),
+        ("tea", "meat", False),
+        ("a" * 40, "a" * 50_000, True),
+    ],
+)
+def test_words_that_stand_for_each_other(one: str, other: str, expected: bool) -> None:
+    assert is_among(one, frozenset({"x", other})) == is_among(other, frozenset({one, "x"})) == expected
