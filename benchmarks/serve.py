@@ -1,14 +1,15 @@
 """`python -m benchmarks serve`: many users of one page at a time, and the memory of the server meanwhile.
 
 Each user has a connection and looks at a table of the lake, lets keys be suggested, searches with the first of them (or
-with the table's first column) and looks at the matched rows of the first answer; then at the next table, without a
-pause: as many questions are always open as there are users, so that the time of an answer is mostly waiting for others.
-The server tells how much of it that was. An answer other than 200, a time-out and a dropped connection are errors; what
-is still open at the end is counted, and dropped.
+with the table's first columns that have values, two if there are) and looks at the matched rows of the first answer;
+then at the next table, without a pause: as many questions are always open as there are users, so that the time of an
+answer is mostly waiting for others. The server tells how much of it that was. An answer other than 200, a time-out and
+a dropped connection are errors; what is still open at the end is counted, and dropped.
 
-Memory is what the server has taken for itself: pages of the index, which is mapped, are not part of it. With
-`--searches` there are so many searches, and memory is taken along with them: its last third must not exceed the first
-by more than 5%. Errors and growing memory end the benchmark with 1. Linux only.
+Memory is what the server has taken for itself: pages of the index, which is mapped, are not part of it. It is taken
+before the first question, at each tenth, and at the end. With `--searches` users search so many times in all, without
+letting keys be suggested, which takes much longer, and a verdict is printed: the memory of the last three tenths must
+not exceed that of the first three by more than 5%. Errors and growing memory end the benchmark with 1. Linux only.
 """
 
 from __future__ import annotations
@@ -40,9 +41,13 @@ from mate.errors import MateError
 if TYPE_CHECKING:
     from mate.cli import Commands
 
-SAMPLES = 12
+TENTHS = 10
+COMPARED = 3
+"""Tenths at the beginning and at the end whose memory is compared."""
 GROWTH = 1.05
-"""How much more memory the last third of all searches may take than the first."""
+"""How much more memory the last of them may take than the first."""
+KEY = 2
+"""Columns of a key that was not suggested."""
 MOST_ERRORS = 100
 """The benchmark ends after so many: a server that is gone answers with nothing else."""
 COMMAND = "import sys; from mate.cli.program import command; sys.exit(command())"
@@ -55,7 +60,12 @@ def add(commands: Commands) -> None:
     parser.add_argument("--users", type=int, default=50, help="(default: 50)")
     until = parser.add_mutually_exclusive_group()
     until.add_argument("--seconds", type=float, default=60, help="(default: 60)")
-    until.add_argument("--searches", type=int, metavar="N", help="go on for so many searches, whatever time they take")
+    until.add_argument(
+        "--searches",
+        type=int,
+        metavar="N",
+        help="search so many times, without suggestions, and tell whether memory grows",
+    )
     parser.set_defaults(run=run)
 
 
@@ -99,12 +109,13 @@ class Log:
 def run(options: argparse.Namespace) -> int:
     """Let users in, and print what they met; 1 if that is an error, or memory that grows."""
     with _served(options.store) as (port, process):
+        memory = [_memory(process)]
         log = Log(options.searches, float("inf")) if options.searches else Log(0, time.monotonic() + options.seconds)
-        users = [User(port, log) for _ in range(options.users)]
+        users = [User(port, log, suggests=not options.searches) for _ in range(options.users)]
         threads = [threading.Thread(target=_use, args=(user, seed, log)) for seed, user in enumerate(users)]
         for thread in threads:
             thread.start()
-        memory = _memory(process, log)
+        memory += _memory_by_tenths(process, log)
         seconds = time.monotonic() - log.started
         unanswered = [user.waits for user in users if user.waits]
         for user in users:
@@ -112,11 +123,31 @@ def run(options: argparse.Namespace) -> int:
         for thread in threads:
             thread.join()
     _report(log, seconds, unanswered)
-    say(f"memory of the server (MB): {' '.join(f'{one / 1e6:.0f}' for one in memory)}")
-    grows = bool(options.searches) and not is_steady(memory)
-    if grows:
-        say(f"memory grows: the last third exceeds the first by more than {GROWTH - 1:.0%}")
-    return int(grows or bool(log.errors) or not log.milliseconds)
+    say(_memory_line(memory))
+    growth = growth_of(memory)
+    if options.searches:
+        say(_verdict(growth))
+    return int(bool(options.searches and growth > GROWTH) or bool(log.errors) or not log.milliseconds)
+
+
+def _memory_line(memory: Sequence[int]) -> str:
+    """Return the memory before the first question, and after each tenth, for people."""
+    steps = ["start", *(f"{100 * tenth // TENTHS}%" for tenth in range(1, TENTHS)), "end"]
+    taken = ", ".join(f"{step} {own / 1e6:.0f}" for step, own in zip(steps, memory, strict=True))
+    return f"memory of the server, MB: {taken}"
+
+
+def growth_of(memory: Sequence[int]) -> float:
+    """Return how many times the memory of the first tenths those at the end have; the start is left out."""
+    tenths = memory[1:]
+    return sum(tenths[-COMPARED:]) / max(1, sum(tenths[:COMPARED]))
+
+
+def _verdict(growth: float) -> str:
+    compared = (
+        f"the last {COMPARED} tenths have {abs(growth - 1):.1%} {'more' if growth > 1 else 'less'} than the first"
+    )
+    return f"memory grows: {compared}" if growth > GROWTH else f"memory is steady: {compared}"
 
 
 def _report(log: Log, seconds: float, unanswered: Sequence[float]) -> None:
@@ -136,12 +167,6 @@ def _report(log: Log, seconds: float, unanswered: Sequence[float]) -> None:
         say(f"  {what}: {times:,}")
     if unanswered:
         say(f"{counted(len(unanswered), 'question')} still open at the end, for {max(unanswered):.0f} s at most")
-
-
-def is_steady(memory: Sequence[int]) -> bool:
-    """Tell whether memory in the last third of all samples is about that of the first."""
-    third = len(memory) // 3
-    return third > 0 and sum(memory[-third:]) <= GROWTH * sum(memory[:third])
 
 
 @contextmanager
@@ -166,9 +191,10 @@ class RefusedError(Exception):
 class User:
     """One user, with a connection that is opened again after an error."""
 
-    def __init__(self, port: int, log: Log) -> None:
+    def __init__(self, port: int, log: Log, *, suggests: bool) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
         self._log = log
+        self._suggests = suggests
         self._asked: float | None = None
         self.has_gone = False
 
@@ -200,12 +226,13 @@ class User:
             self._asked = None
 
     def look_around(self, chosen: random.Random) -> None:
-        """Look at a table, at keys that join it, and at the rows of the first answer."""
+        """Look at a table, at keys that join it if they are suggested, and at the rows of the first answer."""
         total = self.ask("/api/tables?limit=1")["total"]
         own = self.ask(f"/api/tables?limit=1&offset={chosen.randrange(total)}")["tables"][0]["table_id"]
-        first = self.ask(f"/api/tables/{own}")["columns"][0]["name"]
-        suggested = self.ask("/api/suggest", {"table": own, "k": 3})["suggestions"]
-        key = suggested[0]["key"] if suggested else [first]
+        key = first_columns(self.ask(f"/api/tables/{own}")["columns"])
+        if self._suggests:
+            suggested = self.ask("/api/suggest", {"table": own, "k": 3})["suggestions"]
+            key = suggested[0]["key"] if suggested else key
         for answer in self.ask("/api/search", {"table": own, "key": key})["answers"][:1]:
             self.ask("/api/preview", {"table": own, "key": key, "with": answer["table_id"]})
 
@@ -218,6 +245,12 @@ class User:
         self.has_gone = True
         with suppress(AttributeError, OSError):  # it has no connection, or none any more
             self._connection.sock.shutdown(socket.SHUT_RDWR)
+
+
+def first_columns(columns: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the first columns of a table that have values, or just the first one."""
+    filled = [column["name"] for column in columns if column["distinct"]]
+    return filled[:KEY] or [columns[0]["name"]]
 
 
 def waiting(timing: str) -> float:
@@ -240,13 +273,18 @@ def _use(user: User, seed: int, log: Log) -> None:
     user.leave()
 
 
-def _memory(process: int, log: Log) -> list[int]:
-    """Return the memory that a process has for itself, at equal distances of what is done."""
+def _memory_by_tenths(process: int, log: Log) -> list[int]:
+    """Return the memory of a process after each tenth of what is to be done."""
     found: list[int] = []
-    while len(found) < SAMPLES:
-        while log.done < (len(found) + 1) / SAMPLES:
+    while len(found) < TENTHS:
+        while log.done < (len(found) + 1) / TENTHS:
             time.sleep(0.01)
-        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
-        own = re.search(r"^RssAnon:\s+(\d+) kB$", status, re.MULTILINE)
-        found.append(1024 * int(own[1]) if own else 0)
+        found.append(_memory(process))
     return found
+
+
+def _memory(process: int) -> int:
+    """Return the bytes that a process has for itself."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    own = re.search(r"^RssAnon:\s+(\d+) kB$", status, re.MULTILINE)
+    return 1024 * int(own[1]) if own else 0

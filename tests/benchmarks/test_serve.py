@@ -13,7 +13,6 @@ import pytest
 from benchmarks import serve
 from benchmarks.__main__ import main
 from benchmarks.memory import available
-from benchmarks.serve import SAMPLES
 from tests.api.conftest import write_files
 
 
@@ -24,7 +23,9 @@ def test_users_meet_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     out = capsys.readouterr().out
     assert re.search(r"\d+ answers in 2 s, [\d.]+ per second; 0 errors", out)
     assert "/api/preview" in out
-    assert len(out.splitlines()[-1].split(":")[1].split()) == SAMPLES
+    assert "/api/suggest" in out
+    steps = ["start", *(f"{tenth}0%" for tenth in range(1, 10)), "end"]
+    assert re.findall(r"([\w%]+) \d+(?:,|$)", out.splitlines()[-1]) == steps
 
 
 def test_errors_are_counted_and_end_the_benchmark(
@@ -75,14 +76,23 @@ class Broken(socketserver.StreamRequestHandler):
 
 
 @pytest.mark.skipif(not available(), reason="needs /proc")
-def test_a_number_of_searches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_number_of_searches_and_no_suggestion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_files(tmp_path)
     main(["serve", "--store", str(folder / "lake.mate"), "--users", "2", "--searches", "30"])
-    searches = re.search(r"/api/search +(\d+)", capsys.readouterr().out)
+    out = capsys.readouterr().out
+    searches = re.search(r"/api/search +(\d+)", out)
     assert searches is not None
     assert 30 <= int(searches[1]) <= 31
+    assert "/api/suggest" not in out
+    assert re.match(r"memory (is steady|grows): the last 3 tenths have", out.splitlines()[-1])
 
 
 def test_memory_that_grows() -> None:
-    assert serve.is_steady([100, 104, 102, 110, 101, 103])
-    assert not serve.is_steady([100, 100, 103, 104, 106, 108])
+    assert serve.growth_of([10, 100, 104, 102, 0, 0, 0, 0, 110, 101, 103]) < serve.GROWTH
+    assert serve.growth_of([10, 100, 100, 103, 0, 0, 0, 0, 106, 106, 108]) > serve.GROWTH
+
+
+def test_a_key_has_columns_with_values() -> None:
+    columns = [{"name": name, "distinct": distinct} for name, distinct in (("a", 0), ("b", 2), ("c", 1), ("d", 3))]
+    assert serve.first_columns(columns) == ["b", "c"]
+    assert serve.first_columns(columns[:1]) == ["a"]
