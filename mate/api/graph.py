@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from mate.errors import QueryError
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from mate.lake.base import Index
     from mate.lake.folder import LakeFolder
     from mate.lake.records import TableInfo
-    from mate.search.graph import Edge, JoinGraph
+    from mate.search.graph import Edge, JoinGraph, Joins
     from mate.search.graph_rows import Copy
 
 JOIN, DUPLICATE, NEAR_DUPLICATE = "join", "duplicate", "near-duplicate"
 SHORTEST, LONGEST = 1, 4
 PAGE = "graph.html"
-PHASE = "compare tables"
+MERGING, COPYING, COMPARING = "merge directories", "find copies", "compare tables"
 
 RANGES, RANGES_PER_CORE = 200, 8
 """Ranges of tables that are compared in one go: in this process, and on Spark, where each is a task."""
@@ -45,6 +45,15 @@ class GraphOptions(TypedDict, total=False):
     """Is told how far the work is."""
 
 
+class ComparedPairs(NamedTuple):
+    """Pairs of a table and another one that holds enough of two of its columns or more."""
+
+    sharing: int
+    """All of them."""
+    checked: int
+    """Those in which keys of several columns were looked for: the least likely coincidences."""
+
+
 class Graph:
     """The tables of a lake as a graph.
 
@@ -60,12 +69,14 @@ class Graph:
     ['table_id', 'name', 'source', 'rows', 'columns', 'edges', 'same_columns']
     """
 
-    def __init__(self, address: str, nodes: pa.Table, edges: pa.Table, uncounted: int) -> None:
+    def __init__(self, address: str, nodes: pa.Table, edges: pa.Table, pairs: ComparedPairs, uncounted: int) -> None:
         self.address = address
         self.nodes = nodes
         """One row per table: table_id, name, source, rows, columns, edges, same_columns."""
         self.edges = edges
         """One row per edge: kind, child, parent, key, columns, same_columns, evidence."""
+        self.pairs = pairs
+        """In how many pairs of tables keys of several columns were looked for."""
         self.uncounted = uncounted
         """Values in more columns than this were too common to be counted; 0: all were counted."""
 
@@ -123,41 +134,44 @@ def graph_of(index: Index, most_columns: int, options: GraphOptions) -> Graph:
 
 
 def _compared(index: LakeFolder, most_columns: int, engine: Engine, options: GraphOptions) -> Graph:
+    from mate.build.progress import Silent
     from mate.search.graph import JoinGraph
     from mate.search.graph_directory import lake_directory
     from mate.search.graph_rows import copies, same_columns
     from mate.search.graph_tasks import table_infos
 
+    progress = options.get("progress") or Silent()
     index.verify()
+    progress.start(MERGING, 1)
     directory = lake_directory(index)
     infos = table_infos(index, directory)
+    progress.update(1, tables=len(infos))
+    progress.start(COPYING, 1)
     copied = copies(directory, infos)
     groups = same_columns(directory, infos)
+    progress.update(1, pairs=len(copied.pairs))
     numbers = {info.table_id: number for number, info in enumerate(infos)}
-    joins = [
-        edge
-        for edge in _joins(index, JoinGraph(directory, infos, most_columns), engine, options)
-        if not copied.are_copies(numbers[edge.child], numbers[edge.parent])
-    ]
+    found = _joins(index, JoinGraph(directory, infos, most_columns), engine, options, progress)
+    joins = [edge for edge in found.edges if not copied.are_copies(numbers[edge.child], numbers[edge.parent])]
     group = {infos[number].table_id: place for place, own in enumerate(groups, start=1) for number in own}
     edges = _edges(infos, joins, copied.pairs, group)
-    return Graph(index.address, _nodes(infos, edges, group), edges, directory.most_columns)
+    pairs = ComparedPairs(found.sharing, found.checked)
+    return Graph(index.address, _nodes(infos, edges, group), edges, pairs, directory.most_columns)
 
 
-def _joins(index: LakeFolder, graph: JoinGraph, engine: Engine, options: GraphOptions) -> list[Edge]:
+def _joins(index: LakeFolder, graph: JoinGraph, engine: Engine, options: GraphOptions, progress: Progress) -> Joins:
     """Return the joins of all tables: here, or in tasks that map lake and directory."""
-    from mate.build.progress import Silent
+    from mate.search.graph import all_joins
     from mate.search.graph_tasks import stored_directory, table_ranges
 
-    progress = options.get("progress") or Silent()
     if engine.is_spark:
         work = Path(options["work"]) if "work" in options else None
         ranges = table_ranges(graph.directory, RANGES_PER_CORE * engine.parallelism)
         with stored_directory(index, graph.directory, graph.most_columns, work) as stored:
-            found = engine.run(ranges, stored.joins_of, progress, PHASE)
+            found = engine.run(ranges, stored.joins_of, progress, COMPARING)
     else:
-        found = engine.run(table_ranges(graph.directory, RANGES), graph.joins_of, progress, PHASE)
-    return [edge for edges in found for edge in edges]
+        found = engine.run(table_ranges(graph.directory, RANGES), graph.joins_of, progress, COMPARING)
+    return all_joins(found)
 
 
 def _edges(infos: list[TableInfo], joins: list[Edge], pairs: list[Copy], group: dict[int, int]) -> pa.Table:

@@ -90,6 +90,11 @@ def run(options: argparse.Namespace) -> int:
         f"{kinds['near-duplicate']:,} of near-duplicates, {groups:,} groups with the same columns "
         f"({perf_counter() - began:.1f} s)"
     )
+    if graph.pairs.checked < graph.pairs.sharing:
+        say(
+            f"keys of several columns were looked for in {graph.pairs.checked:,} pairs of tables, the least likely "
+            f"coincidences of {graph.pairs.sharing:,} that share two columns or more"
+        )
     if graph.uncounted:
         say(f"values that more than {graph.uncounted:,} columns hold were too common to be counted")
     say("\n".join(str(path) for path in files))

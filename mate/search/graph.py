@@ -76,6 +76,16 @@ class Edge(NamedTuple):
     evidence: Evidence
 
 
+class Joins(NamedTuple):
+    """The joins of some tables with all others, and what was done to find them."""
+
+    edges: list[Edge]
+    sharing: int
+    """Other tables that hold enough of two columns or more, added up over the tables."""
+    checked: int
+    """Those of them in which keys of several columns were looked for."""
+
+
 @dataclass(frozen=True)
 class SharedTable(PromisingTable):
     """A table that holds values of another one's columns; shares are known of its own columns only."""
@@ -97,25 +107,28 @@ class JoinGraph:
     """Of the directory's tables."""
     most_columns: int = LONGEST
 
-    def joins(self, number: int) -> list[Edge]:
+    def joins(self, number: int) -> Joins:
         """Return the joins of a table, by its number in the directory, with all others; it looks for partners."""
         own = TableColumns(self.directory.tables[number], self.infos[number])
         holders = [self._holders(number, own, place) for place in range(len(own.numbers))]
         found = [single for place, held in enumerate(holders) for single in self._singles(number, own, place, held)]
         keys = {other: self._keys(other, own, holders) for other in {other for other, _ in found}}
         candidates = [keys[other].single(pair) for other, pair in found]
-        work = 0
-        for other in self._promising(holders):
+        promising = self._promising(holders)
+        work = checked = 0
+        for other in promising[:PARTNERS]:
             table = keys.get(other) or self._keys(other, own, holders)
             candidates += [key for key in table.grow(self.most_columns) if self._is_telling(own, key)]
             work += table.work
+            checked += 1
             if work > MOST_WORK:
                 break
-        return [edge for key in _best(candidates) for edge in self._measured(number, own, key)]
+        edges = [edge for key in _best(candidates) for edge in self._measured(number, own, key)]
+        return Joins(edges, len(promising), checked)
 
-    def joins_of(self, tables: range) -> tuple[list[Edge], dict[str, int]]:
+    def joins_of(self, tables: range) -> tuple[Joins, dict[str, int]]:
         """Return the joins of a range of tables, as a task does."""
-        return [edge for number in tables for edge in self.joins(number)], {"tables": len(tables)}
+        return all_joins([self.joins(number) for number in tables]), {"tables": len(tables)}
 
     def _holders(self, number: int, own: TableColumns, place: int) -> Holders:
         """Return the columns of other tables that hold enough of a column."""
@@ -150,8 +163,8 @@ class JoinGraph:
         surprise = np.bincount(place, np.concatenate(gains), minlength=len(tables))
         several = np.flatnonzero(columns > 1)
         order = several[np.lexsort((tables[several], -surprise[several]))]
-        chosen: list[int] = tables[order[:PARTNERS]].tolist()
-        return chosen
+        found_tables: list[int] = tables[order].tolist()
+        return found_tables
 
     def _singles(self, number: int, own: TableColumns, place: int, held: Holders) -> list[tuple[int, Pair]]:
         """Return the tables and columns that join with a single column, coincidences left out."""
@@ -265,6 +278,12 @@ class JoinGraph:
             names = unique_names(info.columns)
             columns = tuple(names[place] for place in mapping)
             yield Edge(self.infos[number].table_id, info.table_id, own.whole.names(key.key), columns, evidence)
+
+
+def all_joins(parts: Sequence[Joins]) -> Joins:
+    """Return the joins of all tables, given those of parts of them."""
+    edges = [edge for part in parts for edge in part.edges]
+    return Joins(edges, sum(part.sharing for part in parts), sum(part.checked for part in parts))
 
 
 def _as_good(useful: Shares) -> Ids:

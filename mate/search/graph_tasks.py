@@ -21,7 +21,7 @@ from mate.lake.base import Index
 from mate.lake.folder import LakeFolder
 from mate.lake.records import TableInfo
 from mate.search.batch import Share, shares_of
-from mate.search.graph import Edge, JoinGraph
+from mate.search.graph import JoinGraph, Joins
 from mate.search.graph_directory import LakeDirectory, TablePlace
 from mate.termination import terminated_like_interrupted
 
@@ -45,7 +45,7 @@ class StoredDirectory:
     most_columns: int
     """Columns that a key may have."""
 
-    def joins_of(self, tables: range) -> tuple[list[Edge], dict[str, int]]:
+    def joins_of(self, tables: range) -> tuple[Joins, dict[str, int]]:
         """Return the joins of a range of tables."""
         directory, infos = _opened(self)
         # Counting needs room of its own in each task.
