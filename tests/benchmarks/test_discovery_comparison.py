@@ -77,13 +77,19 @@ def test_keys_of_one_two_and_three_columns(lake: LakeFolder, capsys: pytest.Capt
     assert "under 100, 3 columns" in printed
 
 
-def test_superseded_tables_are_in_no_answer(tmp_path: Path) -> None:
+def test_superseded_tables_are_in_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Some query joins with all seven tables that are left, and none with more."""
+    out = tmp_path / "out.json"
     changed = make_lake(tmp_path / "x.mate", TABLES)
     Updates(changed.address).update_cells(2, [(0, 0, "another name")])
     Updates(changed.address).remove_tables([5])
-    options = ["--store", changed.address, "--queries", "2", "--rounds", "1"]
+    options = ["--store", changed.address, "--queries", "2", "--rounds", "1", "--json", str(out)]
     assert main(["discovery", *options]) == 0
+    (record,) = json.loads(out.read_text())
+    most = {name: max(len(m["scores"]) for m in record["measurements"] if m["system"] == name) for name in SYSTEMS}
+    assert most == dict.fromkeys(SYSTEMS, 7)
     assert main(["single-column", "--store", changed.address]) == 2
+    assert "has superseded tables, which JOSIE counts: mate compact removes them" in capsys.readouterr().err
 
 
 def test_the_looser_bound_takes_part_by_name(lake: LakeFolder, tmp_path: Path) -> None:
