@@ -7,7 +7,6 @@ Relatives of the algorithm differ in the row filter (`scan`): none in SCR, marks
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -127,7 +126,7 @@ class _Scan:
         else:
             copies = [best.copy() for _ in range(PARTS)]
             parts = (order[part::PARTS] for part in range(PARTS))
-            self.part.search.at_once(min(PARTS, os.cpu_count() or 1), self._part, parts, copies)
+            self.part.search.at_once(PARTS, self._part, parts, copies)
             best.take_all(copies)
 
     def _part(self, order: Ids, best: Best) -> None:

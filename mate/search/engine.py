@@ -11,6 +11,7 @@ for tables that were not found yet and join enough key tuples to be among the k 
 from __future__ import annotations
 
 import heapq
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -221,9 +222,11 @@ class Search:
     def at_once(self, threads: int, task: Callable[..., Out], *items: Iterable[Any]) -> list[Out]:
         """Return what a task makes of items, in so many threads; one after the other if the search is to have one.
 
-        What is searched, and what is pruned, is the same.
+        What is searched, and what is pruned, is the same. There are no more threads than processors: to start one
+        takes as long as going through a thousand directory entries or more.
         """
-        if not self.settings.threads:
+        threads = min(threads, os.cpu_count() or 1)
+        if threads == 1 or not self.settings.threads:
             return list(map(task, *items))
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(task, *items))
