@@ -34,13 +34,11 @@ if TYPE_CHECKING:
 SMALL = 20_000
 """Work, in directory entries, that the plain reference has done before the compiler is loaded."""
 
-COLLECTED = 1_000_000
-"""Directory entries that are collected by table in one pass; the next pass takes `GROWTH` times as many."""
-
 BATCH = 50_000
-"""Directory entries of the tables that are searched before parts compare what they found; it grows likewise."""
+"""Directory entries of the tables that are collected in one pass and searched before parts compare what they found."""
 
 GROWTH = 4
+"""How many times as many the next batch has."""
 
 PARTS = 4
 """Parts of a batch that are worked on at the same time. Always so many: what is pruned never depends on the machine."""
@@ -111,8 +109,9 @@ def column_first(part: SegmentSearch) -> None:
             return
     with part.search.statistics.phase("cover"):
         cover = _cover(part)
-    with part.search.statistics.phase("bound and check"):
-        _search_batches(part, cover)
+    if len(cover.table):
+        with part.search.statistics.phase("bound and check"):
+            _search_batches(part, cover)
 
 
 def _cover(part: SegmentSearch) -> Cover:
@@ -129,36 +128,34 @@ def _search_batches(part: SegmentSearch, cover: Cover) -> None:
     """Go through the tables by falling bound, batch after batch, and offer them."""
     from mate.search import column_first_kernel as kernel
 
-    cursor = np.full(cover.room.shape, -1, np.int64)
+    number_of = np.full(len(part.segment.arrays.column_table), -1, np.int32)
     reached = 0
-    for first, last in _batches(cover, 0, len(cover.table), COLLECTED, part):
-        runs = kernel.collect(part.segment.read_only, cover.values, cover.table[first:last], cover.room, cursor)
-        for start, stop in _batches(cover, first, last, BATCH, part):
-            part.search.work.check()
-            _search_runs(part, cover, runs, np.arange(start - first, stop - first), first)
-            reached = stop
+    for start, stop in _batches(cover, part):
+        part.search.work.check()
+        runs = kernel.collect(part.segment.read_only, cover.values, cover.table[start:stop], cover.room, number_of)
+        _search_runs(Batch(part, cover, runs, cover.bound[start:stop], np.zeros(stop - start, bool)))
+        reached = stop
     part.search.statistics.count({"tables_cut_rule_1": len(cover.table) - reached})
 
 
-def _batches(cover: Cover, first: int, last: int, size: int, part: SegmentSearch) -> Iterator[tuple[int, int]]:
+def _batches(cover: Cover, part: SegmentSearch) -> Iterator[tuple[int, int]]:
     """Yield ranges of tables that may be among the best, going by the k-th score when the next one is asked for."""
-    ends = np.cumsum(cover.work[first:last])
-    start = 0
+    ends = np.cumsum(cover.work)
+    start, size = 0, BATCH
     while start < len(ends):
         done = int(ends[start - 1]) if start else 0
         stop = max(start + 1, int(np.searchsorted(ends, done + size, "right")))
-        stop = min(stop, int(np.searchsorted(-cover.bound[first:last], -part.floor)))
+        stop = min(stop, int(np.searchsorted(-cover.bound, -part.floor)))
         if stop <= start:
             break
-        yield first + start, first + stop
+        yield start, stop
         start, size = stop, size * GROWTH
 
 
-def _search_runs(part: SegmentSearch, cover: Cover, runs: Runs, numbers: Ids, first: int) -> None:
-    """Offer tables of those collected, by their numbers there, the first of which is `first` of all."""
-    batch = Batch(part, cover, runs, cover.bound[first : first + len(runs.table)], np.zeros(len(runs.table), bool))
-    work = int(cover.work[first + numbers].sum())
-    if len(numbers) > 1 and work >= WORTH_PARTS:
+def _search_runs(batch: Batch) -> None:
+    """Offer the tables of a batch."""
+    numbers = np.arange(len(batch.bound))
+    if len(numbers) > 1 and len(batch.runs.value) >= WORTH_PARTS:
         batch.search([numbers[number::PARTS].copy() for number in range(PARTS)])
     else:
         batch.search([numbers])
@@ -191,7 +188,8 @@ class Batch:
             several = [limits] * len(numbers)
             tallies = self.part.search.at_once(len(numbers), self._search_part, numbers, bests, own, several)
             best.take_all(bests)
-        counts = {name: sum(int(tally[name][0]) for tally in tallies) for name in COUNTERS}
+        sums = map(sum, zip(*(tally[0].item() for tally in tallies), strict=True))
+        counts = dict(zip(COUNTERS, sums, strict=True))
         if shares > 1:  # the table was counted when it was put off
             counts |= {"tables_checked": 0, "tables_by_row": 1}
         self.part.search.statistics.count(counts)

@@ -16,6 +16,10 @@ from mate.values.kernels import inner, kernel
 
 Array = npt.NDArray[Any]
 
+SHIFT = 32
+"""Where the cover of a column begins in the number that also counts its entries: they are always read together."""
+ENTRIES = (1 << SHIFT) - 1
+
 
 class Values(NamedTuple):
     """The distinct values of each key column, and the key tuples that have them."""
@@ -44,6 +48,10 @@ class Runs(NamedTuple):
     """First directory entry of each run."""
     stop: Array
     """First directory entry behind it."""
+    unit_start: Array
+    """Where the postings of its entries begin: noted while a value's entries are passed one after the other, for those
+    of a table are far from each other."""
+    unit_stop: Array
 
 
 class Cover(NamedTuple):
@@ -110,37 +118,34 @@ def _number_values(places, numbers, count):
 
 
 @inner
-def _cover_columns(arrays, values, covered, entries):
-    """For every key column and table column, bound the key tuples that may join, and count the entries.
+def _cover_columns(arrays, values, counts):
+    """For every key column and table column, bound the key tuples that may join, and count the entries below `SHIFT`.
 
     A value joins as many key tuples as have it, and not more than it has postings in the column.
     """
     for key in range(len(values.key_first) - 1):
+        own = counts[key]
         for value in range(values.key_first[key], values.key_first[key + 1]):
             token = values.token[value]
             start, stop = np.int64(arrays.entry_first[token]), np.int64(arrays.entry_first[token + 1])
             weight = values.group_first[value + 1] - values.group_first[value]
             if weight == 1:
                 for entry in range(start, stop):
-                    column = arrays.entry_column[entry]
-                    covered[column, key] += 1
-                    entries[column, key] += 1
+                    own[arrays.entry_column[entry]] += (1 << SHIFT) + 1
                 continue
             before = np.int64(arrays.posting_first[start])
             for entry in range(start, stop):
-                column = arrays.entry_column[entry]
                 after = np.int64(arrays.posting_first[entry + 1])
-                covered[column, key] += min(weight, after - before)
-                entries[column, key] += 1
+                own[arrays.entry_column[entry]] += (min(weight, after - before) << SHIFT) + 1
                 before = after
 
 
 @inner
-def _best_two(covered, start, stop, key):
-    """Return the best column under a key column, its cover, and that of the next best."""
+def _best_two(counts, start, stop):
+    """Return the best column, its cover, and that of the next best."""
     column, first, second = np.int64(-1), np.int64(0), np.int64(0)
     for other in range(start, stop):
-        count = np.int64(covered[other, key])
+        count = counts[other] >> SHIFT
         if count > first:
             column, first, second = other, count, first
         elif count > second:
@@ -172,9 +177,9 @@ def _tables_with(arrays, values, key, wanted):
 
 
 @inner
-def _bound_tables(arrays, covered, entries, wanted, bound, room):
+def _bound_tables(arrays, counts, wanted, bound, room):
     """For every wanted table, bound its joinability by the best columns of any two key columns; count its entries."""
-    width = covered.shape[1]
+    width = len(counts)
     column = np.empty(width, np.int64)
     first, second = np.empty(width, np.int64), np.empty(width, np.int64)
     for table in range(len(wanted)):
@@ -183,7 +188,7 @@ def _bound_tables(arrays, covered, entries, wanted, bound, room):
             continue
         least = arrays.table_row_first[table + 1] - arrays.table_row_first[table]
         for key in range(width):
-            column[key], first[key], second[key] = _best_two(covered, start, stop, key)
+            column[key], first[key], second[key] = _best_two(counts[key], start, stop)
             least = min(least, first[key])
             if least == 0:
                 break
@@ -192,9 +197,9 @@ def _bound_tables(arrays, covered, entries, wanted, bound, room):
                     least = min(least, max(min(first[key], second[other]), min(second[key], first[other])))
         bound[table] = least
         if least:
-            for place in range(start, stop):
-                for key in range(width):
-                    room[table, key] += entries[place, key]
+            for key in range(width):
+                for place in range(start, stop):
+                    room[table, key] += counts[key, place] & ENTRIES
 
 
 @inner
@@ -219,14 +224,13 @@ def cover(arrays, places, numbers, count, wanted):
     values = _number_values(places, numbers, count)
     width = places.shape[1]
     sizes = _entries_by_key(arrays, values)
-    covered = np.zeros((len(arrays.column_table), width), np.int32)
-    entries = np.zeros((len(arrays.column_table), width), np.int32)
-    _cover_columns(arrays, values, covered, entries)
-    if sizes.min() < len(covered):
+    counts = np.zeros((width, len(arrays.column_table)), np.int64)
+    _cover_columns(arrays, values, counts)
+    if sizes.min() < len(arrays.column_table):
         wanted = _tables_with(arrays, values, np.argmin(sizes), wanted)
     bound = np.zeros(len(wanted), np.int64)
     room = np.zeros((len(wanted), width), np.int64)
-    _bound_tables(arrays, covered, entries, wanted, bound, room)
+    _bound_tables(arrays, counts, wanted, bound, room)
     table = _by_bound(bound)
     work = np.zeros(len(table), np.int64)
     for number in range(len(table)):
@@ -236,10 +240,11 @@ def cover(arrays, places, numbers, count, wanted):
 
 
 @kernel
-def collect(arrays, values, tables, room, cursor):
+def collect(arrays, values, tables, room, number_of):
     """Return the runs of some tables.
 
-    `room` has an upper bound of the runs of each table and key column. `cursor` is -1 for all of them, and left so.
+    `room` has an upper bound of the runs of each table and key column. `number_of` tells what table of the batch a
+    column belongs to: it is -1 for all of them, and left so.
     """
     width = len(values.key_first) - 1
     first = np.empty(len(tables) * width, np.int64)
@@ -247,39 +252,50 @@ def collect(arrays, values, tables, room, cursor):
     for number in range(len(tables)):
         for key in range(width):
             first[number * width + key] = size
-            cursor[tables[number], key] = size
             size += room[tables[number], key]
     found = Runs(
         tables,
         first,
-        np.empty(len(first), np.int64),
+        first.copy(),
         np.empty(size, np.int32),
         np.empty(size, np.int64),
         np.empty(size, np.int64),
+        np.empty(size, np.int64),
+        np.empty(size, np.int64),
     )
+    _number_columns(arrays, tables, np.int32(0), number_of)
     for key in range(width):
         for value in range(values.key_first[key], values.key_first[key + 1]):
-            _fill(arrays, values.token[value], value, key, cursor, found)
-    for number in range(len(tables)):
-        for key in range(width):
-            found.last[number * width + key] = cursor[tables[number], key]
-            cursor[tables[number], key] = -1
+            _fill(arrays, values.token[value], value, key, width, number_of, found)
+    _number_columns(arrays, tables, np.int32(-1), number_of)
     return found
 
 
 @inner
-def _fill(arrays, token, value, key, cursor, found):
-    """Write the runs of a value in the tables that have a cursor."""
+def _number_columns(arrays, tables, first, number_of):
+    """Number the columns of tables by table, from `first` on; all have the number -1 if `first` is."""
+    number = first
+    for table in tables:
+        number_of[arrays.table_column_first[table] : arrays.table_column_first[table + 1]] = number
+        number += np.int32(first >= 0)
+
+
+@inner
+def _fill(arrays, token, value, key, width, number_of, found):
+    """Write the runs of a value in the tables that have a number."""
     entry, stop = np.int64(arrays.entry_first[token]), np.int64(arrays.entry_first[token + 1])
     while entry < stop:
-        table = arrays.column_table[arrays.entry_column[entry]]
-        start, end = entry, arrays.table_column_first[table + 1]
+        number = number_of[arrays.entry_column[entry]]
+        start = entry
         entry += 1
-        while entry < stop and arrays.entry_column[entry] < end:
+        if number < 0:
+            continue
+        while entry < stop and number_of[arrays.entry_column[entry]] == number:
             entry += 1
-        place = cursor[table, key]
-        if place >= 0:
-            found.value[place] = value
-            found.start[place] = start
-            found.stop[place] = entry
-            cursor[table, key] = place + 1
+        place = found.last[number * width + key]
+        found.value[place] = value
+        found.start[place] = start
+        found.stop[place] = entry
+        found.unit_start[place] = np.int64(arrays.posting_first[start])
+        found.unit_stop[place] = np.int64(arrays.posting_first[entry])
+        found.last[number * width + key] = place + 1

@@ -21,7 +21,7 @@ from mate.search.pairs_kernel import best_pair, by_value, pair_block, planes_for
 from mate.search.rows_kernel import joining_tuples, keep_meeting, locate
 from mate.search.slots_kernel import new_slots
 from mate.search.triples_kernel import Roles, best_triple, choose_roles
-from mate.values.kernels import inner, kernel
+from mate.values.kernels import inner, kernel, prefetch
 
 Array = npt.NDArray[Any]
 
@@ -82,10 +82,10 @@ class Leaves(NamedTuple):
 
 
 @inner
-def _weigh(values, tuples, weight):
+def _weigh(arrays, values, runs, run_of, tuples, weight):
     """Count the key tuples of each value; return the values that have any: where each key column's begin, and all.
 
-    They ascend within a key column.
+    They ascend within a key column. Their directory entries are asked for.
     """
     width = len(values.tuple_value)
     used = np.empty(len(tuples) * width, np.int64)
@@ -98,6 +98,7 @@ def _weigh(values, tuples, weight):
             if weight[value]:
                 used[count] = value
                 count += 1
+                prefetch(arrays.entry_column, runs.start[run_of[value]])
         first[key + 1] = count
     return first, used[:count]
 
@@ -159,7 +160,7 @@ def open_table(arrays, values, runs, run_of, table, tuples, local, kth, share, l
     base = arrays.table_column_first[table]
     columns = arrays.table_column_first[table + 1] - base
     weight = np.zeros(len(values.token), np.int64)
-    used_first, used = _weigh(values, tuples, weight)
+    used_first, used = _weigh(arrays, values, runs, run_of, tuples, weight)
     bound, size = np.zeros((width, columns), np.int64), np.zeros((width, columns), np.int64)
     for key in range(width):
         own = used[used_first[key] : used_first[key + 1]]
@@ -520,6 +521,7 @@ def search_tables(arrays, values, runs, prefixes, bound, numbers, share, filteri
     mark, local = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
     run_of = np.empty(len(values.token), np.int64)
     start, stop = np.empty(len(values.token), np.int64), np.empty(len(values.token), np.int64)
+    stamp, last_stamp = np.zeros(0, np.int32), np.zeros(1, np.int32)
     for place in range(len(numbers)):
         number = numbers[place]
         table = runs.table[number]
@@ -527,16 +529,19 @@ def search_tables(arrays, values, runs, prefixes, bound, numbers, share, filteri
         if bound[number] <= kth:
             tally[0].tables_cut_rule_1 += len(numbers) - place
             return
-        tuples = joining_tuples(values, runs, number, mark, place * (width + 1))
+        tuples = joining_tuples(arrays, values, runs, number, mark, place * (width + 1))
         if len(tuples) <= kth:
             continue
         tally[0].tables_checked += 1
         for t in range(len(tuples)):
             local[tuples[t]] = t
-        locate(arrays, runs, number, width, run_of, start, stop)
+        locate(runs, number, width, run_of, start, stop)
         rows = arrays.table_row_first[table + 1] - arrays.table_row_first[table]
         units = np.int64(units_per_posting(arrays, table))
-        kept = keep_meeting(arrays, values, runs, number, rows, units, (start, stop), tuples, local, kth + 1)
+        if rows > len(stamp):
+            stamp = np.zeros(max(rows, 2 * len(stamp)), np.int32)
+        stamps = (stamp, last_stamp)
+        kept = keep_meeting(arrays, values, runs, number, units, (start, stop), stamps, tuples, local, kth + 1)
         if len(kept) > kth:
             search = open_table(arrays, values, runs, run_of, table, kept, local, kth, share, limits)
             found = Found(np.zeros(1, np.int64), kth, np.zeros(width, np.int64))

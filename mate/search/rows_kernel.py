@@ -1,6 +1,8 @@
 """Which key tuples can join in a table at all: it has all their values, each two that follow each other in one row.
 
 Postings of a value in a table follow each other whatever the columns, so that a value's rows are one range of units.
+Each range is somewhere else in a large file, and waiting for memory is what takes most time: ranges that will be read
+are asked for a step before.
 """
 
 from __future__ import annotations
@@ -8,14 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from mate.lake.reading_kernel import posting_row
-from mate.values.kernels import inner
+from mate.values.kernels import inner, prefetch
 
 
 @inner
-def joining_tuples(values, runs, number, mark, stamp):
+def joining_tuples(arrays, values, runs, number, mark, stamp):
     """Return the key tuples all of whose values the table of that number in the batch has.
 
-    `mark` counts the key columns that have a tuple's value, from `stamp` on.
+    `mark` counts the key columns that have a tuple's value, from `stamp` on. The postings of values are asked for.
     """
     width = len(values.tuple_value)
     kept = np.int64(0)
@@ -23,6 +25,7 @@ def joining_tuples(values, runs, number, mark, stamp):
         kept = 0
         for run in range(runs.first[number * width + key], runs.last[number * width + key]):
             value = runs.value[run]
+            prefetch(arrays.postings, runs.unit_start[run])
             for place in range(values.group_first[value], values.group_first[value + 1]):
                 t = values.group_tuple[place]
                 if key == 0 or mark[t] == stamp + key:
@@ -44,14 +47,14 @@ def joining_tuples(values, runs, number, mark, stamp):
 
 
 @inner
-def locate(arrays, runs, number, width, run_of, start, stop):
+def locate(runs, number, width, run_of, start, stop):
     """For each value that the table has, note its run, and where its postings begin and end."""
     for key in range(width):
         for run in range(runs.first[number * width + key], runs.last[number * width + key]):
             value = runs.value[run]
             run_of[value] = run
-            start[value] = np.int64(arrays.posting_first[runs.start[run]])
-            stop[value] = np.int64(arrays.posting_first[runs.stop[run]])
+            start[value] = runs.unit_start[run]
+            stop[value] = runs.unit_stop[run]
 
 
 @inner
@@ -79,7 +82,7 @@ def _set_stamp(arrays, units, start, stop, stamp, value):
 
 
 @inner
-def _drop_apart(arrays, values, runs, number, keys, units, place, stamp, local, left, least):
+def _drop_apart(arrays, values, runs, number, keys, units, place, stamps, local, left, least):
     """Unset the local numbers of key tuples whose values in two key columns share no row; return how many are left.
 
     Looks only at those whose value in the first of the two has more postings: its rows are stamped, those of the other
@@ -87,6 +90,7 @@ def _drop_apart(arrays, values, runs, number, keys, units, place, stamp, local, 
     """
     width = len(values.tuple_value)
     start, stop = place
+    stamp, last_stamp = stamps
     other = values.tuple_value[keys[1]]
     for run in range(runs.first[number * width + keys[0]], runs.last[number * width + keys[0]]):
         value = np.int64(runs.value[run])
@@ -98,9 +102,10 @@ def _drop_apart(arrays, values, runs, number, keys, units, place, stamp, local, 
             if local[t] < 0 or size < stop[partner] - start[partner] + (keys[0] > keys[1]):
                 continue
             if not stamped:
-                _set_stamp(arrays, units, start[value], stop[value], stamp, value)
+                last_stamp[0] += 1
+                _set_stamp(arrays, units, start[value], stop[value], stamp, last_stamp[0])
                 stamped = True
-            if not _meets(arrays, units, start[partner], stop[partner], stamp, value):
+            if not _meets(arrays, units, start[partner], stop[partner], stamp, last_stamp[0]):
                 local[t] = -1
                 left -= 1
                 if left < least:
@@ -109,17 +114,17 @@ def _drop_apart(arrays, values, runs, number, keys, units, place, stamp, local, 
 
 
 @inner
-def keep_meeting(arrays, values, runs, number, rows, units, place, tuples, local, least):
+def keep_meeting(arrays, values, runs, number, units, place, stamps, tuples, local, least):
     """Return the key tuples whose values in key columns that follow each other share a row; fewer than `least` if so.
 
-    `local` has a number that is not negative for each of the key tuples, and none for others then.
+    `local` has a number that is not negative for each of the key tuples, and none for others then. `stamps` are one for
+    each row, and the last one that was set.
     """
-    stamp = np.full(rows, -1, np.int32)
     left = np.int64(len(tuples))
     for key in range(1, len(values.tuple_value)):
         for keys in ((key - 1, key), (key, key - 1)):
             if left >= least:
-                left = _drop_apart(arrays, values, runs, number, keys, units, place, stamp, local, left, least)
+                left = _drop_apart(arrays, values, runs, number, keys, units, place, stamps, local, left, least)
     found = np.empty(left, np.int64)
     count = 0
     for t in tuples:

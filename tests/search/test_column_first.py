@@ -79,7 +79,7 @@ def lakes(draw: st.DrawFn) -> tuple[set[tuple[str, ...]], dict[int, Rows]]:
 
 WAYS = {
     "default": {},
-    "one by one": {"LEAVES": 1, "ALL_PAIRS": 10**6, "BATCH": 1, "COLLECTED": 1},
+    "one by one": {"LEAVES": 1, "ALL_PAIRS": 10**6, "BATCH": 1},
     "by row": {"LEAVES": 2, "ALL_PAIRS": -1},
     "by row, a table at a time": {"ALL_PAIRS": -1, "BATCH": 1},
     "two by two": {"PAIRWISE": 1},
@@ -160,6 +160,18 @@ def test_tables_with_postings_of_four_bytes(width: int, limit: int, monkeypatch:
     ((score, table, mapping),) = found.best.ranked()
     assert (score, table) == (len(tuples & here), 7) or width == 1
     assert len(set(mapping)) == width
+
+
+def test_what_is_found_and_done_does_not_depend_on_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = {number: numbers(60, 4, 12, number) for number in range(40)}
+    tuples = {(row[0], row[1]) for row in tables[0] if row[0] and row[1]}
+    monkeypatch.setattr(system, "WORTH_PARTS", 0)
+    found = []
+    for processors in (1, 2, 8):
+        monkeypatch.setattr("os.cpu_count", lambda count=processors: count)
+        done = search([segment(tables)], tuples, SearchSettings(k=3))
+        found.append((done.best.ranked(), {name: getattr(done.statistics, name) for name in system.COUNTERS}))
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_bound_that_is_not_reached_ends_the_search() -> None:
