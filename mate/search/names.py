@@ -18,8 +18,8 @@ _VOWELS = re.compile(r"(?<!^)[aeiou]")
 _PREFIX, _LONGEST_PREFIX = 3, 40
 """Letters that a word needs, and may have, to stand for a longer one that begins with it."""
 
-_KEPT, _FORMS_KEPT = 100_000, 20_000
-"""Names, and comparisons of some, and the forms of words that are kept: many tables of a lake have the same headers."""
+_KEPT, _FORMS_KEPT = 100_000, 10_000
+"""Names whose words, and words whose forms, are kept: many tables of a lake have the same headers."""
 
 
 @lru_cache(_KEPT)
@@ -44,7 +44,6 @@ def similarity(key: Sequence[str], table: TableInfo, mapping: Sequence[int]) -> 
     return (sum(by_column) / len(by_column) + _share(title, *wanted)) / 2
 
 
-@lru_cache(_KEPT)
 def _share(these: frozenset[str], *those: frozenset[str]) -> float:
     """Return the share of some words that others stand for."""
     same = sum(any(is_among(one, others) for others in those) for one in these)
