@@ -31,11 +31,13 @@ class Kind(NamedTuple):
     port: int
     password_variable: str
     example: str
+    in_list: int = 1_000
+    """Up to so many numbers are looked up as an IN list unless the address says otherwise."""
 
 
 KINDS = {
     "vertica": Kind("Vertica", 5433, "VERTICA_PASSWORD", "vertica://user@host:5433/database?schema=mate"),
-    "postgresql": Kind("PostgreSQL", 5432, "PGPASSWORD", "postgresql://user@host:5432/database?schema=mate"),
+    "postgresql": Kind("PostgreSQL", 5432, "PGPASSWORD", "postgresql://user@host:5432/database?schema=mate", 20_000),
     "duckdb": Kind("DuckDB", 0, "", "duckdb:lake.duckdb"),
 }
 _ALIASES = {"postgres": "postgresql"}
@@ -90,7 +92,7 @@ class Address:
     """Seconds that the server may take to answer; 0: as long as it needs, as long steps of a build do."""
     patience: float = 600.0
     """Seconds to wait for a server that has no free session."""
-    in_list: int = 1_000
+    in_list: int = KINDS["vertica"].in_list
     """Up to so many numbers are looked up as an IN list; more go through a temporary table."""
     connections: int = 8
     """Most sessions of one search process, and most loading sessions of one machine."""
@@ -190,7 +192,7 @@ def is_this_machine(host: str) -> bool:
 
 def _server(kind: str, rest: str) -> tuple[str, str, int, str]:
     """Return user, host, port and database."""
-    title, port, variable, example = KINDS[kind]
+    title, port, variable, example, _ = KINDS[kind]
     if not rest.startswith("//"):
         raise StoreError(f"a {title} address looks like this: {example}")
     try:
@@ -214,7 +216,7 @@ def _server(kind: str, rest: str) -> tuple[str, str, int, str]:
 
 def _options(kind: str, given: dict[str, str]) -> dict[str, Any]:
     known = OPTIONS[kind]
-    result: dict[str, Any] = {}
+    result: dict[str, Any] = {"in_list": KINDS[kind].in_list}
     for name, value in given.items():
         if name not in known:
             title = KINDS[kind].title

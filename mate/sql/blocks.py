@@ -24,7 +24,7 @@ from mate.lake.segment import SearchSegment
 from mate.sql import statements as sql
 from mate.sql.reader import Reader
 from mate.sql.rounds import Bounds, Rounds
-from mate.sql.row_keys import CandidateRows, KeyForm, form_of, no_keys
+from mate.sql.row_keys import CandidateRows, KeyForm, form_of
 from mate.sql.session import Session
 
 FEW_PROBES = 16
@@ -144,27 +144,35 @@ class Blocks:
     # By postings, as in the paper
 
     def _by_postings(self) -> Iterator[SearchSegment]:
-        if self.search.initial_postings <= MOST_POSTINGS:
-            yield from self._blocks(self._all_rows().without(self.search.exclude))
-            return
-        table, postings = self._ask(lambda look, where: look.table_counts(where), [8, 8])
-        order = np.lexsort((table, -postings))
-        table, postings = table[order], postings[order]
-        for start, stop in _cut(postings, MOST_POSTINGS, MOST_POSTINGS, 1):
-            if self._cannot_enter(int(postings[start])):
-                return
-            yield from self._blocks(self._rows(table[start:stop]))
+        """Yield the tables that hold values of the initial column, those with most of them first."""
+        if self.form is None:
+            table, postings = self._ask(lambda look, where: look.table_counts(where), [8, 8])
+            yield from self._blocks(table, postings, None)
+        elif self.search.initial_postings <= MOST_POSTINGS:
+            yield from self._row_blocks(self._all_rows().without(self.search.exclude))
+        else:
+            table, postings = self._ask(lambda look, where: look.table_counts(where), [8, 8])
+            for part in self._portions(table, postings, (MOST_POSTINGS, MOST_POSTINGS)):
+                yield from self._row_blocks(self._rows(part))
 
-    def _blocks(self, rows: CandidateRows) -> Iterator[SearchSegment]:
-        """Yield the rows of tables, those with most rows first."""
+    def _row_blocks(self, rows: CandidateRows) -> Iterator[SearchSegment]:
+        """Yield the rows that passed the filter, of the tables with most of them first."""
         tables, sizes = np.unique(rows.table_id, return_counts=True)
-        order = np.lexsort((tables, -sizes))
-        for start, stop in _cut(sizes[order], FIRST_ROWS, MOST_ROWS, GROWTH):
-            if self._cannot_enter(int(sizes[order[start]])):
-                return
-            segment = self._segment(tables[order[start:stop]], rows)
+        yield from self._blocks(tables, sizes, rows)
+
+    def _blocks(self, tables: Ids, sizes: Ids, rows: CandidateRows | None) -> Iterator[SearchSegment]:
+        for part in self._portions(tables, sizes, (FIRST_ROWS, MOST_ROWS)):
+            segment = self._segment(part, rows)
             if segment is not None:
                 yield segment
+
+    def _portions(self, tables: Ids, sizes: Ids, limits: tuple[int, int]) -> Iterator[Ids]:
+        """Yield tables, the largest first, so many rows at first and then more, until none can be among the answers."""
+        order = np.lexsort((tables, -sizes))
+        for start, stop in _cut(sizes[order], *limits, GROWTH):
+            if self._cannot_enter(int(sizes[order[start]])):
+                return
+            yield tables[order[start:stop]]
 
     def _all_rows(self) -> CandidateRows:
         """Return the rows of all tables that pass the row filter, which are kept if further rounds may follow."""
@@ -174,8 +182,8 @@ class Blocks:
 
     def _rows(self, tables: Ids | None) -> CandidateRows:
         """Return the rows that pass the row filter, of certain tables if given."""
-        ask = no_keys if self.form is None else self.form.candidates
-        return self._put(ask, lambda look, where: look.rows(where), tables)
+        assert self.form is not None
+        return self._put(self.form.candidates, lambda look, where: look.rows(where), tables)
 
     # Segments
 
@@ -238,8 +246,8 @@ class Blocks:
             session.fill(relation, columns, records, content=self._content)
         buckets = np.unique(sql.bucket_of(tokens[:, initial])) if shape.buckets else np.empty(0, np.int64)
         few = buckets.tolist() if len(buckets) <= self.reader.in_list else []
-        intersects = self.search.intersects
-        probes = sql.Probes(relation, tokens, initial, self.hash_number, self.form, few, intersects)
+        intersects, listed = self.search.intersects, self.reader.in_list
+        probes = sql.Probes(relation, tokens, initial, self.hash_number, self.form, few, intersects, listed)
         return sql.Lookup(session.dialect, self.reader.generation, shape, probes)
 
     @cached_property

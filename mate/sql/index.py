@@ -23,7 +23,7 @@ from mate.sql.failures import MissingError
 from mate.sql.reader import Reader, distinct
 from mate.sql.rounds import Rounds
 from mate.sql.row_keys import key_columns
-from mate.sql.schema import NO_CELL, TOKEN_COUNTS, Generation, Shape
+from mate.sql.schema import NO_CELL, Generation, Shape
 from mate.sql.session import Sessions
 
 
@@ -177,7 +177,7 @@ class DatabaseIndex(Index):
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of its tables, whatever the database keeps for them included."""
-        names = [table.name for table in self._reader.shape.tables() if table.name != TOKEN_COUNTS]
+        names = [table.name for table in self._reader.shape.kept_tables()]
         tables = [f"{name}_{self._reader.generation.number}" for name in names]
         question = dialect_of(self._where.kind).sizes(self._where.schema, tables)
         found = self._reader.records_of(question)

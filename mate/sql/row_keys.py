@@ -136,13 +136,6 @@ class KeyForm(ABC):
         return found
 
 
-def no_keys(session: Session, statement: str) -> CandidateRows:
-    """Put a question for table and row alone."""
-    table, row = session.numbers(statement, [_OCTETS] * 2)
-    nothing = np.zeros(len(row), np.int64)
-    return CandidateRows.of(table, row, ReadKeys(np.zeros((len(row), 0), np.uint64), nothing, nothing))
-
-
 class FixedKeys(KeyForm):
     """Bits of one size."""
 

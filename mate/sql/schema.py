@@ -106,6 +106,10 @@ class Shape:
             found.append(Table("super_keys", (*_ROW, *self.keys), ("table_id", "row_id"), ("table_id", "row_id")))
         return found
 
+    def kept_tables(self) -> list[Table]:
+        """Return the tables of a generation that searches need."""
+        return [table for table in self.tables() if table.name != TOKEN_COUNTS]
+
     def table(self, name: str) -> Table:
         """Return one of the tables."""
         return next(table for table in self.tables() if table.name == name)

@@ -68,12 +68,17 @@ class Session:
         """Let a temporary table hold just these records; not again if its content is known to be what it was."""
         if content is not None and self._filled.get(name) == content:
             return
+        at_once = "" if self._writes else self.dialect.filling(name, columns, records)
+        if at_once:
+            self.execute(at_once)
+            self._filled[name] = content
+            return
         is_new = name not in self._filled
         self.prepare(name, columns)
         if not is_new and not self._writes:
             self.execute(self.dialect.empty(name))
         self.client.load(name, columns, iter([records]))
-        statistics = self.dialect.after_fill(name, len(records[0]))
+        statistics = self.dialect.after_fill(name)
         if statistics:
             self.execute(statistics)
         self._filled[name] = content

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,7 @@ import pyarrow as pa
 from mate.lake.base import Ids
 from mate.sql.dialects.base import Dialect
 from mate.sql.row_keys import KeyForm
-from mate.sql.schema import BUCKET_SHIFT, BUILDS, MANIFEST, Column, Generation, Kind, Shape, key_column
+from mate.sql.schema import BUCKET_SHIFT, BUILDS, MANIFEST, Column, Generation, Shape, key_column
 
 # What all generations share
 
@@ -159,13 +158,15 @@ class Probes:
     """Buckets of the initial column's tokens, if postings have buckets and these are few."""
     intersects: bool = False
     """Whether a row needs a value of every key column, in any combination."""
+    most_listed: int = 0
+    """Up to so many tokens stand in a statement as constants: a planner knows how frequent these are."""
 
-    @property
-    def every_token(self) -> str:
-        """The tokens of all key columns: constants, or a query for those in the temporary table."""
-        if self.relation.startswith("("):
-            return ", ".join(map(str, np.unique(self.tokens).tolist()))
-        return " UNION ".join(f"SELECT token{n} FROM {self.relation}" for n in range(self.tokens.shape[1]))
+    def tokens_of(self, *columns: int) -> str:
+        """The tokens of key columns: constants, or a query for those in the temporary table."""
+        tokens = np.unique(self.tokens[:, columns])
+        if len(tokens) <= self.most_listed or self.relation.startswith("("):
+            return ", ".join(map(str, tokens.tolist()))
+        return " UNION ".join(f"SELECT token{n} FROM {self.relation}" for n in columns)
 
     @property
     def rest(self) -> list[int]:
@@ -182,16 +183,10 @@ def probe_columns(key_columns: int, form: KeyForm | None) -> list[Column]:
 def constant_probes(dialect: Dialect, columns: Sequence[Column], records: Sequence[pa.Array]) -> str:
     """Return a few key tuples as a sub-query of constants."""
     tuples = (
-        ", ".join(f"{_literal(dialect, c, value)} AS {c.name}" for c, value in zip(columns, record, strict=True))
+        ", ".join(f"{dialect.literal(c, value)} AS {c.name}" for c, value in zip(columns, record, strict=True))
         for record in zip(*(column.to_pylist() for column in records), strict=True)
     )
     return f"({' UNION ALL '.join(f'SELECT {constants}' for constants in tuples)})"
-
-
-def _literal(dialect: Dialect, column: Column, value: Any) -> str:
-    if column.kind in (Kind.KEY, Kind.WIDE_KEY):
-        return dialect.key_literal(value)
-    return f"'{value}'" if column.kind is Kind.PRINT else str(value)  # no character of a fingerprint is a quote
 
 
 @dataclass(frozen=True)
@@ -212,37 +207,50 @@ class Lookup:
         assert self.probes.hash_number is not None
         return f"{'s' if self.shape.has_super_keys else 'p'}.{key_column(self.probes.hash_number)}"
 
-    def _candidates(self, where: str) -> str:
-        """Return FROM and WHERE for the pairs of posting and key tuple that pass the row filter."""
-        probes, conditions = self.probes, [where] if where else []
+    def _holding(self, posting: str, column: int) -> str:
+        """Return the condition that a posting is of a value of a key column."""
+        return f"{posting}.token_id IN ({self.probes.tokens_of(column)})"
+
+    def _postings(self, where: str) -> tuple[str, list[str]]:
+        """Return FROM and conditions for the postings of the initial column's values, each of which is read once,
+        however many key tuples share its value."""
+        probes = self.probes
+        conditions = [self._holding("p", probes.initial), *([where] if where else [])]
         if probes.buckets:
             conditions.append(f"p.bucket IN ({', '.join(map(str, probes.buckets))})")
-        join = (
-            f"{self._table('postings')} AS p INNER JOIN {probes.relation} AS q ON p.token_id = q.token{probes.initial}"
-        )
+        join = f"{self._table('postings')} AS p"
         for n in probes.rest if probes.intersects else ():
             held = (
                 f"SELECT DISTINCT o.table_id, o.row_id FROM {self._table('postings')} AS o"
-                f" INNER JOIN {probes.relation} AS q ON o.token_id = q.token{n}"
+                f" WHERE {self._holding('o', n)}"
             )
             join += f" INNER JOIN ({held}) AS h{n} ON h{n}.table_id = p.table_id AND h{n}.row_id = p.row_id"
+        return join, conditions
+
+    def _unfiltered(self, where: str) -> str:
+        """Return FROM and WHERE for the postings of the initial column's values."""
+        join, conditions = self._postings(where)
+        return f" FROM {join} WHERE {' AND '.join(conditions)}"
+
+    def _pairs(self, where: str) -> str:
+        """Return FROM and WHERE for the pairs of posting and key tuple that pass the row filter."""
+        probes = self.probes
+        join, conditions = self._postings(where)
+        join += f" INNER JOIN {probes.relation} AS q ON p.token_id = q.token{probes.initial}"
         if probes.form is not None:
             if self.shape.has_super_keys:
                 keys = self._table("super_keys")
                 join += f" INNER JOIN {keys} AS s ON s.table_id = p.table_id AND s.row_id = p.row_id"
             conditions.append(probes.form.condition(self.dialect, self._key, probes.rest))
-        return f" FROM {join}{' WHERE ' if conditions else ''}{' AND '.join(conditions)}"
+        return f" FROM {join} WHERE {' AND '.join(conditions)}"
+
+    def _candidates(self, where: str) -> str:
+        """Return FROM and WHERE for the postings that pass the row filter, some more than once."""
+        return self._unfiltered(where) if self.probes.form is None else self._pairs(where)
 
     def table_counts(self, where: str) -> str:
         """SQL that counts, by table, the postings of the initial column's values (L_t of section 6.2)."""
-        column = f"token{self.probes.initial}"
-        conditions = [f"token_id IN (SELECT {column} FROM {self.probes.relation} AS q)", *([where] if where else [])]
-        if self.probes.buckets:
-            conditions.append(f"bucket IN ({', '.join(map(str, self.probes.buckets))})")
-        return (
-            f"SELECT p.table_id, COUNT(*) FROM {self._table('postings')} AS p"
-            f" WHERE {' AND '.join(conditions)} GROUP BY p.table_id"
-        )
+        return f"SELECT p.table_id, COUNT(*){self._unfiltered(where)} GROUP BY p.table_id"
 
     def bounds(self, where: str, limit: int) -> str:
         """SQL that counts, by table, the key tuples that some row holds, and their rows, of the best tables.
@@ -256,7 +264,7 @@ class Lookup:
             for n in self.probes.rest
         ]
         rest = "".join(f", q.token{n}" for n in self.probes.rest)
-        passed = f"SELECT p.table_id, p.row_id, q.tuple_id{rest}{self._candidates(where)}"
+        passed = f"SELECT p.table_id, p.row_id, q.tuple_id{rest}{self._pairs(where)}"
         best = (
             "SELECT f.table_id, COUNT(DISTINCT f.tuple_id) AS bound, COUNT(*) AS pairs"
             f" FROM ({passed}) AS f{' WHERE ' if held else ''}{' AND '.join(held)}"
@@ -270,22 +278,24 @@ class Lookup:
         )
 
     def rows(self, where: str) -> str:
-        """SQL for the rows that pass the row filter, with their super keys if there is a filter."""
-        form = self.probes.form
-        key = f", {form.selected(self.dialect, self._key)}" if form else ""
-        return f"SELECT DISTINCT p.table_id, p.row_id{key}{self._candidates(where)}"
+        """SQL for the rows that pass the row filter, with their super keys."""
+        assert self.probes.form is not None
+        key = self.probes.form.selected(self.dialect, self._key)
+        return f"SELECT DISTINCT p.table_id, p.row_id, {key}{self._pairs(where)}"
 
     def cells(self, where: str) -> str:
         """SQL for the query's tokens in the rows that pass the row filter, with their places.
 
-        `where` is a condition on p.table_id. Cells are sorted by table, so that it is given for them, too.
+        `where` is a condition on p.table_id. It is given for cells, too, where these are sorted by table.
         """
         rows = f"SELECT DISTINCT p.table_id, p.row_id{self._candidates(where)}"
-        tables = where.replace("p.table_id", "c.table_id")
+        tables = f" AND {where.replace('p.table_id', 'c.table_id')}" if self.dialect.sorts_cells else ""
+        token = self.dialect.filtered("c.token_id")
+        wanted = self.probes.tokens_of(*range(self.probes.tokens.shape[1]))
         return (
             f"SELECT c.table_id, c.row_id, c.column_id, c.token_id FROM {self._table('cells')} AS c"
             f" INNER JOIN ({rows}) AS r ON c.table_id = r.table_id AND c.row_id = r.row_id"
-            f" WHERE c.piece = 0 AND c.token_id IN ({self.probes.every_token}) AND {tables}"
+            f" WHERE c.piece = 0 AND {token} IN ({wanted}){tables}"
         )
 
 

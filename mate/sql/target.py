@@ -22,7 +22,7 @@ from mate.hashing import get
 from mate.lake.manifest import Manifest
 from mate.sql import statements as sql
 from mate.sql.address import Address
-from mate.sql.dialects import dialect_of
+from mate.sql.dialects import LoadCounts, dialect_of
 from mate.sql.failures import BusyError, ConnectionLostError
 from mate.sql.load import Destination, Loader
 from mate.sql.row_keys import check_form, key_columns
@@ -122,6 +122,7 @@ class DatabaseTarget:
         """Merge the dictionaries, check that nothing was lost, and make the new generation the one in use."""
         manifest = replace(manifest, segments=(), layout=self.address.layout)
         generation, shape = self._generation, self._shape(manifest)
+        counts = LoadCounts(manifest.counts.cells, manifest.distinct_tokens)
         with self._session() as session:
             session.execute(sql.merge_tokens(generation, generation.table(TOKEN_COUNTS)))
             session.commit()
@@ -129,12 +130,20 @@ class DatabaseTarget:
             for statement in generation.drop([TOKEN_COUNTS]):
                 session.execute(statement)
             session.commit()
-            for statement in self.dialect.after_load(generation, shape):
-                if generation.table(TOKEN_COUNTS) not in statement:
-                    session.execute(statement)
+            for statement in self.dialect.after_load(generation, shape, counts):
+                session.execute(statement)
             self._let_read(session, shape)
             session.commit()
+            self._settle(shape)
             self._publish(session, manifest)
+
+    def _settle(self, shape: Shape) -> None:
+        """Do what a database does not do in a transaction."""
+        statements = self.dialect.after_commit(self._generation, shape)
+        if statements:
+            with Session(self.address, self._password) as session:
+                for statement in statements:
+                    session.execute(statement)
 
     def _verify(self, session: Session, manifest: Manifest, segments: int) -> None:
         counts = manifest.counts
@@ -159,7 +168,7 @@ class DatabaseTarget:
         question = self.dialect.readers(self.address.schema)
         readers = [name for (name,) in session.execute(question)] if question else []
         if readers:
-            names = [self._generation.table(t.name) for t in shape.tables() if t.name != TOKEN_COUNTS]
+            names = [self._generation.table(table.name) for table in shape.kept_tables()]
             session.execute(self.dialect.grant(names, readers))
 
     def _publish(self, session: Session, manifest: Manifest) -> None:

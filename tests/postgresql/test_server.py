@@ -18,6 +18,8 @@ from mate.lake.folder import open_folder
 from mate.search.query import QueryTable
 from mate.search.systems import BUILT_IN
 from mate.sql.address import Address
+from mate.sql.schema import Column
+from mate.sql.session import Session
 from mate.stores import open_index, open_target
 from tests.postgresql.proxy import Proxy
 from tests.postgresql.server import PASSWORD, PostgresServer, shared_server
@@ -254,3 +256,46 @@ def test_searches_beside_changes_see_one_state_each(address: str) -> None:
         stop.set()
         writer.join()
     assert not failed
+
+
+# Plans
+
+
+def test_sessions_are_set_up_for_short_look_ups(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c client_connection_check_interval=200")
+    where = Address.parse(server.address(timeout=7))
+    with Session(where, where.password()) as session:
+        told = {str(name): value for name, value in session.execute("SELECT name, setting FROM pg_settings")}
+    assert (told["jit"], told["random_page_cost"], told["work_mem"]) == ("off", "1.1", "65536")
+    assert told["statement_timeout"] == "7000"
+    assert told["client_connection_check_interval"] == "200"
+
+
+def test_a_build_tells_the_planner_what_it_loaded(server: PostgresServer, address: str) -> None:
+    """How many tokens there are, which a sample does not show, and that no record has to be looked at twice."""
+    with open_index(address) as opened:
+        counts, tokens = opened.manifest.counts, opened.manifest.distinct_tokens
+    [[distinct]] = server.run(
+        f"SELECT n_distinct FROM pg_stats WHERE schemaname = '{schema(address)}'"
+        " AND tablename LIKE 'postings%' AND attname = 'token_id'"
+    )
+    assert distinct == pytest.approx(-tokens / counts.cells, abs=1e-6)
+    pages = server.run(
+        "SELECT c.relname, c.relpages, c.relallvisible, c.reltuples FROM pg_class AS c"
+        f" INNER JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = '{schema(address)}'"
+        " AND (c.relname LIKE 'postings%' OR c.relname LIKE 'cells%') AND c.relkind = 'r'"
+    )
+    assert len(pages) == 2
+    for _, all_pages, visible, records in pages:
+        assert visible == all_pages > 0
+        assert records == counts.cells
+
+
+def test_the_planner_knows_a_small_temporary_table(server: PostgresServer) -> None:
+    """Without statistics one of two records passes for one of more than a thousand, and all postings are read."""
+    where = Address.parse(server.address())
+    with Session(where, where.password()) as session:
+        for records in (3, 2, 6_000, 4):
+            session.fill("mate_few", [Column("id")], [pa.array(range(records))])
+            assert session.execute("SELECT COUNT(*) FROM mate_few") == [[records]]
+            assert session.execute("SELECT reltuples FROM pg_class WHERE relname = 'mate_few'") == [[records]]

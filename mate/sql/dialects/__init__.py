@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from mate.errors import StoreError
 from mate.sql.address import KINDS
-from mate.sql.dialects.base import Client, Columns, Dialect, Lock
+from mate.sql.dialects.base import Client, Columns, Dialect, LoadCounts, Lock
 
 _CLIENTS = {"vertica": "vertica_python", "postgresql": "psycopg", "duckdb": "duckdb"}
 _known: dict[str, Dialect] = {}
@@ -22,4 +22,4 @@ def dialect_of(kind: str) -> Dialect:
     return _known[kind]
 
 
-__all__ = ["Client", "Columns", "Dialect", "Lock", "dialect_of"]
+__all__ = ["Client", "Columns", "Dialect", "LoadCounts", "Lock", "dialect_of"]

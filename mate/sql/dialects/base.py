@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from threading import Lock as Mutex
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 
 import pyarrow as pa
 
@@ -51,12 +51,22 @@ class Client(Protocol):
         """Close the connection; what was not committed is undone."""
 
 
+class LoadCounts(NamedTuple):
+    """What was loaded."""
+
+    postings: int
+    tokens: int
+    """Different ones."""
+
+
 class Dialect(ABC):
     """The words of one kind of database."""
 
     name: ClassVar[str]
     buckets: ClassVar[bool] = False
     """Whether postings are sorted by a coarse bucket of their token first."""
+    sorts_cells: ClassVar[bool] = True
+    """Whether cells are found by going through those of a table, and not row by row in an index."""
     most_characters: ClassVar[int | None] = None
     """Characters of a token at most, if there is a limit."""
     most_octets: ClassVar[int | None] = None
@@ -91,8 +101,12 @@ class Dialect(ABC):
         """Return how the records of a table are sorted and spread over nodes."""
         return ""
 
-    def after_load(self, generation: Generation, shape: Shape) -> list[str]:
+    def after_load(self, generation: Generation, shape: Shape, counts: LoadCounts) -> list[str]:
         """SQL that makes loaded tables ready to be searched: indexes and statistics."""
+        return []
+
+    def after_commit(self, generation: Generation, shape: Shape) -> list[str]:
+        """SQL that does so outside of a transaction, before the tables are published."""
         return []
 
     def readers(self, schema: str) -> str:
@@ -113,11 +127,21 @@ class Dialect(ABC):
         """SQL that empties a temporary table."""
         return f"TRUNCATE TABLE {name}"
 
-    def after_fill(self, name: str, records: int) -> str:
-        """SQL that tells the planner how many records a temporary table has, if that is worth it."""
+    def after_fill(self, name: str) -> str:
+        """SQL that tells the planner what a temporary table holds, where it wants to be told."""
+        return ""
+
+    def filling(self, name: str, columns: Sequence[Column], records: Columns) -> str:
+        """SQL that makes a temporary table hold just these records, if one message to the server can do all of it."""
         return ""
 
     # Expressions
+
+    def literal(self, column: Column, value: Any) -> str:
+        """Return what a column of probes holds as a constant."""
+        if column.kind in (Kind.KEY, Kind.WIDE_KEY):
+            return self.key_literal(value)
+        return f"'{value}'" if column.kind is Kind.PRINT else str(value)  # no character of a fingerprint is a quote
 
     @abstractmethod
     def key_literal(self, key: bytes) -> str:
@@ -126,6 +150,10 @@ class Dialect(ABC):
     def contains(self, text: str, part: str) -> str:
         """SQL that a text has another one in it."""
         return f"POSITION({part} IN {text}) > 0"
+
+    def filtered(self, column: str) -> str:
+        """Return a column of whole numbers as it stands in a condition that no record should be looked up by."""
+        return column
 
     def key_words(self, column: str) -> str:
         """Return a super key as it is read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,7 +18,7 @@ from mate.errors import StoreError
 from mate.lake.base import Ids
 from mate.sql.address import Address, Password
 from mate.sql.copy_text import CSV, lines
-from mate.sql.dialects.base import Columns, Dialect
+from mate.sql.dialects.base import Columns, Dialect, LoadCounts
 from mate.sql.failures import (
     NO_ROOM,
     NOT_ALLOWED,
@@ -34,11 +35,15 @@ from mate.sql.schema import MANIFEST, Column, Generation, Kind, Shape
 
 _HEAD = 19
 """Octets in front of the records of a binary COPY."""
-_WORTH_STATISTICS = 500
-"""Records of a temporary table from which on the planner is told of them."""
-_INDEXED = {
-    "postings": "token_id, table_id",
-    "cells": "table_id, row_id",
+_PLANNING = {"jit": "off", "random_page_cost": "1.1", "work_mem": "64MB"}
+"""Settings of every session. Compiling a statement takes longer than most searches; a page of an index that is used
+all day is in memory, not a turn of a disk away, else the planner goes through all postings to find a few thousand; and
+rows that passed the filter are sorted in memory."""
+_SENT_AT_ONCE = 5_000
+"""Up to so many records of a temporary table are sent as constants, with all statements that it takes."""
+_INDEXED = {  # what searches ask of postings without a row filter, and of cells, indexes answer alone
+    "postings": "token_id, table_id, row_id",
+    "cells": "table_id, row_id, token_id, column_id, piece",
     "super_keys": "table_id, row_id",
     "tokens": "token_id",
     "tables": "table_id",
@@ -65,6 +70,7 @@ class PostgreSql(Dialect):
     """PostgreSQL's words."""
 
     name = "postgresql"
+    sorts_cells = False
     types: ClassVar = {
         Kind.NUMBER: "BIGINT",
         Kind.PLACE: "INTEGER",
@@ -81,11 +87,20 @@ class PostgreSql(Dialect):
     )
     """The second is new in version 17."""
 
-    def after_load(self, generation: Generation, shape: Shape) -> list[str]:
-        """SQL that creates indexes, which is quicker than to keep them up while records come, and statistics."""
-        names = {table.name: generation.table(table.name) for table in shape.tables()}
+    def after_load(self, generation: Generation, shape: Shape, counts: LoadCounts) -> list[str]:
+        """SQL that creates indexes, which is quicker than to keep them up while records come.
+
+        Few tokens have most of the postings, so that a sample shows far fewer different ones than there are, and the
+        planner would take a look-up of tokens for one of most postings. The true number is told to it.
+        """
+        names = {table.name: generation.table(table.name) for table in shape.kept_tables()}
+        distinct = f"ALTER COLUMN token_id SET (n_distinct = {-counts.tokens / max(1, counts.postings):.9f})"
         indexes = [f"CREATE INDEX ON {names[name]} ({on})" for name, on in _INDEXED.items() if name in names]
-        return [*indexes, *(f"ANALYZE {name}" for name in names.values())]
+        return [f"ALTER TABLE {names['postings']} {distinct}", *indexes]
+
+    def after_commit(self, generation: Generation, shape: Shape) -> list[str]:
+        """SQL that collects statistics and notes that all records are visible, which lets an index answer alone."""
+        return [f"VACUUM (ANALYZE) {generation.table(table.name)}" for table in shape.kept_tables()]
 
     def readers(self, schema: str) -> str:
         """SQL for the roles that may read the manifest: what they can do with it they can do with the index."""
@@ -101,9 +116,25 @@ class PostgreSql(Dialect):
         listed = ", ".join(self.definition(column) for column in columns)
         return f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({listed}) ON COMMIT PRESERVE ROWS"
 
-    def after_fill(self, name: str, records: int) -> str:
-        """SQL that collects statistics of a temporary table, which nobody else does."""
-        return f"ANALYZE {name}" if records >= _WORTH_STATISTICS else ""
+    def after_fill(self, name: str) -> str:
+        """SQL that collects statistics of a temporary table, which nobody else does: unknown ones pass for large."""
+        return f"ANALYZE {name}"
+
+    def filling(self, name: str, columns: Sequence[Column], records: Columns) -> str:
+        """SQL that fills a temporary table, several statements in one message; more records are left to COPY."""
+        if not 0 < len(records[0]) <= _SENT_AT_ONCE:
+            return ""
+        values = (
+            ", ".join(self.literal(column, value) for column, value in zip(columns, record, strict=True))
+            for record in zip(*(column.to_pylist() for column in records), strict=True)
+        )
+        insert = f"INSERT INTO {name} VALUES {', '.join(f'({own})' for own in values)}"
+        return "; ".join([self.temporary(name, columns), self.empty(name), insert, self.after_fill(name)])
+
+    def filtered(self, column: str) -> str:
+        """Return the column as an expression: a look-up per row and listed number would cost more than to read all
+        cells of the row, or so the planner thinks, and goes through all cells of the index instead."""
+        return f"({column} + 0)"
 
     def key_literal(self, key: bytes) -> str:
         """Return a super key as a constant."""
@@ -184,7 +215,8 @@ class PostgreSqlClient:
 def options(address: Address, password: Password) -> dict[str, Any]:
     """Return what psycopg is given; the session is kept alive while it waits for long steps of others."""
     files = {"sslrootcert": address.tls_cafile, "sslcert": address.tls_certfile, "sslkey": address.tls_keyfile}
-    wait = {"options": f"-c statement_timeout={round(1_000 * address.timeout)}"} if address.timeout else {}
+    wait = {"statement_timeout": f"{round(1_000 * address.timeout)}"} if address.timeout else {}
+    settings = (f"-c {name}={value}" for name, value in (_PLANNING | wait).items())
     return {
         "host": address.host,
         "port": address.port,
@@ -193,7 +225,7 @@ def options(address: Address, password: Password) -> dict[str, Any]:
         "sslmode": address.tls,
         **({"password": password.value} if password.value else {}),
         **{name: path for name, path in files.items() if path},
-        **wait,
+        "options": " ".join([*settings, os.environ.get("PGOPTIONS", "")]).strip(),
         "connect_timeout": max(2, round(address.connect_timeout)),
         "application_name": address.label,
         "client_encoding": "utf8",

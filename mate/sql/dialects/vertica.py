@@ -21,7 +21,7 @@ from mate.errors import StoreError
 from mate.lake.base import Ids
 from mate.sql.address import Address, Password
 from mate.sql.copy_text import FRAME, VERTICA, Stream, lines
-from mate.sql.dialects.base import Columns, Dialect
+from mate.sql.dialects.base import Columns, Dialect, LoadCounts
 from mate.sql.failures import (
     NO_ROOM,
     NOT_ALLOWED,
@@ -88,9 +88,9 @@ class Vertica(Dialect):
             return _ALL_NODES
         return f" ORDER BY {', '.join(table.order)} SEGMENTED BY HASH({', '.join(table.spread)}) ALL NODES"
 
-    def after_load(self, generation: Generation, shape: Shape) -> list[str]:
+    def after_load(self, generation: Generation, shape: Shape, counts: LoadCounts) -> list[str]:
         """SQL that collects statistics."""
-        return [f"SELECT ANALYZE_STATISTICS('{generation.table(table.name)}')" for table in shape.tables()]
+        return [f"SELECT ANALYZE_STATISTICS('{generation.table(table.name)}')" for table in shape.kept_tables()]
 
     def temporary(self, name: str, columns: Sequence[Column]) -> str:
         """SQL that creates a table of this session, on every node."""
