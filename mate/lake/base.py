@@ -114,6 +114,10 @@ class Index(ABC):
     def whole_tables(self, search: Sought, tables: Sequence[int]) -> list[TableSegment]:
         """Return segments that have every row of the first table, and of as many more as are well read with it."""
 
+    def tables_found(self, search: Sought, tables: Sequence[int]) -> list[TableInfo]:
+        """Return tables that a search has found, in any order; an index may have looked them up for it before."""
+        return self.tables(tables)
+
     # What people ask for
 
     @abstractmethod

@@ -379,8 +379,9 @@ def _most_useful(search: Search, strategy: Strategy) -> list[Result]:
         measures.add(found)
         search.statistics.add_round(other.statistics)
         more = len(found) == room
+    described = describe(search, measures.best(search.k), measures)
     search.cache.clear()
-    return heapq.nsmallest(search.k, describe(search, measures.best(search.k), measures), key=rank_of)
+    return heapq.nsmallest(search.k, described, key=rank_of)
 
 
 def unchanged(index: Index, search: Callable[[], SearchResult]) -> SearchResult:
@@ -466,7 +467,9 @@ def answer(search: Search) -> SearchResult:
 def describe(search: Search, ranked: Sequence[Ranked], measures: _Measures) -> list[Result]:
     """Return tables with what people want to know of them, in the order given."""
     with search.statistics.phase("describe tables"):
-        infos = {table.table_id: table for table in search.index.tables([table for _, table, _ in ranked])}
+        infos = {
+            table.table_id: table for table in search.index.tables_found(search, [table for _, table, _ in ranked])
+        }
         if len(infos) < len(ranked):
             raise ChangedError(f"{search.index.address}: a table was removed while it was searched")
     search.statistics.known_tuples = int(search.met[search.key.place].all(axis=1).sum())

@@ -23,7 +23,7 @@ from mate.lake.memory import RowBlock, memory_segment
 from mate.lake.segment import SearchSegment
 from mate.sql import statements as sql
 from mate.sql.reader import Reader
-from mate.sql.rounds import Bounds, Rounds
+from mate.sql.rounds import Bounds, ReadBlock, Rounds
 from mate.sql.row_keys import CandidateRows, KeyForm, form_of
 from mate.sql.session import Session
 
@@ -145,15 +145,23 @@ class Blocks:
 
     def _by_postings(self) -> Iterator[SearchSegment]:
         """Yield the tables that hold values of the initial column, those with most of them first."""
+        blocks = self._kept.blocks
+        done = self.search.exclude.union(blocks.tables)
+        yield from (block.segment for block in list(blocks.kept) if not self._cannot_enter(block.bound))
         if self.form is None:
-            table, postings = self._ask(lambda look, where: look.table_counts(where), [8, 8])
-            yield from self._blocks(table, postings, None)
+            yield from self._blocks(*self._table_counts(done), None)
         elif self.search.initial_postings <= MOST_POSTINGS:
-            yield from self._row_blocks(self._all_rows().without(self.search.exclude))
+            yield from self._row_blocks(self._all_rows().without(done))
         else:
-            table, postings = self._ask(lambda look, where: look.table_counts(where), [8, 8])
+            table, postings = self._table_counts(done)
             for part in self._portions(table, postings, (MOST_POSTINGS, MOST_POSTINGS)):
                 yield from self._row_blocks(self._rows(part))
+
+    def _table_counts(self, done: frozenset[int]) -> tuple[Ids, Ids]:
+        """Return the tables that are left, and how many postings of the initial column's values they have."""
+        table, postings = self._ask(lambda look, where: look.table_counts(where), [8, 8])
+        left = ~np.isin(table, list(done))
+        return table[left], postings[left]
 
     def _row_blocks(self, rows: CandidateRows) -> Iterator[SearchSegment]:
         """Yield the rows that passed the filter, of the tables with most of them first."""
@@ -161,9 +169,14 @@ class Blocks:
         yield from self._blocks(tables, sizes, rows)
 
     def _blocks(self, tables: Ids, sizes: Ids, rows: CandidateRows | None) -> Iterator[SearchSegment]:
-        for part in self._portions(tables, sizes, (FIRST_ROWS, MOST_ROWS)):
+        """Yield tables, so many rows at a time; more of them at first where a further round is sure to want more."""
+        size = dict(zip(tables.tolist(), sizes.tolist(), strict=True))
+        first = FIRST_ROWS * GROWTH if self.search.measures else FIRST_ROWS
+        for part in self._portions(tables, sizes, (first, MOST_ROWS)):
             segment = self._segment(part, rows)
             if segment is not None:
+                if self.search.measures:
+                    self._kept.blocks.keep(ReadBlock(frozenset(part.tolist()), size[int(part[0])], segment))
                 yield segment
 
     def _portions(self, tables: Ids, sizes: Ids, limits: tuple[int, int]) -> Iterator[Ids]:

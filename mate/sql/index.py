@@ -105,7 +105,8 @@ class DatabaseIndex(Index):
             return found
         known = kept.cells()
         if not known.keys() >= set(tables):
-            known = {table.table_id: table.rows * len(table.columns) for table in self.tables(tables)}
+            kept.infos |= {table.table_id: table for table in self.tables([n for n in tables if n not in kept.infos])}
+            known = {number: info.rows * len(info.columns) for number, info in kept.infos.items()}
         cells = np.cumsum([known.get(number, 0) for number in tables])
         wanted = tables[: max(1, int(np.searchsorted(cells, MOST_CELLS, "right")))]
         segment = self._blocks(search).whole(np.unique(wanted))
@@ -113,6 +114,11 @@ class DatabaseIndex(Index):
         if segment is None or wanted[0] not in present:
             raise self._no_table(wanted[0])
         return [TableSegment(segment, present.index(number)) for number in takewhile(present.__contains__, wanted)]
+
+    def tables_found(self, search: Sought, tables: Sequence[int]) -> list[TableInfo]:
+        """Return tables, those that the search has looked up already and others."""
+        known = Rounds.of(search).infos
+        return [*(known[n] for n in tables if n in known), *self.tables([n for n in tables if n not in known])]
 
     def _blocks(self, search: Sought) -> Blocks:
         return Blocks(self._reader, self.manifest, search, self._widths)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mate.lake.base import Ids, Sought, TableSegment
+from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment
 from mate.sql.row_keys import CandidateRows
 
@@ -56,13 +57,44 @@ class WholeTables:
         return [self._kept[number] for number in takewhile(self._kept.__contains__, tables)]
 
 
+class ReadBlock(NamedTuple):
+    """Tables whose rows were read, as far as they passed the row filter."""
+
+    tables: frozenset[int]
+    bound: int
+    """The most that one of them may join."""
+    segment: SearchSegment
+
+
+class ReadBlocks:
+    """The first blocks of a search, kept for its further rounds, which are for other tables of them."""
+
+    def __init__(self) -> None:
+        self.kept: list[ReadBlock] = []
+        self._octets = 0
+
+    @property
+    def tables(self) -> frozenset[int]:
+        """The tables in them."""
+        return frozenset().union(*(block.tables for block in self.kept))
+
+    def keep(self, block: ReadBlock) -> None:
+        """Keep a block if it is not too much."""
+        self._octets += len(block.segment.arrays.codes)
+        if self._octets <= MOST_KEPT:
+            self.kept.append(block)
+
+
 @dataclass
 class Rounds:
     """What a search keeps."""
 
     bounds: Bounds | None = None
     rows: CandidateRows | None = None
+    blocks: ReadBlocks = field(default_factory=ReadBlocks)
     whole: WholeTables = field(default_factory=WholeTables)
+    infos: dict[int, TableInfo] = field(default_factory=dict)
+    """Tables that were looked up to see how large they are."""
 
     @classmethod
     def of(cls, search: Sought) -> Rounds:

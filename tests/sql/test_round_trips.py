@@ -18,9 +18,9 @@ from tests.sql.faulty import FAULTY, FaultyServer, faulty_server
 from tests.sql.places import index, open_database
 
 TABLES, ROWS = 40, 3_000
-MOST = {10: 6, 200: 8, 2_500: 15}
+MOST = {10: 6, 200: 8, 2_500: 11}
 """Key tuples, and the statements that are enough for them in a search by joinability."""
-MOST_USEFUL = {"column-first": {10: 7, 200: 9, 2_500: 13}, "mate": {10: 11, 200: 13, 2_500: 20}}
+MOST_USEFUL = {"column-first": {10: 7, 200: 9, 2_500: 12}, "mate": {10: 8, 200: 9, 2_500: 12}}
 """The same for searches by usefulness, the default of `mate search`: whole tables are measured, in two rounds."""
 
 
