@@ -94,10 +94,7 @@ class Index(ABC):
 
     @abstractmethod
     def posting_counts(self, ids: Ids, texts: pa.StringArray) -> Ids:
-        """Return how many postings tokens have, 0 for those that the index does not have.
-
-        A lake counts those of superseded tables, too, until it is compacted: they decide nothing but where to begin.
-        """
+        """Return how many postings tokens have in the tables in use, 0 for those that the index does not have."""
 
     @abstractmethod
     def search_segments(self, search: Sought) -> Iterator[SearchSegment]:

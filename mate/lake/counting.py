@@ -8,14 +8,15 @@ from mate.lake.arrays import Array
 from mate.lake.layout import NO_PLACE, WIDE_ROWS, SegmentArrays
 
 
-def posting_counts(arrays: SegmentArrays, places: Array) -> Array:
-    """Return how many postings each token has; 0 for `NO_PLACE`."""
+def posting_counts(arrays: SegmentArrays, places: Array, live: Array) -> Array:
+    """Return how many postings each token has in the tables that are in use (flags); 0 for `NO_PLACE`."""
     known = np.flatnonzero(np.asarray(places) != NO_PLACE)
     counts = np.zeros(len(places), np.int64)
     start = arrays.entry_first[places[known]].astype(np.int64)
     stop = arrays.entry_first[places[known] + 1].astype(np.int64)
     entry, owner = ranges(start, stop)
-    np.add.at(counts, known[owner], entry_sizes(arrays, entry))
+    in_use = live[arrays.column_table[arrays.entry_column[entry]]]
+    np.add.at(counts, known[owner], entry_sizes(arrays, entry) * in_use)
     return counts
 
 

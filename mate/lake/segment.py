@@ -95,8 +95,8 @@ class SearchSegment:
         return self
 
     def posting_counts(self, places: Array) -> Array:
-        """Return how many postings tokens have, of tables in use or not; 0 for `NO_PLACE`."""
-        return posting_counts(self.arrays, places)
+        """Return how many postings tokens have in the tables that are in use; 0 for `NO_PLACE`."""
+        return posting_counts(self.arrays, places, self.live)
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,6 @@ def changed_and_back(address: str, files: Path, folder: Path) -> None:
 def in_a_changed_lake(files: Path, folder: Path) -> Iterator[Index]:
     in_a_lake(files, folder).close()
     changed_and_back(str(folder / "lake.mate"), files, folder)
-    Updates(str(folder / "lake.mate"), master="none").compact()  # until then, superseded postings are counted
     with open_folder(folder / "lake.mate") as opened:
         yield opened
 
