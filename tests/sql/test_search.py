@@ -16,7 +16,7 @@ from baselines.systems import mcr, scr
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.lake_target import LakeTarget
 from mate.errors import StoreError
-from mate.lake.base import Index
+from mate.lake.base import Ids, Index
 from mate.lake.folder import LakeFolder, open_folder
 from mate.search.engine import SearchSettings
 from mate.search.query import QueryTable
@@ -196,7 +196,7 @@ def test_an_index_without_a_hash_function(kind: str, lake: Path, asked: list[Ask
 def test_posting_lists_are_intersected_in_the_database(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """MCR fetches the rows with a value of each key column, SCR all with one of the initial column."""
+    """MCR goes by postings in rows with a value of each key column, SCR by all of the initial column."""
     folder = tmp_path / "lake"
     folder.mkdir()
     rows = [[f"name {n}", f"city {n % 10}" if n < 10 else f"town {n}"] for n in range(40)]
@@ -204,14 +204,14 @@ def test_posting_lists_are_intersected_in_the_database(
     names = [f"name {n}" for n in range(30)]
     query = QueryTable("query", pa.table({"a": names, "b": [f"city {(n + 2 * (n % 2)) % 10}" for n in range(30)]}))
     fetched: dict[str, int] = {}
-    take = blocks.Blocks._rows
+    take = blocks.Blocks._table_counts
 
-    def counting(self: blocks.Blocks, tables: object) -> blocks.CandidateRows:
-        found = take(self, tables)  # type: ignore[arg-type]
-        fetched[self.search.statistics.system] = len(found.row_id)  # type: ignore[attr-defined]
-        return found
+    def counting(self: blocks.Blocks, done: frozenset[int]) -> tuple[Ids, Ids]:
+        tables, postings = take(self, done)
+        fetched[self.search.statistics.system] = int(postings.sum())  # type: ignore[attr-defined]
+        return tables, postings
 
-    monkeypatch.setattr(blocks.Blocks, "_rows", counting)
+    monkeypatch.setattr(blocks.Blocks, "_table_counts", counting)
     settings = SearchSettings(initial_column="a")
     with database_index(kind, LAYOUTS[0], folder, hashes=()) as opened:
         assert scores(scr.search(opened, query, ["a", "b"], settings=settings)) == [5]
