@@ -446,10 +446,14 @@ def test_minimally_quoted_tables_come_back(rows: list[list[str]], delimiter: str
 
 
 @given(st.lists(st.tuples(TOWN, TOWN), min_size=2, max_size=12), st.sampled_from(",;\t|"))
+@example([("München", "Güstrow"), ("Güstrow", "Güstrow")], ",")
 @settings(max_examples=50)
 def test_words_of_a_language_come_back_in_its_code_page(rows: list[tuple[str, str]], delimiter: str) -> None:
+    """Two words alone may leave a doubt, which is reported; they are read right all the same."""
     text, whole = written(list(map(list, rows * 3)), delimiter=delimiter)
-    assert table(text.encode("cp1252")) == whole
+    found = read(text.encode("cp1252"))
+    assert [header_of(found), *rows_of(found)] == whole
+    assert all("read as cp1252" in reason for _, _, reason, _ in rejects_of(found))
 
 
 @given(tables(LATIN), st.sampled_from(",;\t"))

@@ -96,7 +96,7 @@ def test_counts_are_those_of_the_reference(given_tables: list[Table]) -> None:
     arrays, expected = arrays_of(given_tables), reference(given_tables)
     counts = [sum(token == place for token, *_ in expected) for place in range(TOKENS)]
     places = np.array([*range(TOKENS), NO_PLACE, 0])
-    assert posting_counts(arrays, places).tolist() == [*counts, 0, counts[0]]
+    assert posting_counts(arrays, places, np.ones(len(arrays.table_id), bool)).tolist() == [*counts, 0, counts[0]]
     entries: dict[tuple[int, ...], int] = defaultdict(int)
     for token, table, column, _ in expected:
         entries[token, table, column] += 1
@@ -144,7 +144,7 @@ def test_tables_of_very_many_rows(rows: int) -> None:
         right = [(4, column, int(row)) for column, d in enumerate(distinct) for row in np.flatnonzero(d == token)]
         more = [(n, c, r) for n in (1, 7) for r, row in enumerate(small) for c, cell in enumerate(row) if cell == token]
         assert found == sorted(right + more)
-        assert posting_counts(arrays, np.array([token])).tolist() == [len(found)]
+        assert posting_counts(arrays, np.array([token]), np.ones(3, bool)).tolist() == [len(found)]
 
 
 def of_token(arrays: SegmentArrays, token: int) -> list[tuple[int, int, int]]:

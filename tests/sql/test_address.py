@@ -99,9 +99,9 @@ def test_connecting_is_given_up_soon_and_answers_are_waited_for() -> None:
     assert vertica.options(Address.parse("vertica://me@host/db"), NOTHING)["connection_timeout"] == 10
     given = postgresql.options(Address.parse("postgresql://me@host/db"), NOTHING)
     assert given["connect_timeout"] == 10
-    assert "options" not in given
+    assert "statement_timeout" not in given["options"]
     asked = Address.parse("postgresql://me@host/db?timeout=2.5")
-    assert postgresql.options(asked, NOTHING)["options"] == "-c statement_timeout=2500"
+    assert "-c statement_timeout=2500" in postgresql.options(asked, NOTHING)["options"]
 
 
 def test_other_ways_to_log_in() -> None:
