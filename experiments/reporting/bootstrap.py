@@ -26,11 +26,13 @@ def draws(name: str, queries: int) -> npt.NDArray[np.int64]:
 
 
 def ratios(name: str, values: Values, base: Values) -> Values | None:
-    """Return the ratio of means in every draw; none for a single query."""
+    """Return the ratio of means in every draw, 1 where both are 0; none for a single query."""
     if len(values) < 2:
         return None
     drawn = draws(name, len(values))
-    return np.asarray(values[drawn].mean(axis=1) / base[drawn].mean(axis=1))
+    above, below = values[drawn].mean(axis=1), base[drawn].mean(axis=1)
+    found: Values = np.divide(above, below, out=np.where(above > 0, np.inf, 1.0), where=below > 0)
+    return found
 
 
 def means(name: str, values: Values) -> Values | None:
