@@ -1,8 +1,8 @@
 """`python -m experiments pack` and `unpack`: raw results as one compressed file with a version, and back.
 
-A package has everything that a report or a notebook reads: the records, what they belong to, the query sets, and the
-records of the hash laboratory if they are in the same folder (``hashes``). It has no lake: what it says can be looked
-at and judged again anywhere, and measured again where the corpora are.
+A package has everything that a report or a notebook reads: the records, what they belong to, and the records of the
+hash laboratory if they are in the same folder (``hashes``). It has no cell of a table, neither lakes nor query sets:
+what it says can be looked at and judged again anywhere, and measured again where the corpora are.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from mate.cli.terminal import console
 if TYPE_CHECKING:
     from mate.cli import Commands
 
-VERSION = 2
+VERSION = 3
 """Raised when what is in a package changes."""
 CONTENTS = "package.json"
 LABORATORY = Path("hashes", "records")
 """Where `python -m benchmarks hashes` keeps records unless told otherwise."""
-FOLDERS = ("experiments", "records", "queries", "hashes")
+FOLDERS = ("experiments", "records", "hashes")
 
 
 def add(commands: Commands) -> None:
@@ -89,7 +89,7 @@ def _files(results: Path) -> dict[str, bytes]:
         for recorded in records.recorded(results, plan.stem):
             found[recorded.path.relative_to(results).as_posix()] = recorded.path.read_bytes()
     if found:
-        more = sorted((results / "queries").rglob("*.parquet")) + sorted((results / LABORATORY).rglob("*.json"))
+        more = sorted((results / LABORATORY).rglob("*.json"))
         found |= {path.relative_to(results).as_posix(): path.read_bytes() for path in more}
     return found
 

@@ -30,6 +30,7 @@ def test_there_and_back(package: Path, results: Path, tmp_path: Path, capsys: py
         assert load(other, name).equals(load(results, name))
     assert (other / "hashes/records/sample/xash-1.json").read_text() == "{}"
     assert not (other / "lakes").exists()
+    assert not (other / "queries").exists()
     assert main(["report", "--results", str(other)]) == 0
     assert (other / "report" / "index.html").is_file()
     capsys.readouterr()
