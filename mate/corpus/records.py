@@ -111,13 +111,25 @@ def _parquet_file(stream: BinaryIO) -> pq.ParquetFile:
     try:
         file = pq.ParquetFile(arrow_file(stream))
         file.schema_arrow.names  # noqa: B018 (read here, where it may fail)
+        for kind in file.schema_arrow.types:
+            _read_time_zones(kind)
         return file
     except UnicodeDecodeError as error:
-        raise CorpusError("not a readable Parquet file: the name of a column is not UTF-8") from error
+        raise CorpusError("not a readable Parquet file: the name of a column or time zone is not UTF-8") from error
     except MemoryError:  # Arrow's own is one of its errors as well, and says nothing of the file
         raise
     except (pa.ArrowException, OSError) as error:
         raise CorpusError(f"not a readable Parquet file: {_first_line(error)}") from error
+
+
+def _read_time_zones(kind: pa.DataType) -> None:
+    """Read the time zones of a type and of those inside it, here, where it may fail."""
+    if pa.types.is_timestamp(kind):
+        kind.tz  # noqa: B018
+    elif pa.types.is_dictionary(kind):
+        _read_time_zones(kind.value_type)
+    for place in range(kind.num_fields):
+        _read_time_zones(kind.field(place).type)
 
 
 def rows_left_out(source: str, limits: Limits, total: int, given: int) -> Iterator[Reject]:

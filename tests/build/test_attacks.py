@@ -69,7 +69,7 @@ def test_small_files_that_have_no_header(lake: Path, data: bytes) -> None:
 
 def test_a_parquet_file_with_a_broken_column_name(lake: Path) -> None:
     (lake / "a.parquet").write_bytes(broken_name())
-    assert "name of a column is not UTF-8" in index(lake)[1]["a.parquet"]
+    assert "name of a column or time zone is not UTF-8" in index(lake)[1]["a.parquet"]
 
 
 def test_file_names_that_are_no_text(lake: Path) -> None:

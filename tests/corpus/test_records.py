@@ -1,3 +1,4 @@
+import base64
 import datetime
 import decimal
 import gzip
@@ -297,6 +298,18 @@ def test_metadata_that_contradicts_the_schema(values: list[Any], name: bytes, re
     assert found.startswith(f"{reason}Definition level histogram size mismatch")
     cutting = CUTTERS["parquet"]("t", io.BytesIO(data), Limits(), 1)
     assert cutting is None or len(cutting.spans) == 1
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_time_zone_that_is_no_text(inside: bool) -> None:
+    noon = pa.array([datetime.datetime(2026, 1, 1, 12)], pa.timestamp("us", "Europe/Rome"))
+    data = parquet({"at": pa.StructArray.from_arrays([noon], ["when"]) if inside else noon})
+    schema = pq.ParquetFile(io.BytesIO(data)).metadata.metadata[b"ARROW:schema"]
+    spoiled = base64.b64encode(base64.b64decode(schema).replace(b"Europe/Rome", b"Eu\xf2ope/Rome"))
+    assert spoiled != schema
+    ((_, kind, reason, _),) = rejects_of(read_parquet(data.replace(schema, spoiled)))
+    assert kind == "file"
+    assert reason == "not a readable Parquet file: the name of a column or time zone is not UTF-8"
 
 
 def test_what_arrow_says_of_damage_is_one_visible_line(monkeypatch: pytest.MonkeyPatch) -> None:
