@@ -44,6 +44,8 @@ class LakeResults:
         """Return one row per query and method, of some methods only if named; all of these must be there."""
         self.records(experiment)
         frame = self._own(self.results.queries(experiment, self.engine))
+        if frame.empty:
+            raise Untestable(f"{experiment} was not measured here on {self.engine}")
         absent = [method for method in methods if not (frame["method"] == method).any()]
         if absent:
             raise Untestable(f"{experiment} has no records of {', '.join(absent)} here")

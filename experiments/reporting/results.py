@@ -88,6 +88,12 @@ class Results:
         found = {str(engine) for frame in frames if "query_set" in frame for engine in frame["engine"].unique()}
         return sorted(found or {ARRAYS}, key=lambda engine: (engine != ARRAYS, engine))
 
+    def lakes_on(self, engine: str, experiments: Iterable[str]) -> list[str]:
+        """Return the lakes that an engine searched in some experiments."""
+        frames = [self.frames[name] for name in experiments if self.has(name)]
+        found = {lake for frame in frames if "engine" in frame for lake in frame["lake"][frame["engine"] == engine]}
+        return [lake for lake in self.lakes if lake in found]
+
     def lakes_of(self, experiment: str) -> list[str]:
         """Return the lakes with finished records of an experiment."""
         present = set(self.frames[experiment]["lake"]) if self.has(experiment) else set()

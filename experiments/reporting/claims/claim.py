@@ -106,12 +106,13 @@ def _places(claim: Claim, results: Results) -> list[LakeResults]:
 
 
 def _on(engine: str, claim: Claim, results: Results) -> list[LakeResults]:
-    """Return the lakes that a claim is tested on with one engine."""
+    """Return the lakes that a claim is tested on with one engine; one that a database does not have is not named."""
+    known = list(results.lakes) if engine == ARRAYS else results.lakes_on(engine, claim.experiments)
     if claim.lakes:
-        named = [lake for lake in claim.lakes if lake in results.lakes or lake == NO_LAKE]
+        named = [lake for lake in claim.lakes if lake in known or lake == NO_LAKE]
         return [LakeResults(results, lake, engine=engine) for lake in named]
-    each = [LakeResults(results, lake, engine=engine) for lake in results.lakes]
-    measured = [lake for lake in results.lakes if any(lake in results.lakes_of(e) for e in claim.experiments)]
+    each = [LakeResults(results, lake, engine=engine) for lake in known]
+    measured = [lake for lake in known if any(lake in results.lakes_of(e) for e in claim.experiments)]
     pool = tuple(lake for lake in measured if not results.lakes[lake]) or tuple(measured)
     together = [LakeResults(results, TOGETHER, pool, engine)]
     if claim.scope is Scope.ALL:
