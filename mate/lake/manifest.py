@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 from mate.errors import StoreError
 from mate.hashing import SuperKeyHash, get
+from mate.limits import Limits
 from mate.values.text import NORMALISATION_VERSION
 
 FORMAT_VERSION = 2
@@ -17,6 +18,12 @@ FORMAT_VERSION = 2
 MANY_SEGMENTS = 16
 MUCH = 0.1
 """Compacting is advised from so many segments on, or from this share of superseded cells on."""
+
+_LIMITS: dict[str, tuple[type, ...]] = {limit.name: (int,) for limit in fields(Limits)} | {
+    "layout_tables": (bool,),
+    "encoding": (str, type(None)),
+}
+"""The types that each of the limits may have."""
 
 
 class OtherVersionError(StoreError):
@@ -194,8 +201,8 @@ def _check_values(manifest: Manifest) -> None:
         raise ValueError("a hash function has no name or size")
     if not all(isinstance(mapping, dict) for mapping in (manifest.limits, manifest.versions, manifest.notes)):
         raise ValueError("a list of settings is none")
-    if "cell_characters" in manifest.limits and type(manifest.limits["cell_characters"]) is not int:
-        raise ValueError("a limit is no whole number")
+    if any(type(value) not in _LIMITS.get(name, ()) for name, value in manifest.limits.items()):
+        raise ValueError("a limit is not known, or is of another type")
 
 
 def _checksum(record: Mapping[str, Any]) -> int:

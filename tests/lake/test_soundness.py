@@ -195,6 +195,10 @@ def test_a_lake_whose_arrays_lead_outside_is_refused_when_it_is_searched(tmp_pat
         (("segments", 0, "name"), ""),
         (("segments", 0, "superseded_tables"), ["x"]),
         (("limits", "cell_characters"), "many"),
+        (("limits", "chunk_cells"), {}),
+        (("limits", "layout_tables"), 1),
+        (("limits", "encoding"), 8),
+        (("limits", "no such limit"), 1),
         (("hashes", 0, "bits"), "x"),
     ],
 )
