@@ -88,7 +88,7 @@ def suggestion_explanation(effort: Effort) -> Explanation:
         Step("searched for keys of several columns", effort.tables_tried, 1),
         Step("left out, as the work would be too much", effort.tables - effort.tables_tried, 1),
         Step("keys of several columns checked on a sample", effort.checks),
-        Step("keys that join, of one column and of several", effort.candidates),
+        Step("keys of which a table holds enough, of one column and of several", effort.candidates),
         Step("the best of them, answered with all rows", effort.answered, 1),
         Step("no better than chance", effort.chance, 1),
         Step("suggestions", effort.suggestions),

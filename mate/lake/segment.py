@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from mate.hashing import Keys
 from mate.lake.arrays import Array, ArrayFile, damaged
+from mate.lake.columns import column_codes
 from mate.lake.counting import posting_counts
 from mate.lake.layout import NO_PLACE, SegmentArrays, read_only_view
 from mate.lake.segment_folder import SegmentFolder
@@ -84,6 +85,18 @@ class SearchSegment:
     def texts(self, places: Array) -> pa.LargeStringArray:
         """Return the texts of tokens."""
         return self._texts.take(pa.array(places))
+
+    def filled(self, columns: Array) -> Array:
+        """Return how many cells of columns are not empty; counted once, as suggestions ask for the same ones."""
+        known = self._filled
+        for column in columns[known[columns] < 0].tolist():
+            known[column] = np.count_nonzero(column_codes(self.arrays, column))
+        found: Array = known[columns]
+        return found
+
+    @cached_property
+    def _filled(self) -> Array:
+        return np.full(len(self.arrays.column_table), -1)
 
     @cached_property
     def _texts(self) -> pa.LargeStringArray:

@@ -143,10 +143,6 @@ class HeldTable:
             self._counts[column] = np.bincount(self._codes(column), minlength=self._values[column] + 1)
         return self._counts[column]
 
-    def filled(self, column: int) -> int:
-        """Return how many cells of a column are not empty."""
-        return self.rows - int(self.counts(column)[0])
-
     def uniqueness(self, columns: Sequence[int]) -> float:
         """Return the distinct combinations of columns per row that has a value in each of them."""
         key = tuple(sorted(columns))
@@ -180,16 +176,17 @@ class HeldTable:
             uniqueness=self.uniqueness(columns),
             fan_out=float(joined.sum() / len(joined)) if len(joined) else 0.0,
             most_fan_out=int(joined.max(initial=0)),
-            chance=self._chance(columns, asked[(asked > 0).all(axis=1)]),
+            chance=self.chance(columns, asked),
             joinability=len(joined),
         )
 
-    def _chance(self, columns: Sequence[int], asked: Ids) -> float:
+    def chance(self, columns: Sequence[int], asked: Ids) -> float:
         """Return the joinability to be expected if the columns were independent.
 
         Of a key tuple the rarest value stays where it is, in so many rows. Each of them has the tuple's other values
         with the probability that their shares of all rows give.
         """
+        asked = asked[(asked > 0).all(axis=1)]
         if len(columns) < 2 or not len(asked):
             return 0.0
         occurs = np.stack([self.counts(column)[asked[:, key]] for key, column in enumerate(columns)])
@@ -200,7 +197,8 @@ class HeldTable:
     def _count_distinct(self, columns: Sequence[int]) -> tuple[int, int]:
         """Return how many rows have a value in every column, and how many distinct combinations these have."""
         if len(columns) == 1:
-            return self.filled(columns[0]), int(np.count_nonzero(self.counts(columns[0])[1:]))
+            counts = self.counts(columns[0])
+            return self.rows - int(counts[0]), int(np.count_nonzero(counts[1:]))
         if not self._is_compiled(columns):
             return count_distinct([self._codes(column) for column in columns])
         from mate.search import evidence_kernel as kernel
@@ -214,10 +212,11 @@ class HeldTable:
     def _stored(self, columns: Sequence[int]) -> tuple[tuple[Ids, Ids, Ids], Ids, Ids]:
         """Return the codes of all columns by their size, and where those of some columns begin, and their sizes."""
         places = [self._first + column for column in columns]
-        return self._codes_by_size, self._arrays.code_first[places], self._arrays.code_bytes[places]
+        return self.codes_by_size, self._arrays.code_first[places], self._arrays.code_bytes[places]
 
     @cached_property
-    def _codes_by_size(self) -> tuple[Ids, Ids, Ids]:
+    def codes_by_size(self) -> tuple[Ids, Ids, Ids]:
+        """The codes of all columns of the segment, as numbers of 1, 2 and 4 bytes."""
         codes = self._arrays.codes
         return codes, codes.view("<u2"), codes.view("<u4")
 

@@ -96,20 +96,24 @@ def _stored(asked):
     return known
 
 
-@kernel
-def count_rows(codes, first, size, rows, asked, leading, values):
-    """Return how many rows hold each of some distinct key tuples: codes, 0 for a value that a column does not have.
+@inner
+def count_tuples(codes, first, size, rows, asked, leading, values, needed, counts):
+    """Count the rows that hold each of some distinct key tuples; return how many tuples there are such rows for.
 
-    Most rows are passed over by their code in the leading column, which has so many values.
+    Most rows are passed over by their code in the leading column, which has so many values. Ends early where fewer
+    tuples than needed can be found.
     """
     flags = np.zeros(values + 1, np.bool_)
     for number in range(len(asked)):
         flags[asked[number, leading]] = True
+    flags[0] = False
     known = _stored(asked)
     mask = np.uint64(len(known) - 1)
     found = np.empty(len(first), np.int64)
-    counts = np.zeros(len(asked), np.int64)
+    joined = 0
     for row in range(rows):
+        if joined + rows - row < needed:
+            break
         if not flags[code_at(codes, first[leading], size[leading], row)]:
             continue
         mixed = _read(codes, first, size, row, found)
@@ -118,7 +122,16 @@ def count_rows(codes, first, size, rows, asked, leading, values):
         slot = (mixed >> np.uint64(1)) & mask
         while known[slot] != _EMPTY:
             if _is_same_tuple(asked, known[slot], found):
+                joined += counts[known[slot]] == 0
                 counts[known[slot]] += 1
                 break
             slot = (slot + np.uint64(1)) & mask
+    return joined
+
+
+@kernel
+def count_rows(codes, first, size, rows, asked, leading, values):
+    """Return how many rows hold each of some distinct key tuples: codes, 0 for a value that a column does not have."""
+    counts = np.zeros(len(asked), np.int64)
+    count_tuples(codes, first, size, rows, asked, leading, values, 0, counts)
     return counts

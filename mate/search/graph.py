@@ -28,8 +28,9 @@ from mate.search.graph_tables import HeldTables, TableColumns
 from mate.search.names import is_among, similarity, words
 from mate.search.query import unique_names
 from mate.search.suggestion import COMMON, FITTING
-from mate.search.suggestion_cover import LEAST, Covered, PromisingTable, Shares
-from mate.search.suggestion_table import Candidate, Pair, TableKeys
+from mate.search.suggestion_cover import LEAST, Covered, PromisingTable, Shares, as_high
+from mate.search.suggestion_pairs import Pair
+from mate.search.suggestion_table import Candidate, TableKeys
 
 PARTNERS = 20
 """Tables in which longer keys are looked for, for each table: the least likely coincidences."""
@@ -118,7 +119,8 @@ class JoinGraph:
         work = checked = 0
         for other in promising[:PARTNERS]:
             table = keys.get(other) or self._keys(other, own, holders)
-            candidates += [key for key in table.grow(self.most_columns) if self._is_telling(own, key)]
+            grown = table.grow(self.most_columns)
+            candidates += [key for key in grown if self._is_telling(own, key) and not key.is_chance]
             work += table.work
             checked += 1
             if work > MOST_WORK:
@@ -158,7 +160,7 @@ class JoinGraph:
             if len(tables):
                 share = np.maximum.reduceat(held.share, first)
                 found.append(tables)
-                gains.append(np.log((len(self.infos) + 1) / _as_good(share)))
+                gains.append(np.log((len(self.infos) + 1) / as_high(share)))
         tables, place, columns = np.unique(np.concatenate(found), return_inverse=True, return_counts=True)
         surprise = np.bincount(place, np.concatenate(gains), minlength=len(tables))
         several = np.flatnonzero(columns > 1)
@@ -172,7 +174,7 @@ class JoinGraph:
         held, useful = held.chosen(useful >= LEAST), useful[useful >= LEAST]
         likely = self._are_chance(own, place, held)
         held, useful = held.chosen(~likely), useful[~likely]
-        equals = _as_good(useful)
+        equals = as_high(useful)
         # Tables that were read from files near each other come first: more of them than can be looked at are as useful.
         order = np.lexsort((np.abs(held.table - number), -useful))[:NAMED]
         named = []
@@ -182,7 +184,7 @@ class JoinGraph:
             if self._is_told(own, pair, other, int(equals[at])):
                 named.append((float(useful[at]), other, pair))
         # Names that fit very many tables as well ("rank", "year") tell as little as the values.
-        as_good = _as_good(np.array([score for score, _, _ in named]))
+        as_good = as_high(np.array([score for score, _, _ in named]))
         return [(other, pair) for (_, other, pair), count in zip(named, as_good, strict=True) if count <= COMMON]
 
     def _is_told(self, own: TableColumns, pair: Pair, other: int, equals: int) -> bool:
@@ -284,12 +286,6 @@ def all_joins(parts: Sequence[Joins]) -> Joins:
     """Return the joins of all tables, given those of parts of them."""
     edges = [edge for part in parts for edge in part.edges]
     return Joins(edges, sum(part.sharing for part in parts), sum(part.checked for part in parts))
-
-
-def _as_good(useful: Shares) -> Ids:
-    """Return for each how many are as useful, itself included."""
-    found: Ids = len(useful) - np.searchsorted(np.sort(useful), useful, "left")
-    return found
 
 
 def _best(found: list[Candidate]) -> list[Candidate]:

@@ -44,6 +44,16 @@ def similarity(key: Sequence[str], table: TableInfo, mapping: Sequence[int]) -> 
     return (sum(by_column) / len(by_column) + _share(title, *wanted)) / 2
 
 
+def column_fits(name: str, table: TableInfo, columns: Sequence[int]) -> list[int]:
+    """Return how many words of a key column's name columns stand for that the table's name does not.
+
+    The column that `similarity` prefers has the most.
+    """
+    title = words(table.name)
+    left = [word for word in words(name) if not is_among(word, title)]
+    return [sum(is_among(word, words(table.columns[at])) for word in left) for at in columns]
+
+
 def _share(these: frozenset[str], *those: frozenset[str]) -> float:
     """Return the share of some words that others stand for."""
     same = sum(any(is_among(one, others) for others in those) for one in these)

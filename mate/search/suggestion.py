@@ -11,24 +11,30 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import combinations
+from functools import cached_property
+from itertools import combinations, pairwise
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
 
 from mate.errors import QueryError
-from mate.lake.base import Index
+from mate.lake.base import Ids, Index
 from mate.lake.folder import LakeFolder
+from mate.lake.records import TableInfo
 from mate.search.engine import as_query, match_table, rank_of
 from mate.search.evidence import HeldTable
+from mate.search.names import column_fits
 from mate.search.query import QueryTable
 from mate.search.results import Result
 from mate.search.suggestion_columns import QueryColumns
-from mate.search.suggestion_cover import promising_tables
+from mate.search.suggestion_cover import PromisingTable, promising_tables
+from mate.search.suggestion_growth import LONGEST
+from mate.search.suggestion_pairs import Pair, Pairs, pairs_of
 from mate.search.suggestion_table import Candidate, TableKeys
 from mate.work import current_work
 
@@ -50,7 +56,7 @@ FITTING = 0.5
 ANSWERED = 2
 """How many times more suggestions are answered exactly than are wanted."""
 
-SHORTEST, LONGEST = 1, 4
+SHORTEST = 1
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ class Effort:
     checks: int = 0
     """Keys of several columns that were measured on a sample."""
     candidates: int = 0
-    """Keys that join, with a table each."""
+    """Keys of which a table holds enough, with a table each: what the best are chosen from."""
     answered: int = 0
     """The best of them, answered with all rows."""
     chance: int = 0
@@ -131,12 +137,12 @@ def suggest(index: Index, table: AnyQuery, settings: SuggestionSettings | None =
         own = QueryColumns.of(query, settings.columns, frozenset(index.manifest.nulls))
         tables = promising_tables(lake, own, settings.exclude)
     with effort.phase("keys"):
-        infos = {info.table_id: info for info in lake.tables([table.table_id for table in tables])}
-        searches = [TableKeys(table, infos[table.table_id], own, names=settings.names) for table in tables]
-        found = _candidates(searches, settings, effort)
-    effort.columns, effort.tables, effort.candidates = len(own.columns), len(tables), len(found)
+        keys = LakeKeys.of(lake, tables, own, names=settings.names)
+        grown = _grown(keys, settings, effort)
+    effort.columns, effort.tables, effort.candidates = len(own.columns), len(tables), len(keys.pairs) + len(grown)
     with effort.phase("answer"):
-        answers = _answers(lake, query, own, _chosen(found, settings.k * ANSWERED), names=settings.names)
+        chosen = _chosen(_by_usefulness(keys, grown), settings.k * ANSWERED)
+        answers = _answers(lake, query, own, chosen, names=settings.names)
     useful = [one for one in answers if not one.result.evidence.is_chance]
     effort.answered, effort.chance = len(answers), len(answers) - len(useful)
     best = sorted(useful, key=_order)[: settings.k]
@@ -144,33 +150,77 @@ def suggest(index: Index, table: AnyQuery, settings: SuggestionSettings | None =
     return SuggestionResult(best, effort)
 
 
-def _candidates(searches: list[TableKeys], settings: SuggestionSettings, effort: Effort) -> list[Candidate]:
-    """Return keys with the tables that they join with, as far as the work allows."""
-    found = list(_telling([keys.single(pair) for keys in searches for pair in keys.pairs]))
+@dataclass(frozen=True)
+class LakeKeys:
+    """The tables that hold values of a query's columns, the most promising first, and its keys of one column."""
+
+    tables: list[PromisingTable]
+    infos: list[TableInfo]
+    own: QueryColumns
+    pairs: Pairs
+    names: bool
+
+    @classmethod
+    def of(cls, lake: LakeFolder, tables: list[PromisingTable], own: QueryColumns, *, names: bool) -> Self:
+        """Return the keys of one column for all tables."""
+        known = {info.table_id: info for info in lake.tables([table.table_id for table in tables])}
+        infos = [known[table.table_id] for table in tables]
+
+        def fits(table: int, column: int, others: list[int]) -> list[int]:
+            return column_fits(own.columns[column].name, infos[table], others) if names else [0] * len(others)
+
+        return cls(tables, infos, own, pairs_of(tables, fits), names)
+
+    def table(self, number: int) -> TableKeys:
+        """Return the search for keys in one table."""
+        pairs = self.pairs.of(number)
+        return TableKeys(self.tables[number], self.infos[number], self.own, pairs=pairs, names=self.names)
+
+    def singles(self, places: Iterable[int]) -> Iterator[Candidate]:
+        """Yield keys of one column, by their places in the pairs.
+
+        Columns that join as well with very many tables, such as small numbers, are left out unless names fit.
+        """
+        for place in places:
+            pair = Pair(int(self.pairs.own[place]), int(self.pairs.other[place]))
+            candidate = self.table(int(self.pairs.table[place])).single(pair)
+            if self._as_useful[place] <= COMMON or candidate.names >= FITTING:
+                yield candidate
+
+    @cached_property
+    def _as_useful(self) -> Ids:
+        return self.pairs.as_useful()
+
+
+def _grown(keys: LakeKeys, settings: SuggestionSettings, effort: Effort) -> list[Candidate]:
+    """Return keys of several columns with the tables that they join with, as far as the work allows."""
+    found: list[Candidate] = []
     work, progress = 0, current_work()
-    progress.expect(len(searches))
-    for keys in searches:
+    progress.expect(len(keys.tables))
+    for number in range(len(keys.tables)):
         progress.advance()
         if work > MOST_WORK:
             break
-        found += keys.grow(settings.most_columns)
-        work += keys.work
         effort.tables_tried += 1
-        effort.checks += keys.checks
+        if settings.most_columns > 1 and keys.pairs.can_grow(number):
+            table = keys.table(number)
+            found += table.grow(settings.most_columns)
+            work += table.work
+            effort.checks += table.checks
     return found
 
 
-def _telling(singles: list[Candidate]) -> Iterator[Candidate]:
-    """Leave out single columns that join as well with very many tables, such as small numbers, unless names fit."""
-    useful: dict[tuple[int, ...], list[float]] = {}
-    for candidate in singles:
-        useful.setdefault(candidate.key, []).append(-candidate.usefulness)
-    for values in useful.values():
-        values.sort()
-    for candidate in singles:
-        as_useful = bisect_right(useful[candidate.key], -candidate.usefulness)
-        if as_useful <= COMMON or candidate.names >= FITTING:
-            yield candidate
+def _by_usefulness(keys: LakeKeys, grown: list[Candidate]) -> Iterator[Candidate]:
+    """Yield all keys, the best first; those that are not asked for are never compared by their names."""
+    usefulness = np.concatenate([keys.pairs.usefulness, [candidate.usefulness for candidate in grown]])
+    order = np.argsort(-usefulness, kind="stable")
+    bounds = np.flatnonzero(np.diff(usefulness[order], prepend=np.inf, append=-np.inf))
+    singles = len(keys.pairs)
+    for start, stop in pairwise(bounds.tolist()):
+        equals = order[start:stop].tolist()
+        found = list(keys.singles(at for at in equals if at < singles))
+        found += [grown[at - singles] for at in equals if at >= singles and not grown[at - singles].is_chance]
+        yield from sorted(found, key=lambda candidate: candidate.order)
 
 
 def _checked(index: Index, settings: SuggestionSettings) -> LakeFolder:
@@ -185,15 +235,16 @@ def _checked(index: Index, settings: SuggestionSettings) -> LakeFolder:
     return index
 
 
-def _chosen(found: list[Candidate], most: int) -> list[Candidate]:
+def _chosen(found: Iterable[Candidate], most: int) -> list[Candidate]:
     """Return the best candidates, a few tables for each key, and of keys that include each other just one."""
     chosen: list[Candidate] = []
     tables: Counter[tuple[int, ...]] = Counter()
-    for candidate in sorted(found, key=lambda candidate: candidate.order):
-        nested = any(candidate.is_nested(other) for other in chosen)
-        if not nested and tables[candidate.key] < TABLES_PER_KEY and len(chosen) < most:
+    for candidate in found:
+        if tables[candidate.key] < TABLES_PER_KEY and not any(candidate.is_nested(other) for other in chosen):
             tables[candidate.key] += 1
             chosen.append(candidate)
+            if len(chosen) == most:
+                break
     return chosen
 
 

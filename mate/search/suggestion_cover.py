@@ -71,6 +71,10 @@ class PromisingTable:
         first: Ids = self.arrays.column_entry_first[self.first_column : last + 1].astype(np.int64)
         return first[1:] - first[:-1]
 
+    def filled(self, columns: Ids) -> Ids:
+        """Return how many cells of its columns are not empty."""
+        return self.covered.segment.filled(self.first_column + columns)
+
     @property
     def share(self) -> Shares:
         """Shares of the query columns' rows whose values its columns hold: one row per column of the table."""
@@ -84,23 +88,43 @@ def promising_tables(lake: LakeFolder, own: QueryColumns, exclude: frozenset[int
     as if they were independent.
     """
     covered = [_cover(segment, own) for segment in lake.search_segments()]
-    tables = [PromisingTable(part, place) for part in covered for place in _wanted(part, exclude)]
+    wanted = [_wanted(part, exclude) for part in covered]
+    tables = [(part, place) for part, places in zip(covered, wanted, strict=True) for place in places.tolist()]
     if not tables:
         return []
-    best = np.stack([table.share.max(axis=0, initial=0.0) for table in tables])
+    best = np.concatenate([_best_shares(part)[places] for part, places in zip(covered, wanted, strict=True)])
     surprise = np.zeros(len(tables))
     for share in best.T:
-        as_much = len(share) - np.searchsorted(np.sort(share), share, "left")
+        as_much = as_high(share)
         surprise += np.where(share >= LEAST, np.log((len(share) + 1) / as_much), 0.0)
-    order = np.lexsort((np.array([table.table_id for table in tables]), -surprise))
-    return [tables[place] for place in order.tolist() if surprise[place] > 0]
+    numbers = np.concatenate(
+        [part.segment.arrays.table_id[places] for part, places in zip(covered, wanted, strict=True)]
+    )
+    order = np.lexsort((numbers, -surprise))
+    return [PromisingTable(*tables[place]) for place in order[surprise[order] > 0].tolist()]
 
 
-def _wanted(part: Covered, exclude: frozenset[int]) -> list[int]:
+def as_high(values: Shares) -> Ids:
+    """Return for each value how many are as high, itself included."""
+    found: Ids = len(values) - np.searchsorted(np.sort(values), values, "left")
+    return found
+
+
+def _wanted(part: Covered, exclude: frozenset[int]) -> Ids:
     """Return the places of the tables that are in use, not excluded, and have a column."""
     arrays = part.segment.arrays
     wanted = part.segment.live & (np.diff(arrays.table_column_first) > 0)
-    return np.flatnonzero(wanted & ~np.isin(arrays.table_id, list(exclude))).tolist()
+    return np.flatnonzero(wanted & ~np.isin(arrays.table_id, list(exclude)))
+
+
+def _best_shares(part: Covered) -> Shares:
+    """Return the share of the best column for each column of the query: one row per table, 0 without columns."""
+    first = part.segment.arrays.table_column_first.astype(np.int64)
+    found = np.zeros((len(first) - 1, part.share.shape[1]))
+    has_columns = np.diff(first) > 0
+    if has_columns.any():
+        found[has_columns] = np.maximum.reduceat(part.share, first[:-1][has_columns])
+    return found
 
 
 def _cover(segment: SearchSegment, own: QueryColumns) -> Covered:
@@ -115,8 +139,9 @@ def _cover(segment: SearchSegment, own: QueryColumns) -> Covered:
 
 def _entries(arrays: SegmentArrays, places: Sequence[Ids]) -> int:
     """Return the number of directory entries of all values."""
-    sizes = np.diff(arrays.entry_first.astype(np.int64))
-    return sum(int(sizes[place[place >= 0]].sum()) for place in places)
+    known = np.concatenate([place[place >= 0] for place in places])
+    first = arrays.entry_first
+    return int((first[known + 1].astype(np.int64) - first[known].astype(np.int64)).sum())
 
 
 def _plain(arrays: SegmentArrays, places: Ids, weights: Ids) -> Ids:

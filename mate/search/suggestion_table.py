@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from heapq import nsmallest
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from mate.lake.base import Ids
 from mate.lake.records import TableInfo
-from mate.search.evidence import HeldTable, Measured, codes_of, is_likely
-from mate.search.names import similarity
+from mate.search.evidence import HeldTable, is_likely
+from mate.search.names import column_fits, similarity
+from mate.search.suggestion_check import Checked, Checks
 from mate.search.suggestion_columns import QueryColumns
-from mate.search.suggestion_cover import LEAST, PromisingTable, Shares
-
-PARTNERS = 3
-"""Columns of a table that are tried for one column of the query: those that hold the most of it."""
-
-CHECKS = 12
-"""Keys of each length that are checked in a table, those of the highest bound first."""
+from mate.search.suggestion_cover import LEAST, PromisingTable
+from mate.search.suggestion_growth import Growing, Grown, longer, padded
+from mate.search.suggestion_pairs import Pair, best_partners
 
 GROWN = 200
 """Pairs of columns that keys grow from and with: the most useful ones. Tables of a thousand columns have more."""
 
 CHECK_COSTS = 20_000
 """What a check costs beside reading rows, in rows."""
-
-
-class Pair(NamedTuple):
-    """A column of the query and one of the table, counted within it."""
-
-    own: int
-    other: int
 
 
 @dataclass(frozen=True)
@@ -46,8 +32,10 @@ class Candidate:
     pairs: tuple[Pair, ...]
     """Ascending by the query's columns."""
     containment: float
-    measured: Measured
+    uniqueness: float
+    joinability: int
     find_names: Callable[[], float] = field(repr=False)
+    find_chance: Callable[[], float] = field(repr=False)
 
     @cached_property
     def names(self) -> float:
@@ -62,19 +50,17 @@ class Candidate:
     @cached_property
     def usefulness(self) -> float:
         """Containment * uniqueness."""
-        return self.containment * self.measured.uniqueness
+        return self.containment * self.uniqueness
 
     @property
     def is_chance(self) -> bool:
         """Whether independent columns may well give what was measured."""
-        key_tuples = round(self.measured.joinability / self.containment)
-        return is_likely(self.measured.joinability, self.measured.chance, key_tuples)
+        return is_likely(self.joinability, self.find_chance(), round(self.joinability / self.containment))
 
     @property
     def order(self) -> tuple[float, float, int, int, int, tuple[int, ...]]:
         """What candidates are ordered by, best first."""
-        measured = self.measured
-        return -self.usefulness, -self.names, -len(self.pairs), -measured.joinability, self.table_id, self.key
+        return -self.usefulness, -self.names, -len(self.pairs), -self.joinability, self.table_id, self.key
 
     def is_nested(self, other: Candidate) -> bool:
         """Tell whether one of two keys for the same table includes the other."""
@@ -92,17 +78,20 @@ class TableKeys:
         own: QueryColumns,
         held: HeldTable | None = None,
         *,
+        pairs: list[Pair] | None = None,
         names: bool = True,
     ) -> None:
-        self._table, self._info, self._own, self._by_names = table, info, own, names
+        """Have a table searched; `pairs` are given where they are known already."""
+        self._table, self._info, self._own, self._by_names, self._given = table, info, own, names, pairs
         self._held = held or HeldTable(table.arrays, table.place)
         self._share: list[list[float]] = table.share.tolist()
         self._distinct: list[int] = table.distinct.tolist()
-        self._lookups: dict[Pair, Ids] = {}
-        self._unique: list[frozenset[Pair]] = []
-        self._growing: list[Pair] = []
-        self.checks = 0
+        self._checks: Checks | None = None
+
+    @property
+    def checks(self) -> int:
         """Keys that were measured."""
+        return self._checks.count if self._checks else 0
 
     @property
     def work(self) -> int:
@@ -112,103 +101,75 @@ class TableKeys:
     @cached_property
     def pairs(self) -> list[Pair]:
         """Columns that hold enough of a column of the query; of equals first those whose names fit."""
-        share = self._table.share
-        found = []
-        for own in np.flatnonzero(share.max(axis=0) >= LEAST).tolist():
-            others = np.flatnonzero(share[:, own] >= LEAST).tolist()
-            if len(others) > PARTNERS:
-                least = np.sort(share[others, own])[-PARTNERS]
-                others = [other for other in others if share[other, own] >= least]
-                others.sort(key=lambda other: (-share[other, own], -self._names([Pair(own, other)]), other))
-            found += [Pair(own, other) for other in others[:PARTNERS]]
-        return found
+        if self._given is not None:
+            return self._given
+        own, other = np.nonzero(self._table.share.T >= LEAST)
+        found = [Pair(*pair) for pair in zip(own.tolist(), other.tolist(), strict=True)]
+        kept = best_partners(
+            own, self._table.share[other, own], lambda at: self._fits(int(own[at[0]]), other[at].tolist())
+        )
+        return [found[at] for at in kept.tolist()]
+
+    def _fits(self, own: int, others: list[int]) -> list[int]:
+        name = self._own.columns[own].name
+        return column_fits(name, self._info, others) if self._by_names else [0] * len(others)
 
     def grow(self, most_columns: int) -> list[Candidate]:
-        """Return the keys of two columns and more that hold enough of the query, chance left out."""
+        """Return the keys of two columns and more that hold enough of the query; chance may give some of them."""
         found: list[Candidate] = []
-        singles = [self.single(pair, self._held.filled(pair.other)) for pair in self.pairs]
-        open_ones = [single for single in self._noted(singles) if single.measured.uniqueness != 1]
-        last = nsmallest(GROWN, open_ones, key=lambda single: (-single.usefulness, single.pairs))
-        self._growing = sorted(single.pairs[0] for single in last)
-        while last and len(last[0].pairs) < most_columns:
-            last = self._noted(filter(None, map(self._measured, self._longer(last))))
-            found += last
-        return [candidate for candidate in found if not candidate.is_chance]
-
-    def single(self, pair: Pair, filled: int | None = None) -> Candidate:
-        """Return a key of one column, going by the directory: rows stand for key tuples.
-
-        No cell of the table's column is taken for empty unless it is said how many are not.
-        """
-        share = self._share[pair.other][pair.own]
-        uniqueness = self._distinct[pair.other] / (filled or self._table.rows)
-        joined = round(share * len(self._own.columns[pair.own].values))
-        return self._candidate((pair,), share, Measured(uniqueness, 1.0, 1, 0.0, joined))
-
-    def _longer(self, candidates: Sequence[Candidate]) -> list[tuple[Pair, ...]]:
-        """Return mappings with one more column that have no unique part, by falling bound of their usefulness.
-
-        A mapping is bounded by each of its parts that was measured. Mappings are numbers whose digits are places in
-        the pairs that keys grow with: their order is that of the mappings.
-        """
-        growing, place = self._growing, {pair: number for number, pair in enumerate(self._growing)}
-        parts = np.array([[place[pair] for pair in candidate.pairs] for candidate in candidates])
-        bounds = self._bounds(candidates, parts)
-        part, added = np.nonzero(bounds >= 0)
-        digits = np.sort(np.column_stack([parts[part], added]), axis=1)
-        number = digits @ (len(growing) ** np.arange(digits.shape[1])[::-1])
-        order = np.lexsort((bounds[part, added], number))
-        first = np.flatnonzero(np.diff(number[order], prepend=-1))
-        least = order[first]  # the least bound of each mapping
-        least = least[bounds[part[least], added[least]] >= LEAST]
-        found: list[tuple[Pair, ...]] = []
-        for chosen in least[np.argsort(-bounds[part[least], added[least]], kind="stable")].tolist():
-            longer = tuple(growing[digit] for digit in digits[chosen].tolist())
-            if not any(unique.issubset(longer) for unique in self._unique):
-                found.append(longer)
-                if len(found) == CHECKS:
-                    break
+        growing, last = self._open_pairs()
+        self._checks = Checks(self._table, self._held, self._own, growing)
+        unique: list[list[int]] = []
+        for _ in range(1, most_columns):
+            if not len(last.mappings):
+                break
+            mappings = longer(growing, last, padded(unique))
+            checked = list(self._checks.measure(mappings))
+            found += [self._grown(growing, mappings[one.number].tolist(), one) for one in checked]
+            unique += [mappings[one.number].tolist() for one in checked if one.uniqueness == 1]
+            last = Grown(
+                mappings[[one.number for one in checked]],
+                np.array([one.containment for one in checked]),
+                np.array([one.uniqueness for one in checked]),
+            )
         return found
 
-    def _bounds(self, candidates: Sequence[Candidate], parts: npt.NDArray[np.int64]) -> Shares:
-        """Bound, about, the usefulness of each key with each pair added; -1 where the key has one of its columns."""
-        own, other = np.array(self._growing).T
-        containment = np.array([candidate.containment for candidate in candidates])
-        uniqueness = np.array([candidate.measured.uniqueness for candidate in candidates])
+    def _grown(self, growing: Growing, mapping: list[int], checked: Checked) -> Candidate:
+        pairs = tuple(map(Pair, growing.own[mapping].tolist(), growing.other[mapping].tolist()))
+        assert self._checks is not None
+        find_chance = partial(self._checks.chance, mapping)
+        return self._candidate(pairs, checked.containment, checked.uniqueness, checked.joined, find_chance)
+
+    def _open_pairs(self) -> tuple[Growing, Grown]:
+        """Return the pairs that keys grow from and with, the most useful that are not unique; as keys, too."""
+        own, other = np.array(self.pairs, np.int64).reshape(-1, 2).T
         share, distinct = self._table.share[other, own], np.array(self._distinct)[other]
-        bounds: Shares = np.minimum(containment[:, None], share)
-        bounds *= np.minimum(1.0, uniqueness[:, None] * distinct)
-        for pair in parts.T:
-            bounds[(own[pair][:, None] == own) | (other[pair][:, None] == other)] = -1.0
-        return bounds
+        filled = self._table.filled(other)
+        uniqueness = distinct / np.where(filled, filled, self._table.rows)
+        kept = np.flatnonzero(uniqueness != 1)
+        order = np.lexsort((other[kept], own[kept], -(share * uniqueness)[kept]))
+        kept = kept[order[:GROWN]]
+        kept = kept[np.lexsort((other[kept], own[kept]))]
+        growing = Growing(own[kept], other[kept], share[kept], distinct[kept])
+        return growing, Grown(np.arange(len(kept))[:, None], share[kept], uniqueness[kept])
 
-    def _noted(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Return the candidates that hold enough of the query; note what is unique, as it needs no more columns."""
-        found = [candidate for candidate in candidates if candidate.containment >= LEAST]
-        self._unique += [frozenset(candidate.pairs) for candidate in found if candidate.measured.uniqueness == 1]
-        return found
+    def single(self, pair: Pair) -> Candidate:
+        """Return a key of one column, going by the directory alone: rows stand for key tuples, no cell is empty."""
+        share = self._share[pair.other][pair.own]
+        uniqueness = self._distinct[pair.other] / self._table.rows
+        joined = round(share * len(self._own.columns[pair.own].values))
+        return self._candidate((pair,), share, uniqueness, joined, lambda: 0.0)
 
-    def _measured(self, pairs: tuple[Pair, ...]) -> Candidate | None:
-        """Return what is measured of a key on a sample, unless the table holds too little of it."""
-        self.checks += 1
-        tuples = self._own.tuples(tuple(pair.own for pair in pairs))
-        columns = [pair.other for pair in pairs]
-        asked = np.stack([self._lookup(pair)[tuples[:, place]] for place, pair in enumerate(pairs)], axis=1)
-        fan_outs = self._held.fan_outs(columns, asked)
-        containment = np.count_nonzero(fan_outs) / max(1, len(tuples))
-        if containment < LEAST:
-            return None
-        return self._candidate(pairs, containment, self._held.measured(columns, asked, fan_outs))
-
-    def _candidate(self, pairs: tuple[Pair, ...], containment: float, measured: Measured) -> Candidate:
-        return Candidate(self._info.table_id, pairs, containment, measured, partial(self._names, pairs))
-
-    def _lookup(self, pair: Pair) -> Ids:
-        """Return the code in the table's column of each value of the query's."""
-        if pair not in self._lookups:
-            column = self._table.first_column + pair.other
-            self._lookups[pair] = codes_of(self._table.arrays, column, self._table.covered.places[pair.own])
-        return self._lookups[pair]
+    def _candidate(
+        self,
+        pairs: tuple[Pair, ...],
+        containment: float,
+        uniqueness: float,
+        joined: int,
+        find_chance: Callable[[], float],
+    ) -> Candidate:
+        find_names = partial(self._names, pairs)
+        return Candidate(self._info.table_id, pairs, containment, uniqueness, joined, find_names, find_chance)
 
     def _names(self, pairs: Sequence[Pair]) -> float:
         if not self._by_names:

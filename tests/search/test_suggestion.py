@@ -6,18 +6,26 @@ import random
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mate.errors import QueryError
 from mate.lake.base import Index
-from mate.search import suggestion_cover
+from mate.lake.records import TableInfo
+from mate.search import suggestion as whole
+from mate.search import suggestion_check, suggestion_cover, suggestion_growth
 from mate.search.evidence_reference import measure_rows
+from mate.search.names import similarity
+from mate.search.query import QueryTable, from_arrow
 from mate.search.suggestion import Suggestion, SuggestionSettings, suggest
 from mate.search.suggestion_columns import QueryColumns
-from mate.search.suggestion_table import TableKeys
+from mate.search.suggestion_growth import CHECKS, Growing, Grown, longer_plain, padded
+from mate.search.suggestion_growth_kernel import longer_mappings
+from mate.search.suggestion_pairs import PARTNERS, Pair
+from mate.search.suggestion_table import Candidate, TableKeys
 from tests.search import oracle
 from tests.search.memory_lake import MemoryLake
 from tests.search.test_exactness import Case, cases
@@ -129,9 +137,7 @@ def test_the_directory_is_read_in_compiled_loops_as_in_plain_ones() -> None:
         assert np.array_equal(plain, suggestion_cover._compiled(segment.arrays, places, column.rows))
 
 
-def suggestable():  # type: ignore[no-untyped-def]
-    from mate.search.query import from_arrow
-
+def suggestable() -> QueryTable:
     return from_arrow(players())
 
 
@@ -152,13 +158,127 @@ def test_what_cannot_be_asked_for_is_refused(options: dict[str, object], message
 def test_a_table_of_very_many_columns_takes_no_square_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns with a value twice: none is unique, each could be part of a longer key with each other."""
     found: list[int] = []
-    bounds = TableKeys._bounds
-    monkeypatch.setattr(TableKeys, "_bounds", lambda *given: found.append(bounds(*given).size) or bounds(*given))
+    bounds = suggestion_growth._bounds
+    monkeypatch.setattr(suggestion_growth, "is_worth", lambda *_: False)
+    monkeypatch.setattr(
+        suggestion_growth, "_bounds", lambda *given: found.append(bounds(*given).size) or bounds(*given)
+    )
     monkeypatch.setattr("mate.search.suggestion_table.GROWN", 20)
     wide: Rows = [[f"{column} {row // 2}" for column in range(90)] for row in range(6)]
     assert suggest(MemoryLake.of([wide]), table(wide)).effort.tables_tried == 1
     assert found[0] == 20**2
     assert sum(found) < 90**2
+
+
+def random_lake(seed: int) -> tuple[MemoryLake, pa.Table]:
+    """Return tables that share small numbers and columns of the same names, and one to ask with."""
+    dice = random.Random(seed)
+    names = ["team", "tm id", "year", "Year of birth", "goals", "", "a b"]
+
+    def rows(width: int, count: int) -> Rows:
+        sizes = [dice.choice([2, 3, 5, 9, 40]) for _ in range(width)]
+        return [[dice.choice([None, *map(str, range(size))]) for size in sizes] for _ in range(count)]
+
+    tables = [rows(dice.randint(1, 7), dice.randint(1, 40)) for _ in range(30)]
+    query = rows(5, dice.randint(5, 40))
+    for own in tables[::3]:  # rows of the query, so that long keys join
+        own[:] = [[*row[:4], "x"] for row in query[: dice.randint(1, len(query))]]
+    headers = {number: dice.choices(names, k=len(own[0])) for number, own in enumerate(tables)}
+    return MemoryLake.of(tables, dice.randint(1, 3), headers=headers), table(
+        query, ["team", "year", "q", "goals", "b a"]
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_chosen_is_what_all_candidates_in_order_give(seed: int) -> None:
+    lake, query = random_lake(seed)
+    own = QueryColumns.of(from_arrow(query), None, frozenset())
+    tables = suggestion_cover.promising_tables(lake, own, frozenset())
+    keys = whole.LakeKeys.of(lake, tables, own, names=True)
+    grown = whole._grown(keys, SuggestionSettings(), whole.Effort())
+    for most in (1, 6, 200):
+        found = whole._chosen(whole._by_usefulness(keys, grown), most)
+        expected = chosen_plainly(lake, own, tables, most)
+        assert [(one.key, one.table_id) for one in found] == [(one.key, one.table_id) for one in expected]
+
+
+def chosen_plainly(
+    lake: MemoryLake, own: QueryColumns, tables: list[suggestion_cover.PromisingTable], most: int
+) -> list[Candidate]:
+    """Return what is chosen when every candidate of every table is made, named and sorted."""
+    infos = {info.table_id: info for info in lake.tables()}
+    keys = [TableKeys(one, infos[one.table_id], own) for one in tables]
+    singles = [one.single(pair) for one in keys for pair in one.pairs]
+    found = [
+        one
+        for one in singles
+        if one.names >= whole.FITTING
+        or sum(two.key == one.key and two.usefulness >= one.usefulness for two in singles) <= whole.COMMON
+    ]
+    found += [key for one in keys for key in one.grow(4) if not key.is_chance]
+    chosen: list[Candidate] = []
+    for candidate in sorted(found, key=lambda candidate: candidate.order):
+        same = sum(candidate.key == other.key for other in chosen)
+        if same < whole.TABLES_PER_KEY and not any(candidate.is_nested(other) for other in chosen):
+            chosen.append(candidate)
+    return chosen[:most]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_compiled_loops_suggest_what_plain_ones_do(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake, query = random_lake(seed)
+    found = []
+    for is_worth in (False, True):
+        for module in (suggestion_cover, suggestion_check, suggestion_growth):
+            monkeypatch.setattr(module, "is_worth", lambda *_, is_worth=is_worth: is_worth)
+        result = suggest(lake, query)
+        found.append((found_in(result.found), [one.result.evidence for one in result], result.effort.checks))
+    assert found[0] == found[1]
+    assert found[0][2] > 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_partners_are_those_that_a_sort_by_share_and_names_gives(seed: int) -> None:
+    lake, query = random_lake(seed)
+    own = QueryColumns.of(from_arrow(query), None, frozenset())
+    tables = suggestion_cover.promising_tables(lake, own, frozenset())
+    infos = {info.table_id: info for info in lake.tables()}
+    pairs = whole.LakeKeys.of(lake, tables, own, names=True).pairs
+    for number, one in enumerate(tables):
+        expected = [
+            Pair(column, other)
+            for column in range(len(own))
+            for other in sorted(partners_plainly(one.share[:, column], own.columns[column].name, infos[one.table_id]))
+        ]
+        assert pairs.of(number) == expected == TableKeys(one, infos[one.table_id], own).pairs
+        assert pairs.can_grow(number) == any(a.own != b.own for a in expected for b in expected if a.other != b.other)
+
+
+def partners_plainly(share: npt.NDArray[np.float64], name: str, info: TableInfo) -> list[int]:
+    others = [other for other in range(len(share)) if share[other] >= suggestion_cover.LEAST]
+    return sorted(others, key=lambda other: (-share[other], -similarity([name], info, [other]), other))[:PARTNERS]
+
+
+@settings(max_examples=100)
+@given(seed=st.integers(0, 10**6), width=st.integers(1, 3), pairs=st.integers(2, 9))
+def test_longer_keys_are_those_of_the_plain_way(seed: int, width: int, pairs: int) -> None:
+    dice = np.random.default_rng(seed)
+    own, other = np.divmod(np.sort(dice.choice(30, pairs, replace=False)), 5)
+    growing = Growing(own, other, dice.choice([0.3, 0.5, 1.0], pairs), dice.integers(1, 9, pairs))
+    every = [mapping for mapping in combinations(range(pairs), width) if fits(own, other, mapping)]
+    mappings = np.array([mapping for mapping in every if dice.random() < 0.7])
+    assume(len(mappings))
+    count = len(mappings)
+    grown = Grown(mappings, dice.choice([0.3, 0.4, 0.9], count), dice.choice([0.1, 0.2, 1.0], count))
+    unique = padded(mappings[dice.random(count) < 0.3].tolist())
+    plain = longer_plain(growing, grown, unique)
+    assert np.array_equal(longer_mappings(growing, grown, unique, suggestion_cover.LEAST, CHECKS), plain)
+
+
+def fits(own: npt.NDArray[np.int64], other: npt.NDArray[np.int64], mapping: tuple[int, ...]) -> bool:
+    """Tell whether a mapping has a column once."""
+    places = list(mapping)
+    return len(set(own[places].tolist())) == len(set(other[places].tolist())) == len(places)
 
 
 def test_a_table_without_values_is_refused() -> None:
