@@ -65,8 +65,11 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
 
 def _endpoint(operation: Operation, service: Service, workers: Workers) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        given = await _given(operation, request, service.limits)
-        with service.ticket(_work_name(request)) as ticket:
+        given, name = await _given(operation, request, service.limits), _work_name(request)
+        known = operation.known(service, given) if operation.known else None
+        if known is not None:
+            return json_reply(known)
+        with service.ticket(name) as ticket:
             try:
                 found = await workers.run(partial(operation.run, service, given), partial(_gone, request), ticket)
             except GoneError:

@@ -66,6 +66,8 @@ class Operation:
     """Whether the body is a file."""
     lane: Lane = Lane.QUICK
     """Whom it waits for."""
+    known: Callable[[Service, dict[str, Any]], Any] | None = None
+    """Returns the answer if it is known already, None if it is not: nobody waits for that."""
     returns: tuple[str, ...] = ()
     """Fields of the answer."""
 
@@ -125,6 +127,7 @@ OPERATIONS = (
             most_columns=integer(1, 4, 4),
         ),
         lane=Lane.LONG,
+        known=Service.known_suggestions,
         returns=("suggestions", "tried", "python"),
     ),
     Operation(

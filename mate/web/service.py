@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import threading
@@ -15,6 +16,7 @@ from typing import Any, BinaryIO, TypeAlias
 import mate
 from mate.errors import MateError
 from mate.web.errors import NotFoundError, TooLargeError
+from mate.web.kept import KeptAnswers
 from mate.web.limits import ServerLimits
 from mate.web.profiles import cut, preview, profile, rows_of
 from mate.web.python_lines import join_lines, search_lines, suggest_lines
@@ -60,6 +62,7 @@ class _State:
     def __init__(self, lake: mate.Lake) -> None:
         self._lake = lake
         self.table = lru_cache(maxsize=4)(self._read)
+        self.suggestions: KeptAnswers[Json] = KeptAnswers()
 
     @cached_property
     def listed(self) -> list[tuple[mate.TableInfo, str]]:
@@ -83,6 +86,11 @@ class _State:
 
     def _read(self, info: mate.TableInfo) -> mate.QueryTable:
         return mate.QueryTable(info.name, self._lake.table(info, "arrow"))
+
+
+def _question(given: Given) -> str:
+    """Return what is asked for, as a text that is equal for equal questions."""
+    return json.dumps(given, sort_keys=True)
 
 
 class Service:
@@ -147,6 +155,15 @@ class Service:
 
     def suggest(self, given: Given) -> Json:
         """Find keys: which columns, alone or together, join with which tables."""
+        return self._state.suggestions.answer(_question(given), lambda: self._suggested(given))
+
+    def known_suggestions(self, given: Given) -> Json | None:
+        """Return the keys that were found for the same question, if the lake and the table are the same still."""
+        if "query" in given:
+            self._queries.find(given["query"])
+        return self._state.suggestions.find(_question(given))
+
+    def _suggested(self, given: Given) -> Json:
         asked = self._asked(given)
         found = self.lake.suggest(
             asked.table, given["k"], columns=given.get("columns"), most_columns=given["most_columns"],

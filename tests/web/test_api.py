@@ -146,6 +146,21 @@ def test_downloads_are_the_librarys_joins(
     assert read.num_rows == expected.num_rows
 
 
+def test_the_same_suggestion_is_worked_out_once_for_each_state_of_the_lake(
+    client: TestClient, query: str, web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    suggest = web_lake.suggest
+    monkeypatch.setattr(web_lake, "suggest", lambda *given, **named: asked.append(given) or suggest(*given, **named))
+    first, second = (client.post("/api/suggest", json={"query": query, "k": 5}) for _ in range(2))
+    assert (first.json(), len(asked)) == (second.json(), 1)
+    client.post("/api/suggest", json={"query": query, "k": 4})
+    assert len(asked) == 2
+    client.post("/api/refresh", json={})
+    assert client.post("/api/suggest", json={"query": query, "k": 5}).json() == first.json()
+    assert len(asked) == 3
+
+
 @pytest.mark.parametrize("operation", ["search", "suggest", "join/python"])
 def test_the_python_lines_run(
     client: TestClient, web_folder: Path, web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch, operation: str
