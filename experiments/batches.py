@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,8 @@ def _warm_up(batch: Batch, worker: Worker, definitions: Sequence[Definition]) ->
     smallest = min(range(len(queries)), key=lambda number: queries[number].cardinality)
     for definition in {definition.method.system: definition for definition in definitions}.values():
         is_ours = ":" not in definition.method.system
-        worker.run(_task(batch, definition, smallest), max(COMPILING if is_ours else 0, definition.timeout))
+        task = replace(_task(batch, definition, smallest), action="warm up")
+        worker.run(task, max(COMPILING if is_ours else 0, definition.timeout))
 
 
 def _task(batch: Batch, definition: Definition, number: int) -> Task:

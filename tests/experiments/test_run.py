@@ -5,16 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from experiments import batches, records
 from experiments.__main__ import main
 from experiments.definitions import Definition, Method
 from experiments.lakes import Request
+from experiments.queries import Query
 from experiments.registry import EXPERIMENTS
 from experiments.settings import RELEASED
+from experiments.worker import Searcher, Task
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.lake_target import LakeTarget
+from mate.search.query import QueryTable
 from tests.experiments.conftest import Experiments, records_of
 
 
@@ -226,3 +230,15 @@ def test_compiling_does_not_count_as_searching() -> None:
     batches._warm_up(batch, worker, batch.definitions)  # type: ignore[arg-type]
     assert limits["mate"] > 60
     assert limits["tests.experiments.systems:endless"] == 2.0
+
+
+@pytest.mark.parametrize(("action", "rows"), [("search", 3), ("warm up", 1)])
+def test_a_database_is_warmed_up_by_one_row(action: str, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The smallest query of a lake may take a database minutes: the time limit does not hold for warming up."""
+    table = QueryTable("query", pa.table({"a": ["1", "2", "3"], "b": ["4", "5", "6"]}))
+    searcher, seen = Searcher(), []
+    monkeypatch.setattr(searcher, "_index", lambda address: "a database")
+    monkeypatch.setattr(searcher, "_query", lambda path, number: Query("query", table, ("a", "b"), 3, -1))
+    monkeypatch.setattr("experiments.worker._searched", lambda index, query, task: seen.append(query))
+    searcher(Task("postgresql://host/db", "queries", 0, Method("mate"), 10, action))
+    assert [query.table.columns.num_rows for query in seen] == [rows]
