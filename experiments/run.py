@@ -65,7 +65,12 @@ def add(commands: Commands) -> None:
     parser.add_argument("--all", action="store_true", help="all experiments")
     add_results(parser)
     parser.add_argument("--scale", choices=tuple(SCALES), default="small", help="how much (default: small)")
-    parser.add_argument("--queries", type=int, metavar="N", help="queries of each set; the paper has 150")
+    parser.add_argument(
+        "--queries",
+        type=_counts,
+        metavar="N[,N...]",
+        help="queries of each set, or of sampled ones by their size, the smallest first; the paper has 150",
+    )
     parser.add_argument("--repetitions", type=int, metavar="N", help="counted runs of each search")
     parser.add_argument(
         "--timeout", type=float, default=60, metavar="S", help="stop a search after S seconds (default: 60)"
@@ -107,12 +112,19 @@ def add_results(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _counts(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number, and no list such as 50,50,16") from None
+
+
 def settings_of(options: argparse.Namespace) -> RunSettings:
     """Return what the command line asks for."""
     scale = SCALES[options.scale]
-    queries = scale.queries if options.queries is None else options.queries
+    queries = (scale.queries,) if options.queries is None else options.queries
     repetitions = scale.repetitions if options.repetitions is None else options.repetitions
-    if queries < 1 or repetitions < 1 or options.jobs < 1 or options.timeout <= 0:
+    if min(queries) < 1 or repetitions < 1 or options.jobs < 1 or options.timeout <= 0:
         raise ExperimentError("--queries, --repetitions, --jobs and --timeout take numbers above 0")
     if (options.engine in SERVERS) != bool(options.database):
         raise ExperimentError(f"--database ADDRESS goes with --engine {' or '.join(SERVERS)}, and these need it")

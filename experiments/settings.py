@@ -34,7 +34,8 @@ class RunSettings:
 
     results: Path
     scale: Scale
-    queries: int
+    queries: tuple[int, ...]
+    """Queries of each set; several numbers are those of sampled sets by size, and the last one holds for the rest."""
     repetitions: int
     timeout: float
     seed: int = 1
@@ -114,15 +115,15 @@ def set_specs(lake: MeasuredLake, all_lakes: list[MeasuredLake], settings: RunSe
 
 def _own(lake: MeasuredLake, settings: RunSettings) -> list[SetSpec]:
     """Return the sets that are taken from the lake's own tables."""
-    count, seed = settings.queries, settings.seed
+    counts, seed = settings.queries, settings.seed
     if lake.name == "school":
-        return [SetSpec("School", "school", min(count, SCHOOL_QUERIES), seed)]
+        return [SetSpec("School", "school", min(*counts, SCHOOL_QUERIES), seed)]
     specs = []
     pairs = tuple(pairwise((2, *lake.bounds)))
     for place, (least, below) in enumerate(pairs):
-        name = f"{lake.prefix} ({below})"
+        name, count = f"{lake.prefix} ({below})", counts[min(place, len(counts) - 1)]
         specs.append(SetSpec(name, "sampled", count, seed, least, below, others=pairs[:place]))
-    tables = min(settings.scale.key_tables, count)
+    tables = min(settings.scale.key_tables, *counts)
     specs.append(SetSpec(f"{lake.prefix} key size", "key size", tables, seed, 50, 5_000))
     return specs
 

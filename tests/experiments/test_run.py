@@ -76,6 +76,7 @@ def test_a_dry_run_does_nothing(experiments: Experiments, results: Path, capsys:
         (["run"], "name experiments, or --all"),
         (["run", "table1", "--all"], "name experiments, or --all"),
         (["run", "table1", "--queries", "0"], "take numbers above 0"),
+        (["run", "table1", "--queries", "3,0"], "take numbers above 0"),
         (["run", "table1", "--lake", "synthetik"], 'did you mean "synthetic"?'),
         (["run", "table1", "--lake", "webtables"], "--webtables DIR"),
         (["run", "table1", "--lake", "school=x"], "no name for a lake of your own"),
@@ -242,3 +243,14 @@ def test_a_database_is_warmed_up_by_one_row(action: str, rows: int, monkeypatch:
     monkeypatch.setattr("experiments.worker._searched", lambda index, query, task: seen.append(query))
     searcher(Task("postgresql://host/db", "queries", 0, Method("mate"), 10, action))
     assert [query.table.columns.num_rows for query in seen] == [rows]
+
+
+def test_sets_may_have_different_numbers_of_queries(
+    experiments: Experiments, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert experiments("table1", "--queries", "3,1", "--dry-run") == 0
+    sets = [line.split() for line in capsys.readouterr().out.splitlines() if "up to" in line]
+    assert [line[line.index("to") + 1] for line in sets][:3] == ["3", "1", "1"]
+    with pytest.raises(SystemExit):
+        experiments("table1", "--queries", "3,x")
+    assert "no list such as 50,50,16" in capsys.readouterr().err
