@@ -33,6 +33,8 @@ from mate.sql.schema import Column, Kind
 _BLOCK = 262_144
 _INCOMING = "mate_incoming"
 """Under this name a session sees the records that it inserts."""
+_FILE = '"the file"'
+"""Name of the file in statements. By default it has its own: in mate.duckdb, mate.postings_1 could mean two things."""
 
 
 class DuckDb(Dialect):
@@ -108,14 +110,15 @@ class _Files:
                 self._open, self._process = {}, os.getpid()
             database, writable, users = self._open.get(path, (None, False, []))
             if database is not None and writes and not writable:
+                del self._open[path]  # also if it cannot be opened to write: nobody gets a closed one
                 for user in users:
                     user.cut()  # it notices, and connects again
                 database.close()
                 database = None
             if database is None:
-                database, writable, users = duckdb.connect(path, read_only=not writes), writes, []
+                database, writable, users = _attached(path, writes=writes), writes, []
             self._open[path] = database, writable, [*users, client]
-            return database.cursor()
+            return database.cursor().execute(f"USE {_FILE}")
 
     def give_back(self, path: str, client: DuckDbClient) -> None:
         """Close the file when nobody uses it any more, so that other processes can have it."""
@@ -129,6 +132,18 @@ class _Files:
             else:
                 del self._open[path]
                 database.close()
+
+
+def _attached(path: str, *, writes: bool) -> duckdb.DuckDBPyConnection:
+    """Open a file."""
+    database = duckdb.connect()
+    quoted = path.replace("'", "''")
+    try:
+        database.execute(f"ATTACH '{quoted}' AS {_FILE} (TYPE duckdb{'' if writes else ', READ_ONLY'})")
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 _files = _Files()
@@ -243,7 +258,7 @@ def _kind(error: Exception) -> tuple[type[StoreError], str]:
         return MissingError, f"{text}; {NOT_THERE}"
     if isinstance(error, duckdb.TransactionException) or "onflict on" in text:
         return BusyError, text
-    if "Could not set lock" in text or "different configuration" in text:
+    if "Could not set lock" in text or "file handle conflict" in text:
         return NoFreeSessionError, "another process has the file open: one may write it, or several may read it"
     if "No space left" in text or isinstance(error, duckdb.OutOfMemoryException):
         return NoRoomError, f"the database has no room left: {text}; {NO_ROOM}"
