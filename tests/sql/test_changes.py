@@ -126,6 +126,13 @@ def address(request: pytest.FixtureRequest, files: Path) -> Iterator[str]:
         yield place
 
 
+@pytest.fixture(params=PLACES)
+def empty_place(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where nothing is yet."""
+    with PLACES[request.param]() as place:
+        yield place
+
+
 def test_the_commands_take_the_address(address: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_csv(files / "new.csv", ["x"], [["y"]])
     write_csv(files / "people.csv", ["name", "city"], [["Ada", "London"]])
@@ -172,3 +179,20 @@ def test_numbers_are_never_used_again(address: str, tmp_path: Path) -> None:
     with open_database(address) as found:
         assert [table.table_id for table in found.tables()] == [0, 2]
         assert found.manifest.next_table == 3
+
+
+def test_a_source_with_a_hostile_name_is_found_and_removed(empty_place: str, tmp_path: Path) -> None:
+    folder = tmp_path / "hostile"
+    folder.mkdir()
+    names = ["it's 100% \x10 %s \\ ; --.csv", 'two "quoted"\nlines \x10\x100.csv']
+    paths = [str(write_csv(folder / name, ["a"], [["b"]])) for name in names]
+    index([str(folder)], empty_place)
+    with open_database(empty_place) as found:
+        for path in paths:
+            assert [found.table(number).source for number in found.tables_from([path])] == [path]
+            assert [source["source"] for source in found.sources_named([path])] == [path]
+    Path(paths[0]).unlink()
+    Updates(empty_place, master="none").sync([str(folder)])
+    with open_database(empty_place) as found:
+        assert [table.source for table in found.tables()] == paths[1:]
+        assert [source["source"] for source in found.sources()] == paths[1:]

@@ -165,7 +165,7 @@ class PostgreSqlClient:
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Sequence[Any]]:
         """Run a statement and return its rows."""
         with self._explained():
-            done = self._cursor.execute(statement, list(values) or None)
+            done = self._cursor.execute(statement, [_escaped(v) if isinstance(v, str) else v for v in values] or None)
             rows = done.fetchall() if done.description else []
             return [[decoded(v) if isinstance(v, str) and _ESCAPE in v else v for v in row] for row in rows]
 
@@ -278,6 +278,11 @@ def encoded(column: pa.Array) -> pa.Array:
         column = pc.replace_substring(column, _ESCAPE, _ESCAPE + _ESCAPE)
         column = pc.replace_substring(column, "\0", _ESCAPE + "0")
     return column
+
+
+def _escaped(text: str) -> str:
+    """Return a text that is bound as `encoded` stores it."""
+    return text.replace(_ESCAPE, _ESCAPE + _ESCAPE).replace("\0", _ESCAPE + "0")
 
 
 def decoded(text: str) -> str:
