@@ -123,6 +123,7 @@ class Sessions:
         self._room = BoundedSemaphore(address.connections)
         self._idle: list[Session] = []
         self._lock = Lock()
+        self._is_closed = False
 
     @contextmanager
     def one(self, *, fresh: bool = False) -> Iterator[Session]:
@@ -138,6 +139,8 @@ class Sessions:
                 raise
             with self._lock:
                 self._idle.append(session)
+            if self._is_closed:
+                self._close_idle()
 
     def ask(self, question: Callable[[Session], _Answer]) -> _Answer:
         """Put a question; if a session that was idle turns out dead, put it once more over a new one."""
@@ -145,12 +148,16 @@ class Sessions:
             with self.one() as session:
                 return question(session)
         except ConnectionLostError:
-            self.close()
+            self._close_idle()
         with self.one(fresh=True) as session:
             return question(session)
 
     def close(self) -> None:
-        """Close those that nobody has."""
+        """Close those that nobody has, and the others as they are given back."""
+        self._is_closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
         with self._lock:
             idle, self._idle = self._idle, []
         for session in idle:

@@ -124,14 +124,23 @@ class VerticaClient:
         self._address, self._password, self._writes = address, password, writes
         with self._explained():
             self._connection = vertica_python.connect(**options(address, password), autocommit=not writes)
+        try:
+            self._set_up()
+        except BaseException:
+            self.close()
+            raise
+
+    def _set_up(self) -> None:
+        """Prepare the session for what it is used for."""
+        with self._explained():
             self._cursor = self._connection.cursor()
             self._set_socket(self._connection.socket)
             # Otherwise each "already exists, nothing was done" becomes a Python warning.
             self._connection.notice_handler = lambda notice: _log.debug("%s", notice.message)
-        if address.tlsmode == "prefer" and not self._connection.ssl():
-            _log.warning("%s: the connection is not encrypted; say tlsmode=disable if that is meant", address)
-        if address.resource_pool:
-            self.execute(f"SET SESSION RESOURCE_POOL = {address.resource_pool}")
+        if self._address.tlsmode == "prefer" and not self._connection.ssl():
+            _log.warning("%s: the connection is not encrypted; say tlsmode=disable if that is meant", self._address)
+        if self._address.resource_pool:
+            self.execute(f"SET SESSION RESOURCE_POOL = {self._address.resource_pool}")
 
     def _set_socket(self, line: socket.socket) -> None:
         """Set what vertica-python has no option for: its timeout is one for connecting and for every read after."""
