@@ -274,8 +274,9 @@ class Blocks:
 
     @cached_property
     def _content(self) -> bytes:
-        """What tells the key tuples from those of other searches: further rounds of a search have the same."""
-        return hashlib.sha256(b"%d " % (self.hash_number or 0) + self.search.token_ids.tobytes()).digest()
+        """What tells the records from those of other searches, and of this one before the index was changed."""
+        names = [str(number) for number in range(len(self._probes))]
+        return hashlib.sha256(pa.RecordBatch.from_arrays(self._probes, names=names).serialize()).digest()
 
 
 _Statement = Callable[[sql.Lookup, str], str]

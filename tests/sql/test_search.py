@@ -15,6 +15,7 @@ import pytest
 from baselines.systems import mcr, scr
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.lake_target import LakeTarget
+from mate.build.updates import Updates
 from mate.errors import StoreError
 from mate.lake.base import Ids, Index
 from mate.lake.folder import LakeFolder, open_folder
@@ -233,3 +234,20 @@ def test_one_connection_is_enough(name: str, lake: Path, asked: list[Asked]) -> 
 
             threading.Thread(target=search, daemon=True).start()
             assert done.wait(60)
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_key_tuples_are_filtered_by_the_widths_that_tables_have_now(kind: str, tmp_path: Path) -> None:
+    """A table of a new width has keys of a new size, which a search that was made before has no key tuples for."""
+    names, columns = [f"name {n}" for n in range(30)], [f"column {n}" for n in range(20)]
+    write_csv(tmp_path / "narrow.csv", ["a", "b"], [[name, f"city {name}"] for name in names])
+    rows = [[name, f"city {name}", *(f"{name} {n}" for n in range(18))] for name in names]
+    wide = write_csv(tmp_path / "wide.csv", columns, rows)
+    query = QueryTable("query", pa.table({"a": names, "b": [f"city {name}" for name in names]}))
+    with PLACES[kind]() as address:
+        build_index([str(tmp_path / "narrow.csv")], address, hashes=(HashRequest("wide", 20),))
+        with open_database(address) as opened:
+            assert scores(BUILT_IN["mate"](opened, query, ["a", "b"])) == [30]
+            Updates(address, master="none").add_tables([str(wide)])
+            for name in BUILT_IN:
+                assert scores(BUILT_IN[name](opened, query, ["a", "b"])) == [30, 30]
