@@ -42,6 +42,11 @@ A table is never divided."""
 GROWTH = 4
 MOST_ROWS = 100_000
 
+MOST_MAPPINGS = 1_000
+"""Mappings of the key to columns of a table, up to which it is read by mappings: a row has at most one key tuple for
+each. With two key columns these are tables of up to 32 columns; those of wider ones are read row by row, which takes
+fewer records where one value is in many columns."""
+
 MOST_CELLS = 1_000_000
 """Cells of whole tables that are read at a time; one table is read in any case."""
 
@@ -109,9 +114,7 @@ class Blocks:
             start = 0
             while start < len(left.table) and not self._cannot_enter(int(left.bound[start])):
                 stop = start + min(room, self._portion(left, start))
-                segment = self._tables(left.table[start:stop])
-                if segment is not None:
-                    yield segment
+                yield from self._tables(left, slice(start, stop))
                 start, room = stop, room * GROWTH
             if len(bounds.table) < bounds.limit or self._cannot_enter(int(bounds.bound[-1])):
                 return
@@ -120,10 +123,10 @@ class Blocks:
 
     def _bounds(self, limit: int) -> Bounds:
         """Ask for the bounds of the best tables, and keep them for further rounds."""
-        found = self._ask(lambda look, where: look.bounds(where, limit), [8] * 4)
+        found = self._ask(lambda look, where: look.bounds(where, limit), [8] * 5)
         order = np.lexsort((found[0], -found[1]))
-        table, bound, rows, cells = (column[order] for column in found)
-        bounds = self._kept.bounds = Bounds(table, bound, rows, cells, limit)
+        table, bound, rows, height, width = (column[order] for column in found)
+        bounds = self._kept.bounds = Bounds(table, bound, rows, height, width, limit)
         return bounds
 
     def _portion(self, left: Bounds, start: int) -> int:
@@ -132,14 +135,33 @@ class Blocks:
         sizes, most = (left.cells, MOST_CELLS) if self.search.measures else (left.rows, MOST_ROWS)
         return max(1, min(may_enter, int(np.searchsorted(np.cumsum(sizes[start:]), most, "right"))))
 
-    def _tables(self, tables: Ids) -> SearchSegment | None:
-        """Read what may join of tables; all of them if they are to be measured, too."""
-        if not self.search.measures:
-            return self._segment(tables, None)
-        segment = self.whole(tables)
-        if segment is not None:
-            self._kept.whole.keep(segment)
-        return segment
+    def _tables(self, bounds: Bounds, chosen: slice) -> Iterator[SearchSegment]:
+        """Read what may join of tables, narrow and wide ones; all of them if they are to be measured, too."""
+        tables = bounds.table[chosen]
+        if self.search.measures:
+            segment = self.whole(tables)
+            if segment is not None:
+                self._kept.whole.keep(segment)
+                yield segment
+            return
+        narrow = bounds.width[chosen] ** float(self.search.token_ids.shape[1]) <= MOST_MAPPINGS
+        for own, read in ((tables[narrow], self._mappings), (tables[~narrow], self._segment)):
+            segment = read(own) if len(own) else None
+            if segment is not None:
+                yield segment
+
+    def _mappings(self, tables: Ids) -> SearchSegment | None:
+        """Read the key tuples of tables and the columns that hold them; make a row of each, in place of real ones."""
+        keys = self.search.token_ids.shape[1]
+        table, number, *columns = self._ask(lambda look, where: look.mappings(where), [8] * (2 + keys), tables)
+        row = np.arange(len(table))
+        cells = [
+            np.repeat(table, keys),
+            np.repeat(row, keys),
+            np.ravel(columns, "F"),
+            self.search.token_ids[number].ravel(),
+        ]
+        return self._made(cells, None)
 
     # By postings, as in the paper
 
@@ -200,7 +222,7 @@ class Blocks:
 
     # Segments
 
-    def _segment(self, tables: Ids, rows: CandidateRows | None) -> SearchSegment | None:
+    def _segment(self, tables: Ids, rows: CandidateRows | None = None) -> SearchSegment | None:
         """Read the rows of tables that passed and make a segment; with candidates given, of these and their keys."""
         return self._made(self._ask(lambda look, where: look.cells(where), [8] * 4, tables), rows)
 

@@ -26,15 +26,23 @@ class Bounds(NamedTuple):
     """Key tuples that rows of the table hold."""
     rows: Ids
     """These rows, one that holds several key tuples counted for each."""
-    cells: Ids
-    """All cells of the table."""
+    height: Ids
+    """All rows of the table."""
+    width: Ids
+    """Its columns."""
     limit: int
     """How many tables were asked for."""
 
     def without(self, tables: frozenset[int]) -> Bounds:
         """Return the other tables."""
         left = ~np.isin(self.table, list(tables))
-        return Bounds(self.table[left], self.bound[left], self.rows[left], self.cells[left], self.limit)
+        table, bound, rows, height, width = (values[left] for values in self[:5])
+        return Bounds(table, bound, rows, height, width, self.limit)
+
+    @property
+    def cells(self) -> Ids:
+        """All cells of the table."""
+        return self.height * self.width
 
 
 class WholeTables:

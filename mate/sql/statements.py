@@ -252,29 +252,50 @@ class Lookup:
         """SQL that counts, by table, the postings of the initial column's values (L_t of section 6.2)."""
         return f"SELECT p.table_id, COUNT(*){self._unfiltered(where)} GROUP BY p.table_id"
 
+    def _passed(self, where: str) -> str:
+        """Return the postings that pass the row filter, each with a key tuple and its other tokens, as a sub-query."""
+        rest = "".join(f", q.token{n}" for n in self.probes.rest)
+        return f"(SELECT p.table_id, p.row_id, p.column_id, q.tuple_id{rest}{self._pairs(where)}) AS f"
+
+    def _held(self, column: int) -> str:
+        """Return the condition that a cell `c` is in the row, and has the value of a key column."""
+        return (
+            f"c{column}.table_id = f.table_id AND c{column}.row_id = f.row_id AND c{column}.token_id = f.token{column}"
+        )
+
     def bounds(self, where: str, limit: int) -> str:
         """SQL that counts, by table, the key tuples that some row holds, and their rows, of the best tables.
 
-        That bounds the joinability, whose mapping has to be the same for all rows; mostly it is equal. How many cells
-        a table has comes along, so that nobody has to ask before they are read.
+        That bounds the joinability, whose mapping has to be the same for all rows; mostly it is equal. How many rows
+        and columns a table has comes along, so that nobody has to ask before they are read.
         """
         held = [
-            f"EXISTS (SELECT 1 FROM {self._table('cells')} AS c WHERE c.table_id = f.table_id"
-            f" AND c.row_id = f.row_id AND c.token_id = f.token{n})"
-            for n in self.probes.rest
+            f"EXISTS (SELECT 1 FROM {self._table('cells')} AS c{n} WHERE {self._held(n)})" for n in self.probes.rest
         ]
-        rest = "".join(f", q.token{n}" for n in self.probes.rest)
-        passed = f"SELECT p.table_id, p.row_id, q.tuple_id{rest}{self._pairs(where)}"
         best = (
             "SELECT f.table_id, COUNT(DISTINCT f.tuple_id) AS bound, COUNT(*) AS pairs"
-            f" FROM ({passed}) AS f{' WHERE ' if held else ''}{' AND '.join(held)}"
+            f" FROM {self._passed(where)}{' WHERE ' if held else ''}{' AND '.join(held)}"
             f" GROUP BY f.table_id ORDER BY bound DESC, f.table_id LIMIT {limit}"
         )
         return (
-            f"SELECT b.table_id, b.bound, b.pairs, t.row_count * COUNT(*) AS cells FROM ({best}) AS b"
+            f"SELECT b.table_id, b.bound, b.pairs, t.row_count, COUNT(*) AS width FROM ({best}) AS b"
             f" INNER JOIN {self._table('tables')} AS t ON t.table_id = b.table_id"
             f" INNER JOIN {self._table('columns')} AS c ON c.table_id = b.table_id"
             " GROUP BY b.table_id, b.bound, b.pairs, t.row_count"
+        )
+
+    def mappings(self, where: str) -> str:
+        """SQL for the key tuples that rows hold, and the columns that hold their values: each combination once.
+
+        That is all that joinability depends on, however many rows repeat a key tuple.
+        """
+        columns = {self.probes.initial: "f.column_id", **{n: f"c{n}.column_id" for n in self.probes.rest}}
+        selected = ", ".join(f"{columns[n]} AS column{n}" for n in sorted(columns))
+        joins = (f" INNER JOIN {self._table('cells')} AS c{n} ON {self._held(n)}" for n in self.probes.rest)
+        tables = [where.replace("p.table_id", f"c{n}.table_id") for n in self.probes.rest if self.dialect.sorts_cells]
+        return (
+            f"SELECT DISTINCT f.table_id, f.tuple_id, {selected} FROM {self._passed(where)}{''.join(joins)}"
+            f"{' WHERE ' if tables else ''}{' AND '.join(tables)}"
         )
 
     def rows(self, where: str) -> str:

@@ -227,7 +227,8 @@ class Trials:
             assert isinstance(index, DatabaseIndex)
             table_id = index.tables()[0].table_id
             look = self._lookup(session, index, table_id)
-        statements = look.bounds("", 200), look.rows(""), look.cells(f"p.table_id IN ({table_id})")
+        where = f"p.table_id IN ({table_id})"
+        statements = look.bounds("", 200), look.mappings(where), look.rows(""), look.cells(where)
         plans = [_profiled(session, f"{self._where.schema}_{n}", text) for n, text in enumerate(statements)]
         used = sorted({projection for projections, _ in plans for projection in projections})
         return "\n\n".join([f"projections used: {', '.join(used)}", *(plan for _, plan in plans)])

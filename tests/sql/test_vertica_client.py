@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import vertica_python
 
 from mate.build.updates import Updates
 from mate.search.query import QueryTable
@@ -54,8 +55,17 @@ def test_answers_may_take_their_time_and_the_line_is_kept_alive(server: FaultySe
     limited.close()
 
 
-def test_a_resource_pool_is_chosen_before_anything_else(server: FaultyServer) -> None:
+def test_a_resource_pool_is_chosen_before_anything_else(server: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it, the session is not left open."""
     seen: list[str] = []
+    opened: list[vertica_python.Connection] = []
+    connect = vertica_python.connect
+
+    def noting(**given: Any) -> vertica_python.Connection:
+        opened.append(connect(**given))
+        return opened[-1]
+
+    monkeypatch.setattr(vertica_python, "connect", noting)
 
     def fault(event: str, _: Any, detail: str) -> None:
         if event == "statement":
@@ -65,6 +75,7 @@ def test_a_resource_pool_is_chosen_before_anything_else(server: FaultyServer) ->
     with server.faulty(fault), pytest.raises(Exception, match="no such pool"):
         connected(server, resource_pool="searches")
     assert seen == ["SET SESSION RESOURCE_POOL = searches"]
+    assert [connection.closed() for connection in opened] == [True]
 
 
 def test_a_user_without_a_privilege_is_told_so(server: FaultyServer) -> None:
@@ -138,7 +149,7 @@ def test_look_ups_and_deletes_give_constants_on_the_sort_columns(server: FaultyS
         assert postings == [4]
     [bounds] = [statement for statement in server.statements if "AS bound" in statement]
     assert "p.bucket IN (" in bounds
-    [cells] = [statement for statement in server.statements if statement.startswith("SELECT c.table_id")]
-    assert "c.table_id IN (0)" in cells
+    [mappings] = [statement for statement in server.statements if statement.startswith("SELECT DISTINCT f.table_id")]
+    assert re.search(r"p\.table_id IN \(0\) .* WHERE c\d\.table_id IN \(0\)", mappings)
     [gone] = [statement for statement in server.statements if statement.startswith("DELETE FROM mate.postings_1")]
     assert re.search(r"WHERE bucket IN \(\d+(, \d+)*\) AND token_id IN \(SELECT token_id FROM mate_touched\)", gone)

@@ -46,13 +46,13 @@ def test_the_queries_that_are_profiled_find_something_and_tell_what_they_used(se
     [schema] = {name.partition(".")[0] for name in first.removeprefix("projections used: ").split(", ")}
     used = ("cells", "columns", "postings", "tables")
     assert first == f"projections used: {', '.join(f'{schema}.{name}_1_super' for name in used)}"
-    assert len(plans) == 3
+    assert len(plans) == 4
     for plan in plans:
         assert plan.startswith("EXPLAIN SELECT ")
         assert re.search(r"^PROFILE: [1-9]\d* records, projections .*\bpostings_1_super\b", plan, re.M)
         assert re.search(r"STORAGE ACCESS mate_check_\w+.postings_1_super \(PATH ID: \d\)$", plan, re.M)
         assert re.search(r"^Root \| rows produced \| [1-9]", plan, re.M)
-    assert len(server.profiles) == 3
+    assert len(server.profiles) == 4
 
 
 def test_what_does_not_hold_is_told(server: StandIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
