@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -71,6 +72,21 @@ def test_load_returns_what_belongs_to_the_experiment(tmp_path: Path) -> None:
     assert frame.attrs["files"][0]["seed"] == 7
     assert missing(tmp_path, "table1") == ["records/c.parquet"]
     assert set(plan(tmp_path, "table1")["lakes"]) == {"mine", "other"}
+
+
+def test_files_with_other_columns_are_loaded_in_their_order(tmp_path: Path) -> None:
+    shorter = SEARCHES.remove(SEARCHES.get_field_index("k"))
+    files = {name: f"records/{name}.parquet" for name in "abcd"}
+    for name, path in files.items():
+        schema = shorter if name == "c" else SEARCHES
+        write(tmp_path / path, [{**ROW, "query": name, "phases": {f"phase of {name}": 0.5}}], schema, {"seed": name})
+    note_plan(tmp_path, "table1", "mine", "arrays", {"files": list(files.values())})
+    frame = load(tmp_path, "table1")
+    assert frame["query"].tolist() == list("abcd")
+    assert frame["k"].isna().tolist() == [False, False, True, False]
+    assert [file["seed"] for file in frame.attrs["files"]] == list("abcd")
+    phases = frame[[f"phase_phase_of_{name}" for name in "abcd"]].notna().to_numpy()
+    assert (phases == np.eye(4, dtype=bool)).all()
 
 
 def test_missing_results_say_how_to_make_them(tmp_path: Path) -> None:
