@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,8 @@ import pandas as pd
 
 from experiments.definitions import ARRAYS
 from experiments.reporting import bootstrap
-from experiments.reporting.results import Results
+from experiments.reporting.results import Made, Results
+from experiments.reporting.timings import Timings, timings
 from experiments.reporting.verdicts import POINT, Case, Samples, Untestable, difference, factor
 
 READINGS = {"": "alpha of this lake", "paper's alpha": "the paper's alpha", "released": "the released code"}
@@ -42,24 +43,40 @@ class LakeResults:
 
     def queries(self, experiment: str, *methods: str) -> pd.DataFrame:
         """Return one row per query and method, of some methods only if named; all of these must be there."""
-        self.records(experiment)
-        frame = self._own(self.results.queries(experiment, self.engine))
+        if not self.results.has(experiment):
+            raise Untestable(f"{experiment} was not measured here")
+        frame = self._once("queries", experiment, lambda: self._own(self.results.queries(experiment, self.engine)))
         if frame.empty:
-            raise Untestable(f"{experiment} was not measured here on {self.engine}")
+            elsewhere = set(self._lakes) & set(self.results.lakes_of(experiment))
+            raise Untestable(f"{experiment} was not measured here" + (f" on {self.engine}" if elsewhere else ""))
         absent = [method for method in methods if not (frame["method"] == method).any()]
         if absent:
             raise Untestable(f"{experiment} has no records of {', '.join(absent)} here")
         return frame[frame["method"].isin(methods)] if methods else frame
 
+    def timings(self, experiment: str) -> Timings:
+        """Return what all queries took with every method."""
+        queries = self.queries(experiment)
+        return self._once("timings", experiment, lambda: timings(queries))
+
     def records(self, experiment: str) -> pd.DataFrame:
         """Return the raw records of an experiment of another kind."""
         frame = self.results.frames.get(experiment)
-        if frame is None or self._own(frame).empty:
+        own = None if frame is None else self._own(frame)
+        if own is None or own.empty:
             raise Untestable(f"{experiment} was not measured here")
-        return self._own(frame)
+        return own
+
+    @property
+    def _lakes(self) -> tuple[str, ...]:
+        return self.among or (self.name,)
 
     def _own(self, frame: pd.DataFrame) -> pd.DataFrame:
-        return frame[frame["lake"].isin(self.among or (self.name,))]
+        return frame[frame["lake"].isin(self._lakes)]
+
+    def _once(self, kind: str, experiment: str, make: Callable[[], Made]) -> Made:
+        """Return what was made of an experiment for these lakes and this engine before, else make it now."""
+        return self.results.once(f"{kind} of {', '.join(self._lakes)} on {self.engine}", experiment, make)
 
 
 def sets_in(queries: pd.DataFrame) -> list[str]:
@@ -70,32 +87,6 @@ def sets_in(queries: pd.DataFrame) -> list[str]:
 def fewest(queries: pd.DataFrame) -> int:
     """Return the number of queries of the smallest query set."""
     return int(queries.groupby("query_set")["query"].nunique().min())
-
-
-def time_ratios(queries: pd.DataFrame, method: str, base: str) -> list[Case]:
-    """Return how many times as long as `base` a method takes, by query set: the ratio of mean seconds.
-
-    A query that one of the two did not finish in time counts with the time limit, so that the ratio is a bound; one
-    that neither finished, or that failed otherwise, is left out. A query set without any other has no ratio.
-    """
-    keys = ["query_set", "query"]
-    chosen = queries[[*keys, "method", "bounded", "stopped"]]
-    own, other = (chosen[chosen["method"] == name].set_index(keys) for name in (method, base))
-    pair = own.join(other, rsuffix="_base", how="inner").dropna(subset=["bounded", "bounded_base"])
-    pair = pair[~(pair["stopped"] & pair["stopped_base"])]
-    cases = []
-    for name, rows in pair.groupby("query_set", sort=False):
-        bound = "≥ " if rows["stopped"].any() else "≤ " if rows["stopped_base"].any() else ""
-        own_seconds, base_seconds = (rows[column].to_numpy(np.float64) for column in ("bounded", "bounded_base"))
-        samples = bootstrap.ratios(str(name), own_seconds, base_seconds)
-        ratio = float(own_seconds.mean() / base_seconds.mean())
-        cases.append(factor(str(name), ratio, bound, samples, len(rows)))
-    return cases
-
-
-def ratio_table(queries: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Case]:
-    """Return ratios of mean seconds by query set and method, each to a base of its own."""
-    return {(case.name, method): case for method, base in pairs for case in time_ratios(queries, method, base)}
 
 
 def drawn_ratio(name: str, over: tuple[str, pd.Series], under: tuple[str, pd.Series], least: float = 0.0) -> Case:
@@ -138,12 +129,17 @@ def false_positives_by_query(queries: pd.DataFrame, methods: Sequence[str]) -> p
     return _common(queries, methods, "false_positives")
 
 
+def by_method(queries: pd.DataFrame, methods: Sequence[str], value: str) -> pd.DataFrame:
+    """Return a value by query and method, queries in the order of the records."""
+    wide = queries.pivot(index=["query_set", "query"], columns="method", values=value).astype(float)
+    order = pd.MultiIndex.from_frame(queries[["query_set", "query"]].drop_duplicates())
+    return wide.reindex(index=order, columns=list(methods))
+
+
 def _common(queries: pd.DataFrame, methods: Sequence[str], value: str) -> pd.DataFrame:
     """Return a value by query and method, for the queries that have it with every method."""
-    chosen = queries[queries["method"].isin(methods)]
-    wide = chosen.pivot(index=["query_set", "query"], columns="method", values=value).astype(float)
-    order = pd.MultiIndex.from_frame(chosen[["query_set", "query"]].drop_duplicates())
-    common = wide.reindex(index=order, columns=list(methods)).dropna()
+    chosen = queries.loc[queries["method"].isin(methods), ["query_set", "query", "method", value]]
+    common = by_method(chosen, methods, value).dropna()
     if not len(common):
         raise Untestable("no query has a value with every method")
     return common
@@ -179,18 +175,20 @@ def pooled_difference(queries: pd.DataFrame, method: str, other: str, name: str,
     return difference(name, float(gaps.mean()), least, bootstrap.means("all", gaps), len(gaps))
 
 
-def precision_ratio(queries: pd.DataFrame, method: str, base: str, name: str) -> Case | None:
-    """Return the ratio of two mean precisions over the queries that have both; none without such a query."""
-    try:
-        common = _common(queries, (method, base), "precision")
-    except Untestable:
+def precision_ratio(precision: pd.DataFrame, method: str, base: str, name: str) -> Case | None:
+    """Return the ratio of two mean precisions over the queries that have both; none without such a query.
+
+    Precisions are given by query and method, see `by_method`.
+    """
+    if not {method, base} <= set(precision.columns):
         return None
-    own, other = (common[column].to_numpy(np.float64) for column in (method, base))
+    both = precision[method].notna() & precision[base].notna()
+    own, other = (precision.loc[both, column].to_numpy(np.float64) for column in (method, base))
     if not other.sum():
         return None
     samples = bootstrap.ratios(name, own, other)
     steady = None if samples is None or not np.isfinite(samples).all() else samples
-    return factor(name, float(own.mean() / other.mean()), "", steady, len(common))
+    return factor(name, float(own.mean() / other.mean()), "", steady, len(own))
 
 
 def middle(values: Samples, weights: Sequence[float]) -> Samples:

@@ -8,20 +8,18 @@ from statistics import geometric_mean
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from experiments.reporting import paper, rules
 from experiments.reporting.claims.claim import Claim, Scope
 from experiments.reporting.comparisons import (
     LakeResults,
     fewest,
-    ratio_table,
     sets_in,
-    time_ratios,
     xash,
 )
 from experiments.reporting.numbers import span, times
 from experiments.reporting.rules import threshold
+from experiments.reporting.timings import Timings, ratio_table, time_ratios
 from experiments.reporting.verdicts import (
     ORDER,
     Case,
@@ -56,12 +54,12 @@ def named(prefix: str, cases: Iterable[Case]) -> list[Case]:
     return [replace(case, name=f"{case.name}, {prefix}") for case in cases]
 
 
-def pairs(queries: pd.DataFrame, method: str, base: str, sizes: Sequence[int] = SIZES) -> list[Case]:
+def pairs(took: Timings, method: str, base: str, sizes: Sequence[int] = SIZES) -> list[Case]:
     """Return ratios of runtimes for every query set and size; ``{}`` in the names stands for the size."""
     return [
         case
         for bits in sizes
-        for case in named(f"{bits} bits", time_ratios(queries, method.format(bits), base.format(bits)))
+        for case in named(f"{bits} bits", time_ratios(took, method.format(bits), base.format(bits)))
     ]
 
 
@@ -89,7 +87,7 @@ def _fastest(lake: LakeResults, reading: str) -> Finding:
     cases = []
     for bits in SIZES:
         lake.queries("table2", xash(bits, reading))
-        found = ratio_table(queries, ((other, xash(bits, reading)) for other in others(bits)))
+        found = ratio_table(lake.timings("table2"), ((other, xash(bits, reading)) for other in others(bits)))
         for name in sets_in(queries):
             known = {other: found[name, other] for other in others(bits) if (name, other) in found}
             if known:
@@ -115,7 +113,7 @@ def _published_fastest() -> str:
 def _over_bloom(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2")
     most = rules.number("up to 10 times faster than BF", "factor")
-    return up_to(pairs(queries, "bf {}", _xash(reading)), most, fewest(queries))
+    return up_to(pairs(lake.timings("table2"), "bf {}", _xash(reading)), most, fewest(queries))
 
 
 def _published_over_bloom() -> str:
@@ -155,7 +153,7 @@ def _told(ranking: Iterable[tuple[str, float]]) -> str:
 
 def _bloom_second(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2", *(m for bits in SIZES for m in (*others(bits), xash(bits, reading))))
-    found = {family: pairs(queries, family + " {}", _xash(reading)) for family in _FAMILIES}
+    found = {family: pairs(lake.timings("table2"), family + " {}", _xash(reading)) for family in _FAMILIES}
     if not all(found.values()):
         raise Untestable("a hash function finished no query together with XASH")
     means = [_weighted_mean(family, cases) for family, cases in found.items()]
@@ -185,19 +183,19 @@ def _second(ratios: Samples, bloom: int) -> npt.NDArray[np.int64]:
 
 def _bloom_over_table(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2", "ht 128", "bf 128")
-    return by_cases(pairs(lake.queries("table2"), "ht {}", "bf {}"), fewest(queries), against=threshold("most"))
+    return by_cases(pairs(lake.timings("table2"), "ht {}", "bf {}"), fewest(queries), against=threshold("most"))
 
 
 def _over_lhbf(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("table2")
-    return by_cases(pairs(queries, "lhbf {}", _xash(reading)), fewest(queries))
+    return by_cases(pairs(lake.timings("table2"), "lhbf {}", _xash(reading)), fewest(queries))
 
 
 def _lhbf_against_bloom(lake: LakeResults, reading: str) -> Finding:
-    queries = lake.queries("table2")
+    queries, took = lake.queries("table2"), lake.timings("table2")
     large = (256, 512) if lake.name == "webtables" else ()
     rest = [bits for bits in SIZES if bits not in large]
-    cases = pairs(queries, "bf {}", "lhbf {}", large) + pairs(queries, "lhbf {}", "bf {}", rest)
+    cases = pairs(took, "bf {}", "lhbf {}", large) + pairs(took, "lhbf {}", "bf {}", rest)
     return by_cases(cases, fewest(queries))
 
 
@@ -209,10 +207,10 @@ def _published_lhbf() -> str:
 
 
 def _standard_between(lake: LakeResults, reading: str) -> Finding:
-    queries = lake.queries("table2")
-    gains = [c for name in STANDARD for c in named(f"SCR / {name}", time_ratios(queries, "scr", f"{name} 128"))]
+    queries, took = lake.queries("table2"), lake.timings("table2")
+    gains = [c for name in STANDARD for c in named(f"SCR / {name}", time_ratios(took, "scr", f"{name} 128"))]
     behind = [
-        c for name in STANDARD for c in named(f"{name} / XASH", time_ratios(queries, f"{name} 128", xash(128, reading)))
+        c for name in STANDARD for c in named(f"{name} / XASH", time_ratios(took, f"{name} 128", xash(128, reading)))
     ]
     if not gains or not behind:
         raise Untestable("SCR, a standard hash function or XASH is missing")

@@ -15,11 +15,11 @@ from experiments.reporting.comparisons import (
     fewest,
     mean_precision,
     sets_in,
-    time_ratios,
     xash,
 )
 from experiments.reporting.numbers import number, percent, span, times
 from experiments.reporting.rules import threshold
+from experiments.reporting.timings import time_ratios, timings
 from experiments.reporting.verdicts import HALF, MARGIN, Finding, Untestable, above, by_cases, by_parts, ranged
 
 _NOT_FASTER = 1 / (1 + MARGIN), float(np.nextafter(1 / (1 + MARGIN), 2))
@@ -39,7 +39,7 @@ def _larger_is_faster(lake: LakeResults, reading: str) -> Finding:
         for c in named(
             name,
             time_ratios(
-                queries,
+                lake.timings("table2"),
                 xash(128, reading) if name == "xash" else f"{name} 128",
                 xash(512, reading) if name == "xash" else f"{name} 512",
             ),
@@ -64,7 +64,7 @@ def _larger_costs_more(lake: LakeResults, reading: str) -> Finding:
         # "similar or higher": only a faster large hash speaks against it.
         cases += [
             replace(case, name=f"{case.name}, {name}", lean=1 if case.lean >= 0 else -1, zone=_NOT_FASTER)
-            for case in time_ratios(queries, large, small)
+            for case in time_ratios(lake.timings("table2"), large, small)
             if case.name in similar
         ]
     if not cases:
@@ -92,7 +92,7 @@ def _hundred(lake: LakeResults, reading: str) -> Finding:
         raise Untestable("the lake has no query set of under 100 key tuples")
     one = queries[queries["query_set"] == names[0]]
     wrong = false_positives_by_query(one, (small, large))
-    ratio = next(iter(time_ratios(one, large, small)), None)
+    ratio = next(iter(time_ratios(timings(one), large, small)), None)
     if not wrong[small].sum() or ratio is None:
         raise Untestable("no false positive with 128 bits, or no query finished")
     fewer, faster = 1 - wrong[large].sum() / wrong[small].sum(), 1 - ratio.value

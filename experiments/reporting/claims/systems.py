@@ -16,11 +16,11 @@ from experiments.reporting.comparisons import (
     fewest,
     rank_correlation,
     sets_in,
-    time_ratios,
     xash,
 )
 from experiments.reporting.numbers import span, times
 from experiments.reporting.rules import threshold
+from experiments.reporting.timings import time_ratios
 from experiments.reporting.verdicts import (
     ORDER,
     Case,
@@ -55,7 +55,7 @@ def faster_than(system: str, claim: str) -> Test:
 
     def test(lake: LakeResults, reading: str) -> Finding:
         queries = lake.queries("figure4", system, xash(128, reading))
-        cases = time_ratios(queries, system, xash(128, reading))
+        cases = time_ratios(lake.timings("figure4"), system, xash(128, reading))
         return up_to(cases, rules.number(claim, "factor"), fewest(queries))
 
     return test
@@ -78,11 +78,10 @@ def _faster(system: str, title: str, said: str) -> Claim:
 
 def _almost_always(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("figure4", xash(128, reading))
-    everything = lake.queries("figure4")
     cases = [
         replace(case, name=f"{case.name}, {system}")
         for system in BASELINES
-        for case in time_ratios(everything, system, xash(128, reading))
+        for case in time_ratios(lake.timings("figure4"), system, xash(128, reading))
     ]
     return by_cases(cases, fewest(queries), against=threshold("almost"))
 
@@ -123,7 +122,7 @@ def _published_fastest() -> str:
 def _mcr_against_scr(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("figure4", "scr", "mcr")
     pair = ("mcr", "scr") if lake.name == "webtables" else ("scr", "mcr")
-    return by_cases(time_ratios(queries, *pair), fewest(queries))
+    return by_cases(time_ratios(lake.timings("figure4"), *pair), fewest(queries))
 
 
 def _published_mcr() -> str:
@@ -134,7 +133,8 @@ def _published_mcr() -> str:
 
 def _mcr_josie_falls_behind(lake: LakeResults, reading: str) -> Finding:
     queries = lake.queries("figure4", "mcr", "mcr-josie")
-    own = [case for case in time_ratios(queries, "mcr-josie", "mcr") if case.name in paper.sets_of("opendata")]
+    ratios = time_ratios(lake.timings("figure4"), "mcr-josie", "mcr")
+    own = [case for case in ratios if case.name in paper.sets_of("opendata")]
     if len(own) < 2:
         raise Untestable("it needs two of the sets OD (100) to OD (10000)")
     least, most = (rules.number("MCR JOSIE falls behind MCR", name) for name in ("least", "most"))

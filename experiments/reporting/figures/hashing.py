@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 
 from experiments.reporting import paper
-from experiments.reporting.comparisons import ratio_table, sets_in
+from experiments.reporting.comparisons import sets_in
 from experiments.reporting.figures.drawing import Drawn, grid, log_axis, panels, size_legend, sized_dots, styled
 from experiments.reporting.numbers import count
 from experiments.reporting.results import Results
 from experiments.reporting.style import Look, look_of_hash
 from experiments.reporting.tables.statistics import precision_summary
+from experiments.reporting.timings import ratio_table, timings
 
 BASE = "xash 128"
 
@@ -30,7 +31,8 @@ def _methods(frame: pd.DataFrame, values: pd.Series) -> list[tuple[Look, dict[in
 def _relative(queries: pd.DataFrame) -> pd.Series:
     """Return runtimes relative to XASH at 128 bits, the geometric mean over query sets, by method."""
     found: dict[str, list[float]] = {}
-    for (_, method), case in ratio_table(queries, ((m, BASE) for m in dict.fromkeys(queries["method"]))).items():
+    took = timings(queries)
+    for (_, method), case in ratio_table(took, ((name, BASE) for name in took.seconds)).items():
         found.setdefault(method, []).append(case.value)
     return pd.Series({method: float(np.exp(np.log(values).mean())) for method, values in found.items()}, dtype=float)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.reporting import paper
-from experiments.reporting.comparisons import ratio_table, sets_in
+from experiments.reporting.comparisons import sets_in
 from experiments.reporting.figures.drawing import (
     PAPER,
     Drawn,
@@ -25,6 +25,7 @@ from experiments.reporting.results import Results
 from experiments.reporting.style import Look, look_of_system, phase_look, system_order
 from experiments.reporting.tables.searching import BASE, phase, phase_names, phase_summary
 from experiments.reporting.tables.statistics import runtime_summary, unit_of
+from experiments.reporting.timings import ratio_table, timings
 
 
 def _looks(frame: pd.DataFrame) -> dict[str, Look]:
@@ -95,7 +96,7 @@ def _own(queries: pd.DataFrame) -> set[str]:
 def _ratio_panel(axis: Any, lake: str, queries: pd.DataFrame, looks: dict[str, Look]) -> bool:
     """Draw the ratios of one lake; tell whether there was any."""
     groups, printed, drawn = sets_in(queries), paper.system_seconds(), False
-    found = ratio_table(queries, ((method, BASE) for method in looks))
+    found = ratio_table(timings(queries), ((method, BASE) for method in looks))
     width = 0.7 / max(1, len(looks))
     for number_, (method, look) in enumerate(looks.items()):
         for place, name in enumerate(groups):

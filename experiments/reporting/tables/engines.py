@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from experiments.definitions import ARRAYS
-from experiments.reporting.comparisons import time_ratios
 from experiments.reporting.numbers import NOTHING, number
 from experiments.reporting.results import Results
 from experiments.reporting.tables.searching import BASE, label, methods_in
 from experiments.reporting.tables.statistics import runtime_summary
 from experiments.reporting.tables.table import Table
+from experiments.reporting.timings import time_ratios, timings
 
 
 def figure4(results: Results) -> list[Table]:
@@ -24,13 +24,13 @@ def figure4(results: Results) -> list[Table]:
     rows, numbers = [], []
     for (lake, name, engine), group in summary.groupby(["lake", "query_set", "engine"], sort=False):
         own = queries[(queries["lake"] == lake) & (queries["query_set"] == name) & (queries["engine"] == engine)]
-        medians = group.set_index("method")
+        medians, took = group.set_index("method"), timings(own)
         cells = []
         for method in methods:
             if method not in medians.index:
                 cells.append(NOTHING)
                 continue
-            case = next(iter(time_ratios(own, method, BASE)), None)
+            case = next(iter(time_ratios(took, method, BASE)), None)
             median = float(medians.loc[method, "median"])
             ratio = f" · {case.text}" if case is not None and method != BASE else ""
             cells.append(f"{number(median * 1e3)}{ratio}" if median == median else f"none finished{ratio}")

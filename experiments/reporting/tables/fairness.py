@@ -6,10 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.reporting.comparisons import sets_in, time_ratios
+from experiments.reporting.comparisons import sets_in
 from experiments.reporting.numbers import NOTHING, percent, whole
 from experiments.reporting.results import Results
 from experiments.reporting.tables.table import Table
+from experiments.reporting.timings import time_ratios, timings
 
 PLAIN, SEMI_JOIN, UNFILTERED = "xash 128", "xash 128 (semi-join)", "scr"
 
@@ -22,7 +23,7 @@ def semi_join(results: Results) -> list[Table]:
     rows, numbers = [], []
     for lake in results.lakes_of("figure4"):
         own = queries[queries["lake"] == lake]
-        ratios = {case.name: case for case in time_ratios(own, PLAIN, SEMI_JOIN)}
+        ratios = {case.name: case for case in time_ratios(timings(own), PLAIN, SEMI_JOIN)}
         for name in sets_in(own):
             sums = _sums(own[own["query_set"] == name])
             saved: dict[str, Any] = {

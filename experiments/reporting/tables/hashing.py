@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import pandas as pd
 
 from experiments.reporting import paper
-from experiments.reporting.comparisons import READINGS, precision_ratio, ratio_table, readings_in, sets_in, xash
+from experiments.reporting.comparisons import READINGS, by_method, precision_ratio, readings_in, sets_in, xash
 from experiments.reporting.numbers import NOTHING, number, share, times
 from experiments.reporting.results import Results
 from experiments.reporting.style import look_of_hash
 from experiments.reporting.tables.statistics import precision_summary, runtime_summary, unit_of
 from experiments.reporting.tables.table import Table, best
+from experiments.reporting.timings import ratio_table, timings
 
 PRINTED = (128, 512)
 """The sizes of the paper's table 3."""
 _AVERAGE = "Average"
+Texts = Mapping[str, str]
+"""What stands in the cells of a query set, by method."""
 
 
 def columns_of(summary: pd.DataFrame, sizes: tuple[int, ...] = (128, 256, 512)) -> list[tuple[str, str, str]]:
@@ -45,14 +48,15 @@ def table2(results: Results) -> list[Table]:
     unit, scale = unit_of(summary["median"])
     columns = columns_of(summary)
 
-    def middle(cells: pd.DataFrame, method: str) -> str:
-        text = number(cells.loc[method, "median"] * scale)
-        return best(text) if method in _fastest(cells) else text
+    def middle(cells: pd.DataFrame) -> Texts:
+        return _marked({method: number(median * scale) for method, median in cells["median"].items()}, _fastest(cells))
 
-    def spread(cells: pd.DataFrame, method: str) -> str:
-        low, high, late = (cells.loc[method, name] for name in ("p25", "p75", "unfinished"))
-        text = f"{number(low * scale, 2)}–{number(high * scale, 2)}"
-        return f"{text} · {late} late" if late else text
+    def spread(cells: pd.DataFrame) -> Texts:
+        quartiles = zip(cells.index, cells["p25"], cells["p75"], cells["unfinished"], strict=True)
+        return {
+            method: f"{number(low * scale, 2)}–{number(high * scale, 2)}" + (f" · {late} late" if late else "")
+            for method, low, high, late in quartiles
+        }
 
     note = (
         f"Median {unit} a query, k = 10, fetching included; bold: the fastest of its size. One index holds the super "
@@ -73,6 +77,11 @@ def _fastest(cells: pd.DataFrame) -> set[str]:
     return {group["median"].idxmin() for _, group in sized.groupby("bits")}
 
 
+def _marked(texts: Texts, winners: set[str]) -> Texts:
+    """Return texts by method, those of the best marked."""
+    return {method: best(text) if method in winners else text for method, text in texts.items()}
+
+
 class Caption(NamedTuple):
     """What a table is called, and what is said of it."""
 
@@ -87,18 +96,14 @@ def _shaped(
     results: Results,
     summary: pd.DataFrame,
     columns: list[tuple[str, str, str]],
-    cell: Callable[[pd.DataFrame, str], str],
+    written: Callable[[pd.DataFrame], Texts],
 ) -> Table:
-    """Return query sets as rows and methods by size as columns."""
-    rows = [
-        (
-            results.title(lake),
-            query_set,
-            str(cells["queries"].max()),
-            *(cell(cells, method) if method in cells.index else NOTHING for method, _, _ in columns),
-        )
-        for lake, query_set, cells in _rows(summary)
-    ]
+    """Return query sets as rows and methods by size as columns; `written` gives the cells of a query set."""
+    rows = []
+    for lake, query_set, cells in _rows(summary):
+        texts = written(cells)
+        told = (texts.get(method, NOTHING) for method, _, _ in columns)
+        rows.append((results.title(lake), query_set, str(cells["queries"].max()), *told))
     header = [("", "lake"), ("", "query set"), ("", "queries"), *((group, size) for _, group, size in columns)]
     name, title, note, minor = caption
     return Table(name, title, tuple(header), tuple(rows), summary, (note,), minor=minor)
@@ -121,9 +126,10 @@ def _time_ratios(results: Results, queries: pd.DataFrame, columns: list[tuple[st
     rows, numbers = [], []
     for lake in results.lakes_of("table2"):
         own = queries[queries["lake"] == lake]
+        took = timings(own)
         for name, reading in ((name, reading) for name in sets_in(own) for reading in readings):
             pairs = ((method, _base(method, reading)) for method, _, _ in others)
-            found = ratio_table(own[own["query_set"] == name], pairs)
+            found = ratio_table(took.of(name), pairs)
             known, cells = paper.corresponding(lake, name), []
             for method, _, _ in others:
                 case = found.get((name, method))
@@ -150,14 +156,14 @@ def table3(results: Results) -> list[Table]:
     whole = pd.concat([searched, _averages(searched)], ignore_index=True)
     columns = columns_of(searched, PRINTED)
 
-    def cell(cells: pd.DataFrame, method: str) -> str:
-        text = f"{share(cells.loc[method, 'mean'])}±{share(cells.loc[method, 'std'])}"
-        return best(text) if method in _most_precise(cells) else text
+    def written(cells: pd.DataFrame) -> Texts:
+        found = zip(cells.index, cells["mean"], cells["std"], strict=True)
+        return _marked({method: f"{share(mean)}±{share(std)}" for method, mean, std in found}, _most_precise(cells))
 
     note = "Mean ± standard deviation over queries of true positives / (true + false positives) of the row filter, "
     note += "k = 10. Bold: the best of its size. Queries without any candidate have no precision and are left out."
     return [
-        _shaped(Caption("table3", "Table 3: precision", note), results, _by_lake(whole), columns, cell),
+        _shaped(Caption("table3", "Table 3: precision", note), results, _by_lake(whole), columns, written),
         _precision_ratios(results, queries, columns),
         _all_sizes(results, searched),
     ]
@@ -187,14 +193,16 @@ def _by_lake(summary: pd.DataFrame) -> pd.DataFrame:
 
 def _precision_ratios(results: Results, queries: pd.DataFrame, columns: list[tuple[str, str, str]]) -> Table:
     wide, others = paper.precision(), _besides(columns)
+    measured = list(dict.fromkeys(queries["method"]))
     rows, numbers = [], []
     for lake, name, own in _sets_and_average(results, queries):
         average = name == _AVERAGE and paper.sets_of(lake)
         known = _AVERAGE if average else paper.corresponding(lake, name)
+        precision, drawn = by_method(own, measured, "precision"), "all" if name == _AVERAGE else name
         for reading in readings_in(queries):
             texts = []
             for method, _, _ in others:
-                case = precision_ratio(own, method, _base(method, reading), "all" if name == _AVERAGE else name)
+                case = precision_ratio(precision, method, _base(method, reading), drawn)
                 printed = wide.loc[known, method] / wide.loc[known, _base(method)] if known and method in wide else None
                 here = case.text if case else NOTHING
                 texts.append(here if printed is None else f"{here} / {times(printed)}")
@@ -224,10 +232,9 @@ def _all_sizes(results: Results, summary: pd.DataFrame) -> Table:
     """Return XASH beside the Bloom filters in all sizes, which the paper's table leaves out."""
     chosen = summary[summary["hash"].isin(("bf", "xash"))]
 
-    def cell(cells: pd.DataFrame, method: str) -> str:
-        text = share(cells.loc[method, "mean"])
-        return best(text) if method in _most_precise(cells) else text
+    def written(cells: pd.DataFrame) -> Texts:
+        return _marked({method: share(mean) for method, mean in cells["mean"].items()}, _most_precise(cells))
 
     note = "Mean precision. BF (fair) sets as many bits per value as XASH, so that only the encoding differs."
     caption = Caption("fair-bloom-filter", "A fair Bloom filter beside XASH: precision", note)
-    return _shaped(caption, results, chosen, columns_of(chosen), cell)
+    return _shaped(caption, results, chosen, columns_of(chosen), written)

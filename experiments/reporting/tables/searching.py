@@ -6,12 +6,13 @@ import pandas as pd
 
 from experiments.metrics import query_sets, recalls
 from experiments.reporting import paper
-from experiments.reporting.comparisons import READINGS, ratio_table, readings_in, sets_in, xash
+from experiments.reporting.comparisons import READINGS, readings_in, sets_in, xash
 from experiments.reporting.numbers import NOTHING, number, percent, share, times, whole
 from experiments.reporting.results import Results
 from experiments.reporting.style import look_of_system
 from experiments.reporting.tables.statistics import runtime_summary, unit_of
 from experiments.reporting.tables.table import Table
+from experiments.reporting.timings import ratio_table, timings
 
 BASE = "xash 128"
 """MATE in figure 4."""
@@ -105,8 +106,9 @@ def _ratios(results: Results, queries: pd.DataFrame) -> Table:
     rows, numbers = [], []
     for lake in results.lakes_of("figure4"):
         own = queries[queries["lake"] == lake]
+        took = timings(own)
         for name, base in ((name, base) for name in sets_in(own) for base in bases):
-            found = ratio_table(own[own["query_set"] == name], ((method, base) for method in methods))
+            found = ratio_table(took.of(name), ((method, base) for method in methods))
             cells, known = [], paper.corresponding(lake, name)
             for method in methods:
                 case = found.get((name, method))
