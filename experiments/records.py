@@ -110,7 +110,8 @@ def _stored(value: Any) -> Any:
 def read(path: Path) -> Recorded:
     """Read a file of records, and refuse one that is damaged or not ours."""
     try:
-        table = pq.read_table(path, partitioning=None)
+        with pq.ParquetFile(path) as file:
+            table = file.read(use_threads=False)
         metadata = json.loads((table.schema.metadata or {})[METADATA])
         if metadata["format"] != FORMAT:
             raise RecordError(f"{path} has format {metadata['format']}, this version reads {FORMAT}; use --redo")
