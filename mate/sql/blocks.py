@@ -44,7 +44,7 @@ MOST_ROWS = 100_000
 
 MOST_MAPPINGS = 1_000
 """Mappings of the key to columns of a table, up to which it is read by mappings: a row has at most one key tuple for
-each. With two key columns these are tables of up to 32 columns; those of wider ones are read row by row, which takes
+each. With two key columns these are tables of up to 31 columns; those of wider ones are read row by row, which takes
 fewer records where one value is in many columns."""
 
 MOST_CELLS = 1_000_000
