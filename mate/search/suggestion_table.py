@@ -83,10 +83,12 @@ class TableKeys:
     ) -> None:
         """Have a table searched; `pairs` are given where they are known already."""
         self._table, self._info, self._own, self._by_names, self._given = table, info, own, names, pairs
-        self._held = held or HeldTable(table.arrays, table.place)
-        self._share: list[list[float]] = table.share.tolist()
-        self._distinct: list[int] = table.distinct.tolist()
+        self._known = held
         self._checks: Checks | None = None
+
+    @cached_property
+    def _held(self) -> HeldTable:
+        return self._known or HeldTable(self._table.arrays, self._table.place)
 
     @property
     def checks(self) -> int:
@@ -143,20 +145,19 @@ class TableKeys:
     def _open_pairs(self) -> tuple[Growing, Grown]:
         """Return the pairs that keys grow from and with, the most useful that are not unique; as keys, too."""
         own, other = np.array(self.pairs, np.int64).reshape(-1, 2).T
-        share, distinct = self._table.share[other, own], np.array(self._distinct)[other]
+        share, distinct = self._table.share[other, own], self._table.distinct[other]
         filled = self._table.filled(other)
         uniqueness = distinct / np.where(filled, filled, self._table.rows)
-        kept = np.flatnonzero(uniqueness != 1)
-        order = np.lexsort((other[kept], own[kept], -(share * uniqueness)[kept]))
-        kept = kept[order[:GROWN]]
-        kept = kept[np.lexsort((other[kept], own[kept]))]
+        kept = np.flatnonzero(uniqueness != 1)  # pairs ascend
+        if len(kept) > GROWN:
+            kept = np.sort(kept[np.argsort(-(share * uniqueness)[kept], kind="stable")[:GROWN]])
         growing = Growing(own[kept], other[kept], share[kept], distinct[kept])
         return growing, Grown(np.arange(len(kept))[:, None], share[kept], uniqueness[kept])
 
     def single(self, pair: Pair) -> Candidate:
         """Return a key of one column, going by the directory alone: rows stand for key tuples, no cell is empty."""
-        share = self._share[pair.other][pair.own]
-        uniqueness = self._distinct[pair.other] / self._table.rows
+        share = float(self._table.share[pair.other, pair.own])
+        uniqueness = int(self._table.distinct[pair.other]) / self._table.rows
         joined = round(share * len(self._own.columns[pair.own].values))
         return self._candidate((pair,), share, uniqueness, joined, lambda: 0.0)
 
