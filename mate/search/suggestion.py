@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -141,7 +141,7 @@ def suggest(index: Index, table: AnyQuery, settings: SuggestionSettings | None =
         grown = _grown(keys, settings, effort)
     effort.columns, effort.tables, effort.candidates = len(own.columns), len(tables), len(keys.pairs) + len(grown)
     with effort.phase("answer"):
-        chosen = _chosen(_by_usefulness(keys, grown), settings.k * ANSWERED)
+        chosen = _chosen(keys, grown, settings.k * ANSWERED)
         answers = _answers(lake, query, own, chosen, names=settings.names)
     useful = [one for one in answers if not one.result.evidence.is_chance]
     effort.answered, effort.chance = len(answers), len(answers) - len(useful)
@@ -210,16 +210,19 @@ def _grown(keys: LakeKeys, settings: SuggestionSettings, effort: Effort) -> list
     return found
 
 
-def _by_usefulness(keys: LakeKeys, grown: list[Candidate]) -> Iterator[Candidate]:
-    """Yield all keys, the best first; those that are not asked for are never compared by their names."""
+def _by_usefulness(
+    keys: LakeKeys, grown: list[Candidate], is_open: Callable[[tuple[int, ...]], bool]
+) -> Iterator[Candidate]:
+    """Yield the keys that are open, the best first; those that are not asked for are never compared by their names."""
     usefulness = np.concatenate([keys.pairs.usefulness, [candidate.usefulness for candidate in grown]])
     order = np.argsort(-usefulness, kind="stable")
     bounds = np.flatnonzero(np.diff(usefulness[order], prepend=np.inf, append=-np.inf))
-    singles = len(keys.pairs)
+    singles, own = len(keys.pairs), keys.pairs.own.tolist()
     for start, stop in pairwise(bounds.tolist()):
         equals = order[start:stop].tolist()
-        found = list(keys.singles(at for at in equals if at < singles))
-        found += [grown[at - singles] for at in equals if at >= singles and not grown[at - singles].is_chance]
+        found = list(keys.singles(at for at in equals if at < singles and is_open((own[at],))))
+        longer = [grown[at - singles] for at in equals if at >= singles]
+        found += [candidate for candidate in longer if is_open(candidate.key) and not candidate.is_chance]
         yield from sorted(found, key=lambda candidate: candidate.order)
 
 
@@ -235,12 +238,16 @@ def _checked(index: Index, settings: SuggestionSettings) -> LakeFolder:
     return index
 
 
-def _chosen(found: Iterable[Candidate], most: int) -> list[Candidate]:
+def _chosen(keys: LakeKeys, grown: list[Candidate], most: int) -> list[Candidate]:
     """Return the best candidates, a few tables for each key, and of keys that include each other just one."""
     chosen: list[Candidate] = []
     tables: Counter[tuple[int, ...]] = Counter()
-    for candidate in found:
-        if tables[candidate.key] < TABLES_PER_KEY and not any(candidate.is_nested(other) for other in chosen):
+
+    def is_open(key: tuple[int, ...]) -> bool:
+        return tables[key] < TABLES_PER_KEY
+
+    for candidate in _by_usefulness(keys, grown, is_open):
+        if is_open(candidate.key) and not any(candidate.is_nested(other) for other in chosen):
             tables[candidate.key] += 1
             chosen.append(candidate)
             if len(chosen) == most:

@@ -197,7 +197,7 @@ def test_what_is_chosen_is_what_all_candidates_in_order_give(seed: int) -> None:
     keys = whole.LakeKeys.of(lake, tables, own, names=True)
     grown = whole._grown(keys, SuggestionSettings(), whole.Effort())
     for most in (1, 6, 200):
-        found = whole._chosen(whole._by_usefulness(keys, grown), most)
+        found = whole._chosen(keys, grown, most)
         expected = chosen_plainly(lake, own, tables, most)
         assert [(one.key, one.table_id) for one in found] == [(one.key, one.table_id) for one in expected]
 
