@@ -67,8 +67,9 @@ _COMMON_LETTERS = frozenset("äöüßÄÖÜéèêëàâáãåæçíìîïñóò�
 _COMMON_SIGNS = frozenset("–—„“”‚‘’…•€£§°²³µ½¼¾«»®©™·´¹º±×¿¡†\xa0\xad")
 
 _COMMON = _COMMON_LETTERS | _COMMON_SIGNS
-_MARKS = re.compile(rb"[,;\t\r\n]+")
-"""What is between cells; none of the marks is part of a longer character in any encoding here."""
+_MARKS = re.compile(rb"[,;\t\r\n]+|(?<![\x80-\xff])\|+")
+"""What is between cells. None of the marks is part of a longer character in any encoding here; a bar behind a byte
+beyond ASCII may be."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -447,6 +447,7 @@ def test_minimally_quoted_tables_come_back(rows: list[list[str]], delimiter: str
 
 @given(st.lists(st.tuples(TOWN, TOWN), min_size=2, max_size=12), st.sampled_from(",;\t|"))
 @example([("München", "Güstrow"), ("Güstrow", "Güstrow")], ",")
+@example([("Würzburg", "Ulm"), ("Würzburg", "Ulm")], "|")
 @settings(max_examples=50)
 def test_words_of_a_language_come_back_in_its_code_page(rows: list[tuple[str, str]], delimiter: str) -> None:
     """Two words alone may leave a doubt, which is reported; they are read right all the same."""
