@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mate.search.check_kernel import find_code
 from mate.search.evidence_kernel import count_tuples
 from mate.values.kernels import inner, kernel
 
@@ -11,17 +12,10 @@ from mate.values.kernels import inner, kernel
 @inner
 def _look_up(known, places, values, codes):
     """Write the codes of values in a column with these tokens: both ascend."""
-    low = 0
+    low = np.int64(0)
     for number in range(len(places)):
-        wanted, step = places[number], 1
-        while low + step < len(known) and known[low + step] <= wanted:
-            low += step
-            step *= 2
-        while step > 1:
-            step //= 2
-            if low + step < len(known) and known[low + step] <= wanted:
-                low += step
-        if low < len(known) and known[low] == wanted:
+        low = find_code(known, low, places[number])
+        if low < len(known) and known[low] == places[number]:
             codes[values[number]] = low + 1
 
 

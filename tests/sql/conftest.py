@@ -10,11 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mate.lake.base import Ids
 from mate.lake.folder import LakeFolder
 from mate.lake.manifest import HashSpec
+from mate.sql.session import Session
 from mate.values.text import token
 from tests.keys import to_ints
 
@@ -46,6 +49,21 @@ HOSTILE = [
 ABSENT = ["", "   ", "NaN", "N/A", "—", "unknown"]
 WIDTHS = (1, 2, 3, 7, 20, 60)
 TALL = 6_000
+
+
+@pytest.fixture
+def records_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of records that databases answer with, question by question."""
+    read: list[int] = []
+    ask = Session.numbers
+
+    def counting(self: Session, *given: Any) -> list[Ids]:
+        found = ask(self, *given)
+        read.append(len(found[0]))
+        return found
+
+    monkeypatch.setattr(Session, "numbers", counting)
+    return read
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Path:

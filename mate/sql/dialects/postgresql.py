@@ -41,7 +41,7 @@ all day is in memory, not a turn of a disk away, else the planner goes through a
 rows that passed the filter are sorted in memory."""
 _SENT_AT_ONCE = 5_000
 """Up to so many records of a temporary table are sent as constants, with all statements that it takes."""
-_INDEXED = {  # what searches ask of postings without a row filter, and of cells, indexes answer alone
+_INDEXED = {  # what searches ask of cells, an index answers alone
     "postings": "token_id, table_id, row_id",
     "cells": "table_id, row_id, token_id, column_id, piece",
     "super_keys": "table_id, row_id",
