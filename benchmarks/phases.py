@@ -24,7 +24,7 @@ from mate.cli.terminal import console, table
 from mate.errors import MateError
 from mate.lake.folder import LakeFolder, open_folder
 from mate.search.column_first import column_first
-from mate.search.engine import Search, SearchSettings, SegmentSearch, prepare
+from mate.search.engine import Search, SearchSettings, SegmentSearch, go_through, prepare
 
 if TYPE_CHECKING:
     from mate.cli import Commands
@@ -106,7 +106,7 @@ def _search(lake: LakeFolder, query: Query, settings: SearchSettings) -> tuple[S
     visited = []
     for part in (part for wave in search.waves() for part in wave):
         if part.is_promising and len(part.tuples):
-            column_first(part)
+            go_through(part, column_first)
             visited.append(part)
     return search, visited
 

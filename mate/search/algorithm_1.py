@@ -126,7 +126,7 @@ class _Scan:
         else:
             copies = [best.copy() for _ in range(PARTS)]
             parts = (order[part::PARTS] for part in range(PARTS))
-            self.part.search.at_once(PARTS, self._part, parts, copies)
+            self.part.search.at_once(self._part, parts, copies)
             best.take_all(copies)
 
     def _part(self, order: Ids, best: Best) -> None:

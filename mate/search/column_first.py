@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,13 +24,12 @@ import numpy.typing as npt
 
 from mate.lake.base import Ids
 from mate.search.best import Best
-from mate.search.engine import WAVE, SegmentSearch
+from mate.search.engine import WAVE, Rest, SegmentSearch
 from mate.values.compiled import is_ready, is_worth
 
 if TYPE_CHECKING:
     from mate.search.column_first_kernel import Cover, Runs
     from mate.search.mapping_kernel import Limits
-    from mate.search.prefix_kernel import Prefixes
 
 SMALL = 20_000
 """Work, in directory entries, that the plain reference has done before the compiler is loaded."""
@@ -97,21 +97,26 @@ COUNTERS = (
 _TALLY = np.dtype([(name, np.int64) for name in COUNTERS])
 
 
-def column_first(part: SegmentSearch) -> None:
-    """Offer every table of a segment that may be among the k best."""
+def column_first(part: SegmentSearch) -> Rest | None:
+    """Offer every table of a segment that may be among the k best; return after the first batch, with the others."""
     if not len(part.tuples):
-        return  # without a semi-join before it, a search comes to segments that know no key tuple
+        return None  # without a semi-join before it, a search comes to segments that know no key tuple
     if not is_ready():
         from mate.search.reference import expected_work, reference
 
         if not is_worth(expected_work(part), SMALL):
             reference(part)
-            return
+            return None
     with part.search.statistics.phase("cover"):
         cover = _cover(part)
-    if len(cover.table):
-        with part.search.statistics.phase("bound and check"):
-            _search_batches(part, cover)
+    batches = _search_batches(part, cover)
+    next(batches, None)
+    return partial(_finish, batches)
+
+
+def _finish(batches: Iterator[None]) -> None:
+    for _ in batches:
+        pass
 
 
 def _cover(part: SegmentSearch) -> Cover:
@@ -124,43 +129,22 @@ def _cover(part: SegmentSearch) -> Cover:
     return cover
 
 
-def _search_batches(part: SegmentSearch, cover: Cover) -> None:
-    """Go through the tables by falling bound, batch after batch, and offer them."""
+def _search_batches(part: SegmentSearch, cover: Cover) -> Iterator[None]:
+    """Go through the tables by falling bound, and offer them; stop after every batch."""
     from mate.search import column_first_kernel as kernel
 
-    number_of = np.full(len(part.segment.arrays.column_table), -1, np.int32)
-    reached = 0
-    for start, stop in _batches(cover, part):
-        part.search.work.check()
-        runs = kernel.collect(part.segment.read_only, cover.values, cover.table[start:stop], cover.room, number_of)
-        _search_runs(Batch(part, cover, runs, cover.bound[start:stop], np.zeros(stop - start, bool)))
-        reached = stop
-    part.search.statistics.count({"tables_cut_rule_1": len(cover.table) - reached})
-
-
-def _batches(cover: Cover, part: SegmentSearch) -> Iterator[tuple[int, int]]:
-    """Yield ranges of tables that may be among the best, going by the k-th score when the next one is asked for."""
-    ends = np.cumsum(cover.work)
+    tally = np.zeros(1, _TALLY)
     start, size = 0, BATCH
-    while start < len(ends):
-        done = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + size, "right")))
-        stop = min(stop, int(np.searchsorted(-cover.bound, -part.floor)))
-        if stop <= start:
-            break
-        yield start, stop
+    while start < len(cover.table) and cover.bound[start] > part.floor:
+        part.search.work.check()
+        with part.search.statistics.phase("bound and check"):
+            runs = kernel.collect(part.segment.read_only, cover, start, size, part.floor)
+            stop = start + len(runs.table)
+            Batch(part, cover, runs, cover.bound[start:stop], np.zeros(stop - start, bool), tally).search()
         start, size = stop, size * GROWTH
-
-
-def _search_runs(batch: Batch) -> None:
-    """Offer the tables of a batch."""
-    numbers = np.arange(len(batch.bound))
-    if len(numbers) > 1 and len(batch.runs.value) >= WORTH_PARTS:
-        batch.search([numbers[number::PARTS].copy() for number in range(PARTS)])
-    else:
-        batch.search([numbers])
-    for number in np.flatnonzero(batch.put_off):
-        batch.search([np.array([number])] * PARTS, shares=PARTS)
+        yield
+    tally["tables_cut_rule_1"] += len(cover.table) - start
+    part.search.statistics.count(dict(zip(COUNTERS, tally[0].item(), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -173,36 +157,53 @@ class Batch:
     bound: Ids
     put_off: npt.NDArray[np.bool_]
     """Tables that were left for all parts to split between them."""
+    tally: npt.NDArray[np.void]
+    """What was counted in the segment."""
 
-    def search(self, numbers: Sequence[Ids], shares: int = 1) -> None:
-        """Offer the tables of these numbers, a list for each part; each part does its share of them."""
-        best = self.part.best
+    def search(self) -> None:
+        """Offer its tables."""
+        numbers = np.arange(len(self.bound))
+        if len(numbers) > 1 and len(self.runs.value) >= WORTH_PARTS:
+            left = self._search_parts([numbers[number::PARTS].copy() for number in range(PARTS)], self.tally)
+        else:
+            left = self._search_part(numbers, self.part.best, (0, 1), _limits(1), self.tally)
+        if left:
+            for number in np.flatnonzero(self.put_off):
+                self._split(np.array([number]))
+
+    def _split(self, number: Ids) -> None:
+        """Offer a table whose columns are split between parts."""
+        tally = np.zeros(1, _TALLY)
+        self._search_parts([number] * PARTS, tally, shares=PARTS)
+        tally["tables_checked"] = 0  # it was counted when it was put off
+        tally["tables_by_row"] = 1
+        _add(self.tally, tally)
+
+    def _search_parts(self, numbers: Sequence[Ids], tally: npt.NDArray[np.void], shares: int = 1) -> int:
+        """Offer the tables of these numbers, a list for each part, which does its share of them."""
         limits = _limits(len(numbers))
         if shares > 1:
             limits = limits._replace(all_pairs=BY_ROW, alone=np.iinfo(np.int64).max)
-        if len(numbers) == 1:
-            tallies = [self._search_part(numbers[0], best, (0, shares), limits)]
-        else:
-            bests = [best.copy() for _ in numbers]
-            own = [(number if shares > 1 else 0, shares) for number in range(len(numbers))]
-            several = [limits] * len(numbers)
-            tallies = self.part.search.at_once(len(numbers), self._search_part, numbers, bests, own, several)
-            best.take_all(bests)
-        sums = map(sum, zip(*(tally[0].item() for tally in tallies), strict=True))
-        counts = dict(zip(COUNTERS, sums, strict=True))
-        if shares > 1:  # the table was counted when it was put off
-            counts |= {"tables_checked": 0, "tables_by_row": 1}
-        self.part.search.statistics.count(counts)
+        bests = [self.part.best.copy() for _ in numbers]
+        own = [(number if shares > 1 else 0, shares) for number in range(len(numbers))]
+        tallies = [np.zeros(1, _TALLY) for _ in numbers]
+        left = self.part.search.at_once(self._search_part, numbers, bests, own, [limits] * len(numbers), tallies)
+        self.part.best.take_all(bests)
+        for other in tallies:
+            _add(tally, other)
+        return sum(left)
 
-    def _search_part(self, numbers: Ids, best: Best, share: tuple[int, int], limits: Limits) -> npt.NDArray[np.void]:
+    def _search_part(
+        self, numbers: Ids, best: Best, share: tuple[int, int], limits: Limits, tally: npt.NDArray[np.void]
+    ) -> int:
+        """Offer tables in this thread; return how many are put off."""
         from mate.search import mapping_kernel as kernel
 
-        tally = np.zeros(1, _TALLY)
-        kernel.search_tables(
+        left: int = kernel.search_tables(
             self.part.segment.read_only,
             self.cover.values,
             self.runs,
-            _own_stamps(self.cover.prefixes),
+            self.cover.prefixes,
             self.bound,
             numbers,
             kernel.Share(*share),
@@ -212,7 +213,11 @@ class Batch:
             tally,
             self.put_off,
         )
-        return tally
+        return left
+
+
+def _add(tally: npt.NDArray[np.void], other: npt.NDArray[np.void]) -> None:
+    tally.view(np.int64)[:] += other.view(np.int64)
 
 
 def _limits(parts: int) -> Limits:
@@ -233,8 +238,3 @@ def _limits(parts: int) -> Limits:
         read=READ,
         step=STEP,
     )
-
-
-def _own_stamps(prefixes: Prefixes) -> Prefixes:
-    """Return prefixes that a thread can stamp while others do."""
-    return prefixes._replace(stamp=np.zeros_like(prefixes.stamp), last_stamp=np.zeros(1, np.int64))

@@ -240,44 +240,53 @@ def cover(arrays, places, numbers, count, wanted):
 
 
 @kernel
-def collect(arrays, values, tables, room, number_of):
-    """Return the runs of some tables.
-
-    `room` has an upper bound of the runs of each table and key column. `number_of` tells what table of the batch a
-    column belongs to: it is -1 for all of them, and left so.
-    """
-    width = len(values.key_first) - 1
+def collect(arrays, cover, start, size, floor):
+    """Return the runs of the tables from `start` on, about `size` of them, whose bounds exceed the floor."""
+    values, width = cover.values, len(cover.values.key_first) - 1
+    tables = cover.table[start : _end_of_batch(cover, start, size, floor)]
     first = np.empty(len(tables) * width, np.int64)
-    size = np.int64(0)
+    room = np.int64(0)
     for number in range(len(tables)):
         for key in range(width):
-            first[number * width + key] = size
-            size += room[tables[number], key]
+            first[number * width + key] = room
+            room += cover.room[tables[number], key]
     found = Runs(
         tables,
         first,
         first.copy(),
-        np.empty(size, np.int32),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
+        np.empty(room, np.int32),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
     )
-    _number_columns(arrays, tables, np.int32(0), number_of)
+    number_of = _number_columns(arrays, tables)
     for key in range(width):
         for value in range(values.key_first[key], values.key_first[key + 1]):
             _fill(arrays, values.token[value], value, key, width, number_of, found)
-    _number_columns(arrays, tables, np.int32(-1), number_of)
     return found
 
 
 @inner
-def _number_columns(arrays, tables, first, number_of):
-    """Number the columns of tables by table, from `first` on; all have the number -1 if `first` is."""
-    number = first
-    for table in tables:
+def _end_of_batch(cover, start, size, floor):
+    """Return the table behind a batch: of `size` directory entries at most, or one table; bounds exceed the floor."""
+    stop, entries = start, np.int64(0)
+    while stop < len(cover.table) and cover.bound[stop] > floor:
+        entries += cover.work[stop]
+        if entries > size and stop > start:
+            break
+        stop += 1
+    return stop
+
+
+@inner
+def _number_columns(arrays, tables):
+    """Return the number in the batch of every column's table, -1 for other tables."""
+    number_of = np.full(len(arrays.column_table), -1, np.int32)
+    for number in range(len(tables)):
+        table = tables[number]
         number_of[arrays.table_column_first[table] : arrays.table_column_first[table + 1]] = number
-        number += np.int32(first >= 0)
+    return number_of
 
 
 @inner

@@ -11,9 +11,7 @@ for tables that were not found yet and join enough key tuples to be among the k 
 from __future__ import annotations
 
 import heapq
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -37,6 +35,7 @@ from mate.search.query import KeyTuples, QueryTable, from_arrow, from_pandas, in
 from mate.search.ranking import JOINABILITY, USEFULNESS, Rank, check_ranking, floor
 from mate.search.results import Matches, Result, SearchResult
 from mate.search.statistics import Statistics
+from mate.values.parallel import at_once
 from mate.values.token_ids import token_ids
 from mate.work import Work, current_work
 
@@ -208,28 +207,19 @@ class Search:
     def waves(self) -> Iterator[Sequence[SegmentSearch]]:
         """Yield the searches of segments that may be done at the same time; the next ones go by what these found.
 
-        The most promising segment comes first and alone. Always as many in a wave: what is pruned never depends on the
-        machine.
+        The most promising segment comes first. Always as many in a wave: what is pruned never depends on the machine.
         """
         if not isinstance(self.index, LakeFolder):
             yield from ([part] for part in self._fetched())  # a database decides by the k-th score which ones follow
             return
         ordered = sorted(map(self.part, self.index.search_segments(self)), key=lambda part: -len(part.tuples))
-        yield ordered[:1]
-        for first in range(1, len(ordered), WAVE):
+        for first in range(0, len(ordered), WAVE):
             yield ordered[first : first + WAVE]
 
-    def at_once(self, threads: int, task: Callable[..., Out], *items: Iterable[Any]) -> list[Out]:
-        """Return what a task makes of items, in so many threads; one after the other if the search is to have one.
-
-        What is searched, and what is pruned, is the same. There are no more threads than processors: to start one
-        takes as long as going through a thousand directory entries or more.
-        """
-        threads = min(threads, os.cpu_count() or 1)
-        if threads == 1 or not self.settings.threads:
-            return list(map(task, *items))
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(task, *items))
+    def at_once(self, task: Callable[..., Out], *items: Iterable[Any]) -> list[Out]:
+        """Return what a task makes of items: at the same time, or one after the other if the search is to have one
+        thread. What is searched, and what is pruned, is the same."""
+        return at_once(task, *items) if self.settings.threads else list(map(task, *items))
 
     def _fetched(self) -> Iterator[SegmentSearch]:
         """Yield the searches of what a database sends, which takes its time."""
@@ -319,11 +309,18 @@ class SegmentSearch(NamedTuple):
         return wanted
 
 
+Rest: TypeAlias = Callable[[], None]
+"""What is left to do of a segment."""
+
+
 class Strategy(Protocol):
     """How a segment is gone through: offers its tables to ``part.best`` and counts what it did."""
 
-    def __call__(self, part: SegmentSearch) -> None:
-        """Offer every table that may be among the k best."""
+    def __call__(self, part: SegmentSearch) -> Rest | None:
+        """Offer every table that may be among the k best.
+
+        May return when the k-th score is worth knowing in other segments, with what is left to do.
+        """
 
 
 class NamedStrategy(NamedTuple):
@@ -400,19 +397,39 @@ def unchanged(index: Index, search: Callable[[], SearchResult]) -> SearchResult:
 
 
 def _visit(wave: Sequence[SegmentSearch], strategy: Strategy, search: Search) -> None:
-    """Go through the segments of a wave: one after the other if that is soon done, else at the same time."""
-    if len(wave) == 1 or sum(part.entries() for part in wave) < WORTH_THREADS:
-        promising = 0
-        for part in wave:
+    """Go through the segments of a wave, at the same time if that takes long.
+
+    While there is no k-th score that tables could be left out by, the first one's best tables come before all others.
+    """
+    others, rest, cut = list(wave), None, 0
+    if not search.kth and others[0].is_promising:
+        rest = strategy(others.pop(0))
+    if sum(part.entries() for part in others) < WORTH_THREADS:
+        if rest:
+            rest()
+        for part in others:
             if part.is_promising:
-                promising += 1
-                strategy(part)
+                go_through(part, strategy)
+            else:
+                cut += 1
     else:
-        own = [part._replace(best=search.best.copy()) for part in wave if part.is_promising]
-        promising = len(own)
-        search.at_once(WAVE, strategy, own)
+        own = [part._replace(best=search.best.copy()) for part in others if part.is_promising]
+        cut = len(others) - len(own)
+        tasks: list[Rest] = [partial(go_through, part, strategy) for part in own]
+        search.at_once(_call, [rest, *tasks] if rest else tasks)
         search.best.take_all(part.best for part in own)
-    search.statistics.count({"segments": len(wave), "segments_cut": len(wave) - promising})
+    search.statistics.count({"segments": len(wave), "segments_cut": cut})
+
+
+def _call(rest: Rest) -> None:
+    rest()
+
+
+def go_through(part: SegmentSearch, strategy: Strategy) -> None:
+    """Offer every table of a segment that may be among the k best, to the end."""
+    rest = strategy(part)
+    if rest:
+        rest()
 
 
 def prepare(
@@ -579,7 +596,7 @@ def _match_table(
         alone[found.place] = True
         part = search.part(replace(found.segment, live=alone))
         if len(part.tuples):
-            column_first(part)
+            go_through(part, column_first)
     return answer(search)
 
 

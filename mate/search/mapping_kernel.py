@@ -18,6 +18,7 @@ from mate.search.extension_kernel import best_extension
 from mate.search.found_kernel import Found, intersect, is_taken, least_score
 from mate.search.order_kernel import ascending
 from mate.search.pairs_kernel import best_pair, by_value, pair_block, planes_for, words_of
+from mate.search.prefix_kernel import own_stamps
 from mate.search.rows_kernel import joining_tuples, keep_meeting, locate
 from mate.search.slots_kernel import new_slots
 from mate.search.triples_kernel import Roles, best_triple, choose_roles
@@ -516,8 +517,13 @@ def _counters(search, roles):
 
 @kernel
 def search_tables(arrays, values, runs, prefixes, bound, numbers, share, filtering, limits, best, tally, put_off):
-    """Offer the tables of these numbers in the batch, by falling bound, to the best; mark those that are put off."""
+    """Offer the tables of these numbers in the batch, by falling bound, to the best.
+
+    Marks those that are put off, and returns how many they are.
+    """
     width, count = values.tuple_value.shape
+    prefixes = own_stamps(prefixes)
+    left = np.int64(0)
     mark, local = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
     run_of = np.empty(len(values.token), np.int64)
     start, stop = np.empty(len(values.token), np.int64), np.empty(len(values.token), np.int64)
@@ -528,7 +534,7 @@ def search_tables(arrays, values, runs, prefixes, bound, numbers, share, filteri
         kth = kth_score(best) if filtering else np.int64(0)
         if bound[number] <= kth:
             tally[0].tables_cut_rule_1 += len(numbers) - place
-            return
+            break
         tuples = joining_tuples(arrays, values, runs, number, mark, place * (width + 1))
         if len(tuples) <= kth:
             continue
@@ -548,8 +554,10 @@ def search_tables(arrays, values, runs, prefixes, bound, numbers, share, filteri
             if _has_options(search):
                 size = stop - start
                 put_off[number] = not _search_table(arrays, values, search, prefixes, size, limits, found, tally)
+                left += put_off[number]
             if found.score[0] and not put_off[number]:
                 columns = found.columns - arrays.table_column_first[table]
                 offer(best, found.score[0], arrays.table_id[table], columns)
         for t in tuples:
             local[t] = -1
+    return left

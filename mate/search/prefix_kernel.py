@@ -69,6 +69,20 @@ def number_prefixes(values, order):
 
 
 @inner
+def own_stamps(prefixes):
+    """Return prefixes that a thread can stamp while others do."""
+    return Prefixes(
+        prefixes.order,
+        prefixes.values,
+        prefixes.slot_key,
+        prefixes.slot_prefix,
+        prefixes.tuple_prefix,
+        np.zeros(len(prefixes.stamp), np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+@inner
 def extend(prefixes, prefix, value):
     """Return the prefix that follows with a value, -1 if no key tuple begins so."""
     key = prefix * prefixes.values + value

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import mate
 from mate.api import batch
 from mate.errors import MateError, QueryError
 from mate.search import engine
+from mate.values.parallel import at_once
 from tests.lakes import write_csv
 
 if TYPE_CHECKING:
@@ -88,14 +88,12 @@ def test_many_queries_start_no_threads_of_their_own(
 ) -> None:
     started: list[int] = []
 
-    class Counted(ThreadPoolExecutor):
-        def __init__(self, workers: int) -> None:
-            super().__init__(workers)
-            started.append(workers)
+    def counted(task: Callable[..., Any], *items: Iterable[Any]) -> list[Any]:
+        started.append(1)
+        return at_once(task, *items)
 
     monkeypatch.setattr(engine, "WORTH_THREADS", 0)
-    monkeypatch.setattr(engine, "ThreadPoolExecutor", Counted)
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr(engine, "at_once", counted)
     queries = random_lake / "queries"
     options: Any = {"rank": "joinability", "k": 4}
     found = many.search_many(queries, **options)

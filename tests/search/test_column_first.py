@@ -16,7 +16,7 @@ from mate.lake.segment import SearchSegment
 from mate.search import column_first as system
 from mate.search import reference, slots_kernel
 from mate.search.best import Best
-from mate.search.engine import Search, SearchSettings
+from mate.search.engine import Search, SearchSettings, go_through
 from mate.search.query import KeyTuples
 from mate.search.statistics import Statistics
 from mate.values import compiled
@@ -50,7 +50,7 @@ def search(segments: Sequence[SearchSegment], tuples: set[tuple[str, ...]], opti
     found = Search(None, key, options, Statistics(), ids, best)  # type: ignore[arg-type]
     for part in map(found.part, segments):
         if len(part.tuples):
-            system.column_first(part)
+            go_through(part, system.column_first)
     return found
 
 
@@ -269,19 +269,19 @@ def test_a_table_that_takes_long_by_row_is_split(monkeypatch: pytest.MonkeyPatch
     tables = {0: numbers(30, 400, 6, 3)}
     tuples = {(str(a), str(b)) for a in range(6) for b in range(6)}
     seen = []
-    whole = system.Batch.search
+    split_table = system.Batch._split
 
-    def told(batch: system.Batch, numbers: Sequence[np.ndarray], shares: int = 1) -> None:
-        seen.append(shares)
-        whole(batch, numbers, shares)
+    def told(batch: system.Batch, number: np.ndarray) -> None:
+        seen.append(number.tolist())
+        split_table(batch, number)
 
-    monkeypatch.setattr(system.Batch, "search", told)
+    monkeypatch.setattr(system.Batch, "_split", told)
     monkeypatch.setattr(system, "WORTH_SPLITTING", 400_000)
     split = search([segment(tables)], tuples, SearchSettings(k=1))
-    assert seen == [1, system.PARTS]
+    assert seen == [[0]]
     monkeypatch.setattr(system, "WORTH_SPLITTING", 10**9)
     assert search([segment(tables)], tuples, SearchSettings(k=1)).best.ranked() == split.best.ranked()
-    assert seen == [1, system.PARTS, 1]
+    assert seen == [[0]]
     assert split.statistics.tables_by_row == 1
 
 

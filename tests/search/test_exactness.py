@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mate.errors import QueryError
 from mate.hashing import available, find
 from mate.lake.manifest import HashSpec
-from mate.search import engine
+from mate.search import column_first, engine
 from mate.search.engine import NamedStrategy, SearchSettings, run
 from mate.search.reference import reference
 from mate.search.results import SearchResult
@@ -172,6 +172,7 @@ def test_segments_in_threads(case: Case, parts: int, wave: int, kept: int, rank:
         patch.setattr(engine, "WORTH_THREADS", 0)
         patch.setattr(engine, "WAVE", wave)
         patch.setattr(engine, "PARTS_KEPT", kept)
+        patch.setattr(column_first, "BATCH", 1)  # the others of a segment wait for those of other segments
         in_threads = search(lake, case, system, rank=rank)
     assert in_threads is not None
     if rank == "joinability":
