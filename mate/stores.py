@@ -48,6 +48,16 @@ def open_target(address: str) -> AbstractContextManager[Target]:
     return LakeTarget(address)
 
 
+def usual_hash(address: str) -> str:
+    """Return the hash function of super keys that an index gets unless told otherwise: in folders the paper's."""
+    if not is_database(address):
+        return "xash"
+    from mate.sql.address import Address
+    from mate.sql.dialects import dialect_of
+
+    return dialect_of(Address.parse(address).kind).usual_hash
+
+
 def is_database(address: str) -> bool:
     """Tell whether an index is in a database, and not in a folder."""
     return _DATABASE.match(address) is not None

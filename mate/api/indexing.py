@@ -45,7 +45,7 @@ def index(paths: Paths, store: str | PathLike[str], **options: Unpack[IndexOptio
     from mate.stores import open_target
 
     address = address_of(store)
-    settings = _settings(options)
+    settings = _settings(options, address)
     settings.check()
     progress = options.get("progress") or Silent()
     with open_target(address) as target:
@@ -59,14 +59,16 @@ def index(paths: Paths, store: str | PathLike[str], **options: Unpack[IndexOptio
     return lake
 
 
-def _settings(options: IndexOptions) -> BuildSettings:
+def _settings(options: IndexOptions, address: str) -> BuildSettings:
     from mate.build.build import BuildSettings, with_hashes
+    from mate.stores import usual_hash
     from mate.values.text import NULL_SPELLINGS, token
 
     check_options("mate.index", options, IndexOptions.__annotations__)
     given: dict[str, Any] = {**options}
     given.pop("progress", None)
-    hashes, bits = several("hashes", given.pop("hashes", "xash")), whole_number("bits", given.pop("bits", 128))
+    usual = "xash" if "bits" in given else usual_hash(address)
+    hashes, bits = several("hashes", given.pop("hashes", usual)), whole_number("bits", given.pop("bits", 128))
     more = {token(text, nulls=frozenset()) or "" for text in several("nulls", given.pop("nulls", ()))}
     if "memory" in given:
         given["memory"] = size("memory", given["memory"])

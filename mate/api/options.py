@@ -35,9 +35,10 @@ class IndexOptions(TypedDict, total=False):
     format: str
     """How all files are read: "csv", "parquet", "json" or "dwtc"; found for each file unless given."""
     hashes: str | Sequence[str]
-    """One or several hash functions of super keys, as NAME[:BITS[:PARAMETER=NUMBER,...]]; "xash" unless given."""
+    """One or several hash functions of super keys, as NAME[:BITS[:PARAMETER=NUMBER,...]]; unless given, "xash",
+    and "fingerprint:16" in PostgreSQL and DuckDB."""
     bits: int
-    """Size of super keys where a hash does not say it; 128 unless given."""
+    """Size of super keys where a hash does not say it; 128 unless given. Alone it is the size of "xash"."""
     nulls: str | Iterable[str]
     """One or several texts that count as no value, besides the usual ones."""
     limits: Limits

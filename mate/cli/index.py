@@ -53,9 +53,10 @@ def add(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="NAME[:BITS[:PARAMETER=N]]",
-        help="hash function of the super keys (default: xash); may be repeated, see: mate hashes",
+        help="hash function of the super keys (default: xash; PostgreSQL and DuckDB: fingerprint:16); may be repeated, "
+        "see: mate hashes",
     )
-    parser.add_argument("--bits", type=whole("--bits"), default=128, help="size of super keys (default: 128)")
+    parser.add_argument("--bits", type=whole("--bits"), help="size of super keys (default: 128)")
     parser.add_argument(
         "--encoding", metavar="NAME", help="encoding of all delimited files, such as cp1251 (default: found for each)"
     )
@@ -122,8 +123,6 @@ def _index_options(options: argparse.Namespace) -> IndexOptions:
 
     chosen: IndexOptions = {
         "format": options.format,
-        "hashes": options.hash or ["xash"],
-        "bits": options.bits,
         "nulls": options.null or (),
         "limits": Limits(
             cell_characters=options.max_cell,
@@ -138,6 +137,10 @@ def _index_options(options: argparse.Namespace) -> IndexOptions:
         "memory": options.memory,
         "verbose": options.verbose,
     }
+    if options.hash:
+        chosen["hashes"] = options.hash
+    if options.bits is not None:
+        chosen["bits"] = options.bits
     if options.segments is not None:
         chosen["segments"] = options.segments
     return chosen

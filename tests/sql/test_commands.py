@@ -26,8 +26,8 @@ def query(tmp_path: Path) -> Path:
     return write_csv(tmp_path / "query.csv", ["who", "where", "own"], rows)
 
 
-def answers(capsys: pytest.CaptureFixture[str], query: Path, store: str) -> object:
-    assert main(["search", str(query), "--key", "who,where", "--store", store, "--json"]) == 0
+def answers(capsys: pytest.CaptureFixture[str], query: Path, store: str, *more: str) -> object:
+    assert main(["search", str(query), "--key", "who,where", "--store", store, "--json", *more]) == 0
     return json.loads(capsys.readouterr().out)["results"]
 
 
@@ -78,6 +78,19 @@ def test_several_segments_and_no_hash_function(
             same(found, lake)
             loaded = f"SELECT COUNT(*) FROM {found.reader.table('load_log')}"
             assert found.reader.sessions.ask(lambda session, q=loaded: session.execute(q))[0][0] == 4  # type: ignore[misc]
+
+
+def test_the_usual_hash_of_a_database(
+    address: str, small_lake: Path, small_folder: LakeFolder, query: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usual = "xash:128" if address.startswith("vertica") else "fingerprint:16"
+    for given, expected in ((["--bits", "512"], "xash:512"), ([], usual)):
+        assert main(["index", str(small_lake), "--store", address, "--master", "none", *given]) == 0
+        (shown,) = (line for line in capsys.readouterr().out.splitlines() if "super keys" in line)
+        assert expected in shown
+    found = answers(capsys, query, address, "--system", "mate")
+    assert found
+    assert found == answers(capsys, query, small_folder.address)
 
 
 def test_cells_that_are_longer_than_vertica_compares(tmp_path: Path) -> None:

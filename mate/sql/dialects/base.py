@@ -71,6 +71,8 @@ class Dialect(ABC):
     """Characters of a token at most, if there is a limit."""
     most_octets: ClassVar[int | None] = None
     """Octets of a super key at most, if there is a limit."""
+    usual_hash: ClassVar[str] = "fingerprint:16"
+    """What filters rows unless a hash is asked for: measured, no other is faster (docs/hashes.md)."""
     types: ClassVar[dict[Kind, str]]
 
     # Definitions

@@ -56,6 +56,7 @@ class Vertica(Dialect):
     most_characters = 16_250
     """Of up to four octets each: a LONG VARCHAR cannot be compared or grouped by."""
     most_octets = 65_000
+    usual_hash = "xash"  # of one size: others take up memory for the longest there could be; nothing was measured
     types: ClassVar = {
         Kind.NUMBER: "INT",
         Kind.PLACE: "INT",
