@@ -38,13 +38,14 @@ def versions() -> dict[str, str]:
 
 @cache
 def server(address: str) -> str:
-    """Return what a database says of its version."""
+    """Return what a database says of its version, which of DuckDB is a number."""
     from mate.sql.address import Address
     from mate.sql.session import Session
 
     where = Address.parse(address)
     with Session(where, where.password()) as session:
-        return str(session.execute("SELECT version()")[0][0])
+        told = str(session.execute("SELECT version()")[0][0])
+    return told if " " in told else f"{where.kind} {told}"
 
 
 def describe() -> dict[str, str | int | float]:

@@ -130,8 +130,8 @@ def _missing(results: Results) -> str:
         for gap in results.gaps
     ]
     parts = [f"<h2 id=missing>What is missing</h2><ul>{''.join(items)}</ul>"] if items else []
-    small = "".join(f"<li>{escape(note)}</li>" for note in results.notes)
-    parts += [f"<h3>Query sets with few tables</h3><ul>{small}</ul>"] if small else []
+    notes = "".join(f"<li>{escape(note)}</li>" for note in results.notes)
+    parts += [f"<h3>Left out, and query sets with few tables</h3><ul>{notes}</ul>"] if notes else []
     return "".join(parts)
 
 
