@@ -32,8 +32,6 @@ NULL_SPELLINGS = frozenset({"nan", "null", "none", "n/a", "na", "-", "–", "—
 _SMALL = 500_000
 """Fewer cells are normalised before the compiler is loaded."""
 
-_APART = "\0"
-
 _WHITE = np.isin(np.arange(256), [0x20, *range(0x09, 0x0E), *range(0x1C, 0x20)])
 """ASCII bytes that are white space."""
 
@@ -65,7 +63,7 @@ def tokens(values: Any, nulls: Set[str] = NULL_SPELLINGS) -> pa.StringArray:
     if not ascii_only.all():
         foreign = pa.array(~ascii_only)
         encoded = cells.filter(foreign).dictionary_encode()
-        distinct = pa.array(_normalise_all(encoded.dictionary.to_pylist()), pa.string())
+        distinct = pa.array([_normalise(cell) for cell in encoded.dictionary.to_pylist()], pa.string())
         normal = pc.replace_with_mask(normal, foreign, distinct.take(encoded.indices))
     absent = pc.is_in(normal, value_set=_spellings(frozenset(nulls)))
     if cells.null_count:
@@ -94,15 +92,6 @@ def _normalise(value: str) -> str:
         # Folding can undo the composition ("ΐ" becomes three code points), so it is composed again.
         return " ".join(unicodedata.normalize("NFKC", value).split())
     return " ".join(value.lower().split())
-
-
-def _normalise_all(values: list[str]) -> list[str]:
-    """Normalise texts at once: a character that combines with no other stands between them."""
-    text = _APART.join(values)
-    if text.count(_APART) >= len(values):
-        return [_normalise(value) for value in values]
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return [" ".join(value.split()) for value in text.split(_APART)]
 
 
 def _normalise_arrays(data: Bytes, offsets: Offsets) -> tuple[Bytes, Offsets, npt.NDArray[np.bool_]]:
