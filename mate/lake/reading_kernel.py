@@ -1,4 +1,7 @@
-"""How kernels read the postings, the codes and the directory of a segment."""
+"""How kernels read the postings, the codes and the directory of a segment.
+
+Places are made unsigned where it counts: those with a sign are looked at for being counted from the end.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ def units_per_posting(arrays, table):
 def posting_row(postings, place, units):
     """Return the row of the posting that begins at a unit."""
     if units == 1:
-        return np.int64(postings[place])
-    return np.int64(postings[place]) | (np.int64(postings[place + 1]) << 16)
+        return np.int64(postings[np.uint64(place)])
+    return np.int64(postings[np.uint64(place)]) | (np.int64(postings[np.uint64(place + 1)]) << 16)
 
 
 @inner
@@ -28,10 +31,10 @@ def code_at(codes, first, size, row):
     """Return the code of a row in the column whose codes begin at a byte and take so many bytes each."""
     narrow, halves, words = codes
     if size == 1:
-        return np.int64(narrow[first + row])
+        return np.int64(narrow[np.uint64(first + row)])
     if size == 2:
-        return np.int64(halves[(first >> 1) + row])
-    return np.int64(words[(first >> 2) + row])
+        return np.int64(halves[np.uint64((first >> 1) + row)])
+    return np.int64(words[np.uint64((first >> 2) + row)])
 
 
 @inner

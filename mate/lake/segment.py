@@ -109,7 +109,7 @@ class SearchSegment:
 
     def posting_counts(self, places: Array) -> Array:
         """Return how many postings tokens have in the tables that are in use; 0 for `NO_PLACE`."""
-        return posting_counts(self.arrays, places, self.live)
+        return posting_counts(self.read_only, places, self.live)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,10 +35,12 @@ class Used(IntEnum):
 
 
 class Held(NamedTuple):
-    """Candidates of a table that were not compared with their rows yet."""
+    """Candidates of a table that were not compared with their rows yet: postings, each with key tuples."""
 
     row: Array
     run: Array
+    stop: Array
+    """Where the key tuples of each posting end; they begin where those before them end."""
     key_tuple: Array
     met: Array
     """The last group that each key tuple had a candidate in."""
@@ -124,8 +126,8 @@ def scratch_for(probes: Probes, widest: int, most_pairs: int, room: int) -> Scra
 
 def _held(probes: Probes, most_pairs: int) -> Held:
     size = min(ROOM, most_pairs) + int(np.diff(probes.first).max())
-    row, run, key_tuple = (np.empty(size, np.int32) for _ in range(3))
-    return Held(row, run, key_tuple, np.full(len(probes.number), -1))
+    row, run, stop, key_tuple = (np.empty(size, np.int32) for _ in range(4))
+    return Held(row, run, stop, key_tuple, np.full(len(probes.number), -1))
 
 
 def _options(tokens: int, room: int) -> Options:

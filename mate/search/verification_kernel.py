@@ -14,8 +14,9 @@ from mate.search.candidates import Counter
 from mate.search.scratch import Used
 from mate.values.kernels import inner
 
-DONE, TOO_MANY_MAPPINGS, NO_ROOM = range(3)
-"""How work on a table ends: all done; done but for its score; to be done again with a larger scratch."""
+DONE, TOO_MANY_MAPPINGS, NO_ROOM, NOWHERE = range(4)
+"""How work on a table ends: all done; done but for its score; to be done again with a larger scratch. And that on a key
+tuple: the table does not have one of its values."""
 
 _HASH = 0x9E3779B1
 
@@ -59,48 +60,50 @@ def fits_masks(wide, tuples, pairs):
 
 
 @inner
-def verify_pairs(arrays, codes, probes, groups, group, count, held, options, pairs, used, tally):
+def verify_pairs(arrays, codes, probes, groups, group, kept, held, options, pairs, used, tally):
     """Note which columns of the candidates' rows hold the other value; return how that ended."""
     table = groups.table[group]
     first_column = arrays.table_column_first[table]
     words = (arrays.table_column_first[table + 1] - first_column + 63) >> 6
     numbers, tuples, other = probes.number, len(probes.number), 1 - probes.initial
-    held_row, held_run, held_tuple = held.row, held.run, held.key_tuple
+    held_row, held_run, held_stop, held_tuple = held.row, held.run, held.stop, held.key_tuple
+    entry_column, entries = arrays.entry_column, groups.entry
     resolved, first, stop, columns = options.resolved, options.first, options.stop, options.column
     option_code, option_byte, option_size = options.code, options.byte, options.size
     masks, mask_used, masked = pairs.masks, pairs.mask_used, used[Used.masks]
-    run = own = row = np.int64(-1)
-    rows = joined = same = np.int64(0)
-    for i in range(count):
-        if held_run[i] != run or held_row[i] != row:
-            rows += 1
-            run, row = np.int64(held_run[i]), np.int64(held_row[i])
-            own = np.int64(arrays.entry_column[groups.entry[run]]) - first_column
-        key_tuple = np.int64(held_tuple[i])
-        number = numbers[key_tuple, other]
-        if resolved[number] != group and not _find_options(
-            arrays, codes, group, table, number, probes.token[number], options, used
-        ):
-            return NO_ROOM
-        joins = False
-        for option in range(first[number], stop[number]):
-            if code_at(codes, option_byte[option], option_size[option], row) != option_code[option]:
-                continue
-            column = columns[option]
-            if column != own:
-                joins = True
-                place = (own * tuples + key_tuple) * words + (column >> 6)
-                if not masks[place]:
-                    mask_used[masked] = place
-                    masked += 1
-                masks[place] |= np.uint64(1) << np.uint64(column & 63)
-        joined += joins
-        # Where values differ, the column of one is not that of the other: a row that holds both joins.
-        same += not joins and number == numbers[key_tuple, probes.initial]
+    begin = joined = same = np.int64(0)
+    for posting in range(kept):
+        row = np.int64(held_row[posting])
+        own = np.int64(entry_column[entries[held_run[posting]]]) - first_column
+        end = np.int64(held_stop[posting])
+        for i in range(begin, end):
+            key_tuple = np.int64(held_tuple[i])
+            number = numbers[key_tuple, other]
+            if resolved[number] != group and not _find_options(
+                arrays, codes, group, table, number, probes.token[number], options, used
+            ):
+                return NO_ROOM
+            joins = False
+            for place in range(first[number], stop[number]):
+                option = np.uint64(place)
+                if code_at(codes, option_byte[option], option_size[option], row) != option_code[option]:
+                    continue
+                column = columns[option]
+                if column != own:
+                    joins = True
+                    place = (own * tuples + key_tuple) * words + (column >> 6)
+                    if not masks[place]:
+                        mask_used[masked] = place
+                        masked += 1
+                    masks[place] |= np.uint64(1) << np.uint64(column & 63)
+            joined += joins
+            # Where values differ, the column of one is not that of the other: a row that holds both joins.
+            same += not joins and number == numbers[key_tuple, probes.initial]
+        begin = end
     used[Used.masks] = masked
-    tally[Counter.rows_read] += rows
+    tally[Counter.rows_read] += kept
     tally[Counter.true_positives] += joined
-    tally[Counter.false_positives] += count - joined
+    tally[Counter.false_positives] += begin - joined
     tally[Counter.false_positives_held] += same
     return DONE
 
@@ -141,49 +144,55 @@ def best_pair(wide, tuples, initial, pairs, used, mapping):
 
 
 @inner
-def verify(arrays, codes, probes, groups, group, count, held, options, mappings, used, tally):
+def verify(arrays, codes, probes, groups, group, kept, held, options, mappings, used, tally):
     """List the mappings that fit each candidate, and count each key tuple once per mapping; return how that ended."""
     state = DONE
-    table = groups.table[group]
-    first_column = arrays.table_column_first[table]
-    held_row, held_run, held_tuple = held.row, held.run, held.key_tuple
-    numbers, initial = probes.number, probes.initial
-    resolved, first, stop = options.resolved, options.first, options.stop
-    width, most = mappings.choices.shape
-    run = own = row = np.int64(-1)
-    rows = joined = complete = np.int64(0)
-    for i in range(count):
-        if held_run[i] != run or held_row[i] != row:
-            rows += 1
-            run, row = np.int64(held_run[i]), np.int64(held_row[i])
-            own = np.int64(arrays.entry_column[groups.entry[run]]) - first_column
-        key_tuple = np.int64(held_tuple[i])
-        somewhere = True  # whether the table has all values at all
-        for key in range(width):
-            if key == initial:
-                continue
-            number = numbers[key_tuple, key]
-            if resolved[number] != group and not _find_options(
-                arrays, codes, group, table, number, probes.token[number], options, used
-            ):
+    first_column = arrays.table_column_first[groups.table[group]]
+    held_row, held_run, held_stop, held_tuple = held.row, held.run, held.stop, held.key_tuple
+    entry_column, entries = arrays.entry_column, groups.entry
+    tuples, most = len(probes.number), mappings.choices.shape[1]
+    begin = joined = complete = np.int64(0)
+    for posting in range(kept):
+        row = np.int64(held_row[posting])
+        own = np.int64(entry_column[entries[held_run[posting]]]) - first_column
+        end = np.int64(held_stop[posting])
+        for i in range(begin, end):
+            key_tuple = np.int64(held_tuple[i])
+            found = _find_all_options(arrays, codes, probes, key_tuple, groups, group, options, used)
+            if found == NO_ROOM:
                 return NO_ROOM
-            if first[number] == stop[number]:
-                somewhere = False
-                break
-        if not somewhere:
-            continue
-        ways = _find_choices(codes, probes, key_tuple, row, own, options, mappings)
-        joined += ways > 0
-        complete += ways >= 0
-        if ways > most:
-            state = TOO_MANY_MAPPINGS
-        elif ways > 0 and state == DONE and not _count_mappings(ways, key_tuple, len(numbers), mappings, used):
-            return NO_ROOM
-    tally[Counter.rows_read] += rows
+            if found == NOWHERE:
+                continue
+            ways = _find_choices(codes, probes, key_tuple, row, own, options, mappings)
+            joined += ways > 0
+            complete += ways >= 0
+            if ways > most:
+                state = TOO_MANY_MAPPINGS
+            elif ways > 0 and state == DONE and not _count_mappings(ways, key_tuple, tuples, mappings, used):
+                return NO_ROOM
+        begin = end
+    tally[Counter.rows_read] += kept
     tally[Counter.true_positives] += joined
-    tally[Counter.false_positives] += count - joined
+    tally[Counter.false_positives] += begin - joined
     tally[Counter.false_positives_held] += complete - joined
     return state
+
+
+@inner
+def _find_all_options(arrays, codes, probes, key_tuple, groups, group, options, used):
+    """Look up all values of a key tuple but the initial one; tell whether there was no room, or one is nowhere."""
+    numbers = probes.number
+    for key in range(numbers.shape[1]):
+        number = numbers[key_tuple, key]
+        if key == probes.initial:
+            continue
+        if options.resolved[number] != group and not _find_options(
+            arrays, codes, group, groups.table[group], number, probes.token[number], options, used
+        ):
+            return NO_ROOM
+        if options.first[number] == options.stop[number]:
+            return NOWHERE
+    return DONE
 
 
 @inner
