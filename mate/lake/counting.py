@@ -8,7 +8,7 @@ from mate.lake.arrays import Array
 from mate.lake.layout import NO_PLACE, WIDE_ROWS, SegmentArrays
 from mate.values.compiled import is_worth
 
-INTERPRETED_ENTRIES = 1_000_000
+INTERPRETED_ENTRIES = 5_000_000
 """So many directory entries are counted without the compiler in the time that loading it takes."""
 
 
