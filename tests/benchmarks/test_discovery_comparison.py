@@ -92,12 +92,12 @@ def test_superseded_tables_are_in_no_answer(tmp_path: Path, capsys: pytest.Captu
     assert "has superseded tables, which JOSIE counts: mate compact removes them" in capsys.readouterr().err
 
 
-def test_the_looser_bound_takes_part_by_name(lake: LakeFolder, tmp_path: Path) -> None:
+def test_algorithm_1_of_the_paper_takes_part_by_name(lake: LakeFolder, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     options = ["--store", lake.address, "--queries", "2", "--rounds", "1", "--json", str(out)]
-    assert main(["discovery", *options, "--systems", "mate,mate-loose"]) == 0
+    assert main(["discovery", *options, "--systems", "mate,mate-paper"]) == 0
     (record,) = json.loads(out.read_text())
-    assert {m["system"] for m in record["measurements"]} == {"mate", "mate-loose"}
+    assert {m["system"] for m in record["measurements"]} == {"mate", "mate-paper"}
 
 
 def test_josie_for_one_column_agrees_with_sql(lake: LakeFolder, capsys: pytest.CaptureFixture[str]) -> None:
