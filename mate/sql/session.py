@@ -35,9 +35,9 @@ class Session:
         """Run a statement and return its rows."""
         return self.client.execute(statement, values)
 
-    def numbers(self, statement: str, octets: Sequence[int], values: Sequence[Any] = ()) -> list[Ids]:
+    def numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
         """Run a query for whole numbers, 8 octets each, and super keys; return arrays."""
-        return self.client.numbers(statement, octets, values)
+        return self.client.numbers(statement, octets)
 
     def load(self, table: str, columns: Sequence[Column], batches: Iterator[list[pa.Array]]) -> int:
         """Stream records into a table; return how many. All are taken, or it is an error."""

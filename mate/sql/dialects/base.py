@@ -32,7 +32,7 @@ class Client(Protocol):
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Sequence[Any]]:
         """Run a statement and return its rows; `values` take the places of ``%s``."""
 
-    def numbers(self, statement: str, octets: Sequence[int], values: Sequence[Any] = ()) -> list[Ids]:
+    def numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
         """Run a query whose columns are never null; return them as arrays, super keys word by word.
 
         `octets` has 8 for a column of whole numbers, and the size of the key for one of super keys.
@@ -62,7 +62,6 @@ class LoadCounts(NamedTuple):
 class Dialect(ABC):
     """The words of one kind of database."""
 
-    name: ClassVar[str]
     buckets: ClassVar[bool] = False
     """Whether postings are sorted by a coarse bucket of their token first."""
     sorts_cells: ClassVar[bool] = True

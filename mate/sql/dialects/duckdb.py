@@ -40,7 +40,6 @@ _FILE = '"the file"'
 class DuckDb(Dialect):
     """DuckDB's words."""
 
-    name = "duckdb"
     types: ClassVar = {
         Kind.NUMBER: "BIGINT",
         Kind.PLACE: "INTEGER",
@@ -177,11 +176,10 @@ class DuckDbClient:
             self._is_open = True
         return self._connection.execute(statement.replace("%s", "?") if values else statement, list(values))
 
-    def numbers(self, statement: str, octets: Sequence[int], values: Sequence[Any] = ()) -> list[Ids]:
+    def numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
         """Run a query and take its columns as arrays."""
         with self._guard, self._explained():
-            done = self._run(statement, values)
-            columns = done.fetchnumpy()
+            columns = self._run(statement, ()).fetchnumpy()
         found: list[Ids] = []
         for column, wanted in zip(columns.values(), octets, strict=True):
             if column.dtype != object:

@@ -69,7 +69,6 @@ _KINDS: list[tuple[type[psycopg.Error], type[StoreError], str, str]] = [
 class PostgreSql(Dialect):
     """PostgreSQL's words."""
 
-    name = "postgresql"
     sorts_cells = False
     types: ClassVar = {
         Kind.NUMBER: "BIGINT",
@@ -169,10 +168,10 @@ class PostgreSqlClient:
             rows = done.fetchall() if done.description else []
             return [[decoded(v) if isinstance(v, str) and _ESCAPE in v else v for v in row] for row in rows]
 
-    def numbers(self, statement: str, octets: Sequence[int], values: Sequence[Any] = ()) -> list[Ids]:
+    def numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
         """Run a query by COPY in binary, whose records have all the same size if nothing is null."""
         copy = f"COPY ({statement}) TO STDOUT (FORMAT BINARY)"
-        with self._explained(), self._cursor.copy(copy, list(values) or None) as stream:
+        with self._explained(), self._cursor.copy(copy) as stream:
             data = b"".join(stream)
         return _columns(data, octets)
 

@@ -51,7 +51,6 @@ for _message in ("TLS is not configured", "Load balancing requested but not supp
 class Vertica(Dialect):
     """Vertica's words."""
 
-    name = "vertica"
     buckets = True
     most_characters = 16_250
     """Of up to four octets each: a LONG VARCHAR cannot be compared or grouped by."""
@@ -164,9 +163,9 @@ class VerticaClient:
             rows: list[Sequence[Any]] = self._cursor.fetchall()
             return rows
 
-    def numbers(self, statement: str, octets: Sequence[int], values: Sequence[Any] = ()) -> list[Ids]:
+    def numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
         """Run a query and make arrays of the bytes that were sent, which is the fastest way."""
-        rows = self._rows(statement, values, raw=True)
+        rows = self._rows(statement, (), raw=True)
         data, words = b"".join(value for row in rows for value in row), sum(octets) // 8
         if len(data) != 8 * words * len(rows):
             raise StoreError(f"{self._address} answered with something other than whole numbers of 8 bytes")
