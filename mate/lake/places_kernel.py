@@ -1,4 +1,7 @@
-"""The loop of `SearchSegment.places`. Ids are hashes: where one stands among all of them is guessed, nearly right."""
+"""The loop of `SearchSegment.places`. Ids are hashes: where one stands among all of them is guessed, nearly right.
+
+The id that stands there tells how far that is off, so that the second guess is hardly ever off by more than a hundred.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ _IDS = 2.0**63
 def _lower_bound(ids, wanted):
     """Return the first place of an id that is not less than the one wanted."""
     count = np.int64(len(ids))
-    low = high = min(np.int64(wanted / _IDS * count), count - 1)
+    low = min(np.int64(wanted / _IDS * count), count - 1)
+    low = high = min(max(low + np.int64((wanted - ids[low]) / _IDS * count), np.int64(0)), count - 1)
     step = np.int64(1)
     while high < count and ids[high] < wanted:
         low = high + 1

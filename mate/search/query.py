@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mate.errors import QueryError, did_you_mean
+from mate.values.arrow import string_array
 from mate.values.text import characters, tokens
 
 _MOST_CODES = 2**62
@@ -148,9 +149,8 @@ class KeyTuples:
 def key_tuples(query: QueryTable, key: Sequence[str], nulls: Set[str]) -> KeyTuples:
     """Return the distinct combinations of key values of the query table."""
     columns = key_columns(query, key)
-    values = [tokens(query.columns.column(name), nulls) for name in columns]
-    encoded = pa.chunked_array(values, pa.string()).dictionary_encode().combine_chunks()
-    encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
+    cells = pa.chunked_array([string_array(query.columns.column(name)) for name in columns], pa.string())
+    encoded = tokens(cells, nulls).dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     grid = codes.reshape(len(columns), -1).T
     whole = (grid >= 0).all(axis=1)
