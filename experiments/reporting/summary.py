@@ -57,12 +57,15 @@ def _alphas(results: Results, lake: str) -> str:
 
 
 def _sets(results: Results, lake: str) -> str:
-    found: dict[str, int] = {}
+    """Return how many queries of each set were searched with: experiments may differ, OD (100): 16 to 50."""
+    found: dict[str, list[int]] = {}
     for frame in results.frames.values():
         if "query_set" in frame:
             own = frame[frame["lake"] == lake]
-            found |= own.groupby("query_set", sort=False)["query"].nunique().to_dict()
-    return ", ".join(f"{name}: {queries}" for name, queries in found.items()) or NOTHING
+            for name, queries in own.groupby("query_set", sort=False)["query"].nunique().items():
+                found.setdefault(str(name), []).append(int(queries))
+    told = [(name, f"{min(n)} to {max(n)}" if min(n) < max(n) else f"{n[0]}") for name, n in found.items()]
+    return ", ".join(f"{name}: {queries}" for name, queries in told) or NOTHING
 
 
 def counts(judgements: Iterable[Judgement]) -> Table:

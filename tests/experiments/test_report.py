@@ -7,17 +7,21 @@ import json
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from experiments.__main__ import main
 from experiments.registry import EXPERIMENTS
+from experiments.reporting import summary
 from experiments.reporting.claims import CLAIMS, verdicts
 from experiments.reporting.figures import FIGURES
 from experiments.reporting.figures.searching import figure4 as draw_figure4
 from experiments.reporting.page import render
-from experiments.reporting.results import read_results
+from experiments.reporting.results import Results, read_results
 from experiments.reporting.tables import TABLES, tables
 from experiments.reporting.verdicts import SIGNS
 from experiments.reporting.writing import write
@@ -295,3 +299,13 @@ def test_few_methods_are_enough(methods: tuple[str, ...], tmp_path: Path) -> Non
 def test_every_experiment_has_tables_and_most_have_figures() -> None:
     assert set(TABLES) == set(EXPERIMENTS)
     assert set(FIGURES) == set(EXPERIMENTS) - {"table1", "own-table", "bloom-mistakes", "row-filter"}
+
+
+def test_queries_of_a_set_that_experiments_differ_in() -> None:
+    frames = {
+        name: pd.DataFrame({"lake": "a", "query_set": "A (10)", "query": [f"q{number % most}" for number in range(9)]})
+        for name, most in (("figure4", 5), ("table3", 2))
+    }
+    other = pd.DataFrame({"lake": ["a", "b"], "query_set": ["A (100)", "A (10)"], "query": ["q", "q"]})
+    found = cast(Results, SimpleNamespace(frames={**frames, "figure5": other}))
+    assert summary._sets(found, "a") == "A (10): 2 to 5, A (100): 1"
