@@ -28,6 +28,7 @@ from benchmarks import discovery_report as report
 from benchmarks.discovery_report import Group, Measurement
 from benchmarks.sql_join import SqlJoin, TimedOutError
 from experiments import machine
+from experiments.definitions import Method
 from experiments.queries import Query, Shape, sample_queries
 from experiments.worker import make_sets
 from mate.cli.terminal import console, table
@@ -210,11 +211,13 @@ def _system(name: str, lake: LakeFolder, options: argparse.Namespace, stack: Exi
         return lambda query: Answered(join(query.table, query.key, options.k), {}, {}, list)
     search = find_system({PAPER: "mate", report.USEFUL: report.BASE}.get(name, name))
     settings = SearchSettings(
-        initial_column="cardinality" if name == PAPER else options.initial_column,
-        tight_bound=name != PAPER,
-        semi_join=name != PAPER,
-        rank=USEFULNESS if name == report.USEFUL else JOINABILITY,
+        initial_column=options.initial_column, rank=USEFULNESS if name == report.USEFUL else JOINABILITY
     )
+    if name == PAPER:
+        paper = Method()
+        settings = SearchSettings(
+            initial_column=paper.initial_column, tight_bound=paper.tight_bound, semi_join=paper.semi_join
+        )
     if name.endswith("-josie"):
         make_sets(lake)
 

@@ -199,7 +199,7 @@ def _filter_rows(arrays, row_filter, probes, groups, group, run, place, held, sl
     posting_first, postings, tuple_first = arrays.posting_first, arrays.postings, probes.first
     keys, row_keys, bits = row_filter.tuple_keys, row_filter.row_keys, row_filter.fingerprint
     entries, values, end = groups.entry, groups.value, groups.first[group + 1]
-    rows, runs, stops, key_tuples, met = held
+    rows, own_columns, stops, key_tuples, met = held
     table = groups.table[group]
     units, words = units_per_posting(arrays, table), row_filter.words[table]
     first_key, first_tuple = row_filter.row_first[table], row_filter.tuple_first[table]
@@ -210,6 +210,7 @@ def _filter_rows(arrays, row_filter, probes, groups, group, run, place, held, sl
         value = values[run]
         first, last = tuple_first[value], tuple_first[value + 1]
         start, stop = np.int64(posting_first[entries[run]]), np.int64(posting_first[entries[run] + 1])
+        own = np.int64(arrays.entry_column[entries[run]]) - first_column
         ahead = posting_row(postings, np.int64(posting_first[entries[min(run + _AHEAD, end - 1)]]), units)
         prefetch(row_keys, first_key + ahead * words)
         for at in range(start + place * units, stop, units):
@@ -221,7 +222,6 @@ def _filter_rows(arrays, row_filter, probes, groups, group, run, place, held, sl
             before = count
             row_key = first_key + row * words
             if bits:
-                own = np.int64(arrays.entry_column[entries[run]]) - first_column
                 for key_tuple in range(first, last):
                     key_tuples[count] = key_tuple
                     at_tuple = first_tuple + key_tuple * width
@@ -234,7 +234,7 @@ def _filter_rows(arrays, row_filter, probes, groups, group, run, place, held, sl
                 count = _covered_eight(keys, first_tuple, first, last, row_keys, row_key, key_tuples, count)
             else:
                 count = _covered_any(keys, first_tuple, first, last, row_keys, row_key, words, key_tuples, count)
-            rows[kept], runs[kept], stops[kept] = row, run, count
+            rows[kept], own_columns[kept], stops[kept] = row, own, count
             kept += count > before
             if tight:
                 for i in range(before, count):

@@ -38,7 +38,8 @@ class Held(NamedTuple):
     """Candidates of a table that were not compared with their rows yet: postings, each with key tuples."""
 
     row: Array
-    run: Array
+    column: Array
+    """Of the table: where the posting is."""
     stop: Array
     """Where the key tuples of each posting end; they begin where those before them end."""
     key_tuple: Array
@@ -126,8 +127,8 @@ def scratch_for(probes: Probes, widest: int, most_pairs: int, room: int) -> Scra
 
 def _held(probes: Probes, most_pairs: int) -> Held:
     size = min(ROOM, most_pairs) + int(np.diff(probes.first).max())
-    row, run, stop, key_tuple = (np.empty(size, np.int32) for _ in range(4))
-    return Held(row, run, stop, key_tuple, np.full(len(probes.number), -1))
+    row, column, stop, key_tuple = (np.empty(size, np.int32) for _ in range(4))
+    return Held(row, column, stop, key_tuple, np.full(len(probes.number), -1))
 
 
 def _options(tokens: int, room: int) -> Options:

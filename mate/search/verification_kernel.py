@@ -63,19 +63,15 @@ def fits_masks(wide, tuples, pairs):
 def verify_pairs(arrays, codes, probes, groups, group, kept, held, options, pairs, used, tally):
     """Note which columns of the candidates' rows hold the other value; return how that ended."""
     table = groups.table[group]
-    first_column = arrays.table_column_first[table]
-    words = (arrays.table_column_first[table + 1] - first_column + 63) >> 6
+    words = (arrays.table_column_first[table + 1] - arrays.table_column_first[table] + 63) >> 6
     numbers, tuples, other = probes.number, len(probes.number), 1 - probes.initial
-    held_row, held_run, held_stop, held_tuple = held.row, held.run, held.stop, held.key_tuple
-    entry_column, entries = arrays.entry_column, groups.entry
+    held_row, held_column, held_stop, held_tuple = held.row, held.column, held.stop, held.key_tuple
     resolved, first, stop, columns = options.resolved, options.first, options.stop, options.column
     option_code, option_byte, option_size = options.code, options.byte, options.size
     masks, mask_used, masked = pairs.masks, pairs.mask_used, used[Used.masks]
     begin = joined = same = np.int64(0)
     for posting in range(kept):
-        row = np.int64(held_row[posting])
-        own = np.int64(entry_column[entries[held_run[posting]]]) - first_column
-        end = np.int64(held_stop[posting])
+        row, own, end = np.int64(held_row[posting]), np.int64(held_column[posting]), np.int64(held_stop[posting])
         for i in range(begin, end):
             key_tuple = np.int64(held_tuple[i])
             number = numbers[key_tuple, other]
@@ -147,15 +143,11 @@ def best_pair(wide, tuples, initial, pairs, used, mapping):
 def verify(arrays, codes, probes, groups, group, kept, held, options, mappings, used, tally):
     """List the mappings that fit each candidate, and count each key tuple once per mapping; return how that ended."""
     state = DONE
-    first_column = arrays.table_column_first[groups.table[group]]
-    held_row, held_run, held_stop, held_tuple = held.row, held.run, held.stop, held.key_tuple
-    entry_column, entries = arrays.entry_column, groups.entry
+    held_row, held_column, held_stop, held_tuple = held.row, held.column, held.stop, held.key_tuple
     tuples, most = len(probes.number), mappings.choices.shape[1]
     begin = joined = complete = np.int64(0)
     for posting in range(kept):
-        row = np.int64(held_row[posting])
-        own = np.int64(entry_column[entries[held_run[posting]]]) - first_column
-        end = np.int64(held_stop[posting])
+        row, own, end = np.int64(held_row[posting]), np.int64(held_column[posting]), np.int64(held_stop[posting])
         for i in range(begin, end):
             key_tuple = np.int64(held_tuple[i])
             found = _find_all_options(arrays, codes, probes, key_tuple, groups, group, options, used)
