@@ -30,6 +30,8 @@ TABLE_GROUP = 4_096
 """Records of tables per row group: what is read to describe one of them."""
 KEPT_GROUPS = 64
 """Row groups of them that are kept in memory."""
+KEPT_TABLES = 4_096
+"""Tables of a segment whose metadata is kept: many searches find the same ones."""
 
 
 class Pieces(NamedTuple):
@@ -96,6 +98,7 @@ class SegmentFolder:
     pieces_file: ParquetRecords
     cell_files: list[ParquetRecords]
     _table_groups: dict[int, pa.Table] = field(default_factory=dict, repr=False)
+    _known_tables: dict[int, TableInfo] = field(default_factory=dict, repr=False)
     _last_cells: dict[str, tuple[int, int, pa.StringArray]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -129,12 +132,26 @@ class SegmentFolder:
         """Describe tables by their places; all of them unless some are asked for."""
         if places is None:
             return [TableInfo.of(record) for record in self.tables_file.read().to_pylist()]
-        found: list[TableInfo] = []
-        groups = np.asarray(places) // TABLE_GROUP
+        wanted: list[int] = np.asarray(places).tolist()
+        found = {place: self._known_tables.get(place) for place in wanted}
+        missing = np.array([place for place, table in found.items() if table is None], np.int64)
+        if len(missing):
+            read = self._read_tables(missing)
+            found |= read
+            if len(self._known_tables) + len(read) > KEPT_TABLES:
+                self._known_tables.clear()
+            if len(read) <= KEPT_TABLES:
+                self._known_tables.update(read)
+        return [table for place in wanted if (table := found[place])]
+
+    def _read_tables(self, places: Array) -> dict[int, TableInfo]:
+        """Return tables by their places, out of the records."""
+        found: dict[int, TableInfo] = {}
+        groups = places // TABLE_GROUP
         for group in np.unique(groups).tolist():
-            inside = np.asarray(places)[groups == group] - group * TABLE_GROUP
-            records = self._table_group(group).take(pa.array(inside)).to_pylist()
-            found += map(TableInfo.of, records)
+            own = places[groups == group]
+            records = self._table_group(group).take(pa.array(own - group * TABLE_GROUP)).to_pylist()
+            found.update(zip(own.tolist(), map(TableInfo.of, records), strict=True))
         return found
 
     def _table_group(self, group: int) -> pa.Table:
