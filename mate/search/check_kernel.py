@@ -12,11 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from mate.lake.reading_kernel import posting_row
+from mate.search.bits_kernel import popcount, set_bit
+from mate.search.compare_kernel import compare_rows
 from mate.search.prefix_kernel import extend
+from mate.search.rows_kernel import Stamps
 from mate.search.slots_kernel import Slots, new_slots, take_slot
 from mate.values.kernels import inner
 
 Array = npt.NDArray[Any]
+
+TOO_LONG = 1 << 60
+"""Nanoseconds of what is not to be done."""
 
 
 class TableSearch(NamedTuple):
@@ -35,23 +41,29 @@ class TableSearch(NamedTuple):
     """The *hits* of option o, directory entries of values in its column, are ``hit_first[o]:hit_first[o + 1]``."""
     hit_value: Array
     """Value of each hit, ascending within an option."""
-    hit_entry: Array
+    hit_start: Array
+    """Where the postings of each hit begin."""
+    hit_stop: Array
     column: Array
     """Column in the segment of each option."""
     bound: Array
     """Key tuples that each option may join at most."""
+    postings: Array
+    """Postings of each option's hits."""
     bits: Array
     """Key tuples whose value each option holds."""
     loaded: Slots
-    """Options that `entry` and `code` are filled for."""
-    entry: Array
-    """Directory entry of the value of each key tuple, by slot of the option that holds it."""
+    """Options that `hit` and `code` are filled for."""
+    hit: Array
+    """Hit of the value of each key tuple, by slot of the option that holds it."""
     code: Array
     """Its code in the column."""
     decoded: Slots
     """Options that `value` is filled for."""
     value: Array
     """Value of the option's key column in each row, by slot of the option; -1 for none."""
+    stamps: Stamps
+    """What marks rows."""
 
 
 @inner
@@ -65,7 +77,7 @@ def only_options(search, ranges):
     count = option_first[-1]
     kept = np.empty(count, np.int64)
     hit_first = np.zeros(count + 1, np.int64)
-    hit_value, hit_entry = np.empty(hits, np.int64), np.empty(hits, np.int64)
+    hit_value, hit_start, hit_stop = np.empty(hits, np.int64), np.empty(hits, np.int64), np.empty(hits, np.int64)
     for key in range(len(ranges)):
         for option in range(ranges[key, 0], ranges[key, 1]):
             own = option_first[key] + option - ranges[key, 0]
@@ -73,7 +85,8 @@ def only_options(search, ranges):
             start, stop = search.hit_first[option], search.hit_first[option + 1]
             hit_first[own + 1] = hit_first[own] + stop - start
             hit_value[hit_first[own] : hit_first[own + 1]] = search.hit_value[start:stop]
-            hit_entry[hit_first[own] : hit_first[own + 1]] = search.hit_entry[start:stop]
+            hit_start[hit_first[own] : hit_first[own + 1]] = search.hit_start[start:stop]
+            hit_stop[hit_first[own] : hit_first[own + 1]] = search.hit_stop[start:stop]
     return TableSearch(
         search.rows,
         search.units,
@@ -82,36 +95,24 @@ def only_options(search, ranges):
         option_first,
         hit_first,
         hit_value,
-        hit_entry,
+        hit_start,
+        hit_stop,
         search.column[kept],
         search.bound[kept],
+        search.postings[kept],
         search.bits[kept],
         new_slots(count, len(search.tuples), 0, 0),
-        search.entry,
+        search.hit,
         search.code,
         new_slots(count, search.rows, 0, 0),
         search.value,
+        search.stamps,
     )
 
 
 @inner
 def _width(search):
     return len(search.option_first) - 1
-
-
-@inner
-def popcount(word):
-    """Return the number of bits that are set."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@inner
-def set_bit(bits, number):
-    """Put a number into a bit set."""
-    bits[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
 
 
 @inner
@@ -153,7 +154,7 @@ def _dictionary(arrays, column):
 
 @inner
 def load(arrays, values, search, option):
-    """Fill entry and code of an option."""
+    """Fill hit and code of an option."""
     if not take_slot(search.loaded, option, _width(search)):
         return
     slot = search.loaded.of[option]
@@ -165,7 +166,7 @@ def load(arrays, values, search, option):
         for at in range(values.group_first[value], values.group_first[value + 1]):
             t = search.number[values.group_tuple[at]]
             if t >= 0:
-                search.entry[slot, t] = search.hit_entry[hit]
+                search.hit[slot, t] = hit
                 search.code[slot, t] = place + 1
 
 
@@ -218,12 +219,12 @@ def _row_has(arrays, search, options, skipped, t, row):
 
 
 @inner
-def _rarest(arrays, search, options, t):
+def _rarest(search, options, t):
     """Return where the postings of a key tuple's rarest value are, and in which of the options."""
     chosen, start, stop = np.int64(0), np.int64(0), np.int64(-1)
     for place in range(len(options)):
-        entry = search.entry[search.loaded.of[options[place]], t]
-        first, last = np.int64(arrays.posting_first[entry]), np.int64(arrays.posting_first[entry + 1])
+        hit = search.hit[search.loaded.of[options[place]], t]
+        first, last = search.hit_start[hit], search.hit_stop[hit]
         if stop < 0 or last - first < stop - start:
             chosen, start, stop = place, first, last
     return chosen, start, stop
@@ -246,7 +247,7 @@ def look_up(arrays, search, options, held, total, least, most_rows, found, tally
             t = (word << 6) + popcount(lowest - np.uint64(1))
             left ^= lowest
             done += 1
-            chosen, start, stop = _rarest(arrays, search, options, t)
+            chosen, start, stop = _rarest(search, options, t)
             at = start
             while at < stop:
                 row = posting_row(arrays.postings, at, search.units)
@@ -326,13 +327,33 @@ def _scan_rows(search, options):
 
 
 @inner
+def _compare_cost(search, options, limits):
+    """Return about how many nanoseconds it takes to compare rows, which is for two options only."""
+    if len(options) > 2:
+        return TOO_LONG
+    return (search.postings[options[0]] + search.postings[options[1]]) * limits.posting
+
+
+@inner
+def check_cost(search, options, total, limits):
+    """Return about how many nanoseconds it takes to check a mapping that holds so many key tuples."""
+    by_row = min(_compare_cost(search, options, limits), _scan_rows(search, options) * limits.read)
+    return min(by_row, total * limits.look_up)
+
+
+@inner
 def check(arrays, values, search, prefixes, options, held, total, least, limits, found, tally):
     """Return how many of the `total` key tuples held a mapping joins; if fewer than `least`, any number below it.
 
     `options` are in the order of the prefixes; `found` is room for a set of key tuples.
     """
     rows = _scan_rows(search, options)
-    if total * limits.look_up <= rows * limits.read:
+    cost = check_cost(search, options, total, limits)
+    if cost == _compare_cost(search, options, limits):
+        found[:] = 0
+        tally[0].checks_by_postings += 1
+        return compare_rows(arrays, values, search, options, held, total, least, found, tally)
+    if cost == total * limits.look_up:
         found[:] = 0
         for option in options:
             load(arrays, values, search, option)

@@ -1,7 +1,8 @@
 """Column-first search, the default: bound tables and mappings by the directory before any row is read.
 
 1. *Cover*: one pass over the directory entries of the key's values tells for every key column and table column how many
-   key tuples may join there. Tables are visited by falling bound.
+   key tuples may join there. Tables are collected in batches by falling bound, and visited by the number of key tuples
+   all of whose values they have (`held_kernel`).
 2. *Row filter*: key tuples whose values share no row of the table are left out (`rows_kernel`).
 3. *Joint bound*: bit sets over key tuples, one per column that may still matter, bound mappings (`mapping_kernel`).
 4. *Check*: what is left is counted exactly (`check_kernel`), or where a table has very many mappings whose columns hold
@@ -37,6 +38,9 @@ SMALL = 20_000
 BATCH = 50_000
 """Directory entries of the tables that are collected in one pass and searched before parts compare what they found."""
 
+HELD_WORDS = 4_000_000
+"""Words of 64 bits that note which table of a batch has which value; there are always enough for 64 tables."""
+
 GROWTH = 4
 """How many times as many the next batch has."""
 
@@ -58,11 +62,14 @@ PAIRWISE = 64
 ALL_PAIRS = 20
 """Nanoseconds per hit that going by row takes at least: mappings that cost less are checked one by one."""
 
-LOOK_UP = 40
+LOOK_UP = 500
 """Nanoseconds that it takes to look one value of a key tuple up in a column, about."""
 
 READ = 2
-"""Nanoseconds that it takes to read a row, about: a look-up costs as much as twenty rows of a scan."""
+"""Nanoseconds that it takes to read a row in a scan, about."""
+
+POSTING = 1
+"""Nanoseconds that it takes to read a posting of a table whose postings were read before, about."""
 
 STEP = 32
 """Keys of three columns: key tuples that are counted before the counters are looked at: the rest may be too few."""
@@ -87,12 +94,16 @@ COUNTERS = (
     "tables_checked",
     "mappings_bounded",
     "mappings_checked",
+    "checks_by_postings",
     "checks_by_look_up",
     "checks_by_scan",
     "tables_by_row",
     "rows_read",
 )
 """Fields of `Statistics` that kernels add to, by name."""
+
+_COVER = "cover"
+"""What `cover_ahead` notes it as."""
 
 _TALLY = np.dtype([(name, np.int64) for name in COUNTERS])
 
@@ -108,10 +119,17 @@ def column_first(part: SegmentSearch) -> Rest | None:
             reference(part)
             return None
     with part.search.statistics.phase("cover"):
-        cover = _cover(part)
+        cover = part.ahead.pop(_COVER, None) or _cover(part)
+    part.search.statistics.count({"tables": len(cover.table)})
     batches = _search_batches(part, cover)
     next(batches, None)
     return partial(_finish, batches)
+
+
+def cover_ahead(part: SegmentSearch) -> None:
+    """Work out the cover of a segment, for `column_first` to find."""
+    if len(part.tuples) and is_ready():
+        part.ahead[_COVER] = _cover(part)
 
 
 def _finish(batches: Iterator[None]) -> None:
@@ -125,7 +143,6 @@ def _cover(part: SegmentSearch) -> Cover:
     key = part.search.key
     numbers = key.place[part.tuple_id]
     cover: Cover = kernel.cover(part.segment.read_only, part.tuples, numbers, len(key.tokens), part.wanted_tables())
-    part.search.statistics.count({"tables": len(cover.table)})
     return cover
 
 
@@ -138,9 +155,9 @@ def _search_batches(part: SegmentSearch, cover: Cover) -> Iterator[None]:
     while start < len(cover.table) and cover.bound[start] > part.floor:
         part.search.work.check()
         with part.search.statistics.phase("bound and check"):
-            runs = kernel.collect(part.segment.read_only, cover, start, size, part.floor)
+            runs = kernel.collect(part.segment.read_only, cover, start, size, HELD_WORDS, part.floor)
             stop = start + len(runs.table)
-            Batch(part, cover, runs, cover.bound[start:stop], np.zeros(stop - start, bool), tally).search()
+            Batch(part, cover, runs, np.zeros(stop - start, bool), tally).search()
         start, size = stop, size * GROWTH
         yield
     tally["tables_cut_rule_1"] += len(cover.table) - start
@@ -154,7 +171,6 @@ class Batch:
     part: SegmentSearch
     cover: Cover
     runs: Runs
-    bound: Ids
     put_off: npt.NDArray[np.bool_]
     """Tables that were left for all parts to split between them."""
     tally: npt.NDArray[np.void]
@@ -162,7 +178,7 @@ class Batch:
 
     def search(self) -> None:
         """Offer its tables."""
-        numbers = np.arange(len(self.bound))
+        numbers = np.argsort(-self.runs.bound, kind="stable")
         if len(numbers) > 1 and len(self.runs.value) >= WORTH_PARTS:
             left = self._search_parts([numbers[number::PARTS].copy() for number in range(PARTS)], self.tally)
         else:
@@ -204,7 +220,6 @@ class Batch:
             self.cover.values,
             self.runs,
             self.cover.prefixes,
-            self.bound,
             numbers,
             kernel.Share(*share),
             self.part.search.table_filters,
@@ -236,5 +251,6 @@ def _limits(parts: int) -> Limits:
         alone=WORTH_SPLITTING,
         look_up=LOOK_UP,
         read=READ,
+        posting=POSTING,
         step=STEP,
     )

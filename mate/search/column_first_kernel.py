@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mate.search.held_kernel import bound_by_held, hold_tuples
 from mate.search.order_kernel import ascending
 from mate.search.prefix_kernel import Prefixes, number_prefixes
 from mate.values.kernels import inner, kernel
@@ -52,6 +53,10 @@ class Runs(NamedTuple):
     """Where the postings of its entries begin: noted while a value's entries are passed one after the other, for those
     of a table are far from each other."""
     unit_stop: Array
+    held: Array
+    """Key tuples all of whose values each table has: a bit set per table."""
+    bound: Array
+    """Key tuples that each table may join at most: as many as it holds, and as its columns cover."""
 
 
 class Cover(NamedTuple):
@@ -240,31 +245,69 @@ def cover(arrays, places, numbers, count, wanted):
 
 
 @kernel
-def collect(arrays, cover, start, size, floor):
-    """Return the runs of the tables from `start` on, about `size` of them, whose bounds exceed the floor."""
+def collect(arrays, cover, start, size, words, floor):
+    """Return the runs of the tables from `start` on, about `size` of them, whose bounds exceed the floor.
+
+    Which table has which value is noted in so many words of 64 bits, or for 64 tables if that takes more.
+    """
     values, width = cover.values, len(cover.values.key_first) - 1
-    tables = cover.table[start : _end_of_batch(cover, start, size, floor)]
+    most_tables = max(1, words // len(values.token)) * 64
+    tables = cover.table[start : min(_end_of_batch(cover, start, size, floor), start + most_tables)]
+    has = np.zeros((len(values.token), (len(tables) + 63) >> 6), np.uint64)
     first = np.empty(len(tables) * width, np.int64)
     room = np.int64(0)
     for number in range(len(tables)):
         for key in range(width):
             first[number * width + key] = room
             room += cover.room[tables[number], key]
-    found = Runs(
-        tables,
-        first,
-        first.copy(),
-        np.empty(room, np.int32),
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-    )
+    last = first.copy()
+    value_of, begin, end = np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64)
+    unit_begin, unit_end = np.empty(room, np.int64), np.empty(room, np.int64)
     number_of = _number_columns(arrays, tables)
+    wanted = np.empty(_most_entries(arrays, values) + 1, np.int64)
     for key in range(width):
         for value in range(values.key_first[key], values.key_first[key + 1]):
-            _fill(arrays, values.token[value], value, key, width, number_of, found)
-    return found
+            count = _entries_in(arrays, values.token[value], number_of, wanted)
+            at = 0
+            while at < count:
+                entry = wanted[at]
+                number = number_of[arrays.entry_column[entry]]
+                at += 1
+                while at < count and number_of[arrays.entry_column[wanted[at]]] == number:
+                    at += 1
+                after = wanted[at - 1] + 1
+                place = last[number * width + key]
+                last[number * width + key] = place + 1
+                value_of[place], begin[place], end[place] = value, entry, after
+                unit_begin[place] = np.int64(arrays.posting_first[entry])
+                unit_end[place] = np.int64(arrays.posting_first[after])
+                has[value, number >> 6] |= np.uint64(1) << np.uint64(number & 63)
+    held = hold_tuples(values.tuple_value, has, len(tables))
+    bound = bound_by_held(held, cover.bound[start : start + len(tables)])
+    return Runs(tables, first, last, value_of, begin, end, unit_begin, unit_end, held, bound)
+
+
+@inner
+def _most_entries(arrays, values):
+    """Return the most directory entries that a value has."""
+    most = np.int64(0)
+    for token in values.token:
+        most = max(most, np.int64(arrays.entry_first[token + 1]) - np.int64(arrays.entry_first[token]))
+    return most
+
+
+@inner
+def _entries_in(arrays, token, number_of, found):
+    """Write the directory entries of a token in tables that have a number, and return how many there are.
+
+    Each one is written, and the next one over it if it is not wanted: which ones are cannot be foreseen, and a wrong
+    guess of the processor takes as long as ten entries.
+    """
+    count = np.int64(0)
+    for entry in range(np.int64(arrays.entry_first[token]), np.int64(arrays.entry_first[token + 1])):
+        found[count] = entry
+        count += number_of[arrays.entry_column[entry]] >= 0
+    return count
 
 
 @inner
@@ -287,24 +330,3 @@ def _number_columns(arrays, tables):
         table = tables[number]
         number_of[arrays.table_column_first[table] : arrays.table_column_first[table + 1]] = number
     return number_of
-
-
-@inner
-def _fill(arrays, token, value, key, width, number_of, found):
-    """Write the runs of a value in the tables that have a number."""
-    entry, stop = np.int64(arrays.entry_first[token]), np.int64(arrays.entry_first[token + 1])
-    while entry < stop:
-        number = number_of[arrays.entry_column[entry]]
-        start = entry
-        entry += 1
-        if number < 0:
-            continue
-        while entry < stop and number_of[arrays.entry_column[entry]] == number:
-            entry += 1
-        place = found.last[number * width + key]
-        found.value[place] = value
-        found.start[place] = start
-        found.stop[place] = entry
-        found.unit_start[place] = np.int64(arrays.posting_first[start])
-        found.unit_stop[place] = np.int64(arrays.posting_first[entry])
-        found.last[number * width + key] = place + 1

@@ -248,7 +248,7 @@ class Search:
                 if len(self.kept) >= PARTS_KEPT:
                     self.kept.clear()
                 self.kept[id(segment)] = located
-        return SegmentSearch(self, segment, located.tuple_id, located.tuples, self.best, located.places)
+        return SegmentSearch(self, segment, located.tuple_id, located.tuples, self.best, located.places, {})
 
     def _locate(self, segment: SearchSegment) -> Located:
         texts = self.key.tokens if segment.row_number is None else None
@@ -285,6 +285,8 @@ class SegmentSearch(NamedTuple):
     """Takes the best tables: the search's own, or a copy where segments are searched at the same time."""
     places: Ids
     """The tokens of all key tuples, `NO_PLACE` for a value that the segment does not have."""
+    ahead: dict[str, Any]
+    """What the strategy worked out of this segment before it comes to it."""
 
     @property
     def floor(self) -> int:
@@ -329,6 +331,8 @@ class NamedStrategy(NamedTuple):
     name: str
     """Name of the system."""
     visit: Strategy
+    ahead: Callable[[SegmentSearch], None] | None = None
+    """Notes in ``part.ahead`` what does not depend on the k-th score, while another segment is searched."""
     by_rows: bool = False
     """Whether an index may bound tables by looking at whole rows for it."""
     intersects: bool = False
@@ -347,13 +351,13 @@ def _run(
 ) -> SearchResult:
     prepared = prepare(strategy.name, index, query, key, settings, by_rows=strategy.by_rows)
     search = replace(prepared, intersects=strategy.intersects)
-    _find(search, strategy.visit)
+    _find(search, strategy)
     if settings.rank == JOINABILITY:
         return answer(search)
-    return SearchResult(_most_useful(search, strategy.visit), search.key, search.statistics, settings.rank)
+    return SearchResult(_most_useful(search, strategy), search.key, search.statistics, settings.rank)
 
 
-def _find(search: Search, strategy: Strategy) -> None:
+def _find(search: Search, strategy: NamedStrategy) -> None:
     """Find the best tables of all segments."""
     search.work.expect(len(search.index.manifest.segments))
     for wave in search.waves():
@@ -361,7 +365,7 @@ def _find(search: Search, strategy: Strategy) -> None:
         search.work.advance(len(wave))
 
 
-def _most_useful(search: Search, strategy: Strategy) -> list[Result]:
+def _most_useful(search: Search, strategy: NamedStrategy) -> list[Result]:
     """Return the k most useful tables, given those of the highest joinability.
 
     Names are looked up at the end: they only order tables that are equally useful.
@@ -396,33 +400,36 @@ def unchanged(index: Index, search: Callable[[], SearchResult]) -> SearchResult:
     raise ChangedError(f"{index.address} changes faster than it can be searched: try again later")
 
 
-def _visit(wave: Sequence[SegmentSearch], strategy: Strategy, search: Search) -> None:
+def _visit(wave: Sequence[SegmentSearch], strategy: NamedStrategy, search: Search) -> None:
     """Go through the segments of a wave, at the same time if that takes long.
 
     While there is no k-th score that tables could be left out by, the first one's best tables come before all others.
     """
     others, rest, cut = list(wave), None, 0
+    is_long = sum(part.entries() for part in others[1:]) >= WORTH_THREADS
     if not search.kth and others[0].is_promising:
-        rest = strategy(others.pop(0))
-    if sum(part.entries() for part in others) < WORTH_THREADS:
+        first = partial(strategy.visit, others.pop(0))
+        ahead = [partial(strategy.ahead, part) for part in others] if strategy.ahead and is_long else []
+        rest = search.at_once(_call, [first, *ahead])[0] if ahead and search.settings.threads else first()
+    if not is_long:
         if rest:
             rest()
         for part in others:
             if part.is_promising:
-                go_through(part, strategy)
+                go_through(part, strategy.visit)
             else:
                 cut += 1
     else:
         own = [part._replace(best=search.best.copy()) for part in others if part.is_promising]
         cut = len(others) - len(own)
-        tasks: list[Rest] = [partial(go_through, part, strategy) for part in own]
+        tasks: list[Rest] = [partial(go_through, part, strategy.visit) for part in own]
         search.at_once(_call, [rest, *tasks] if rest else tasks)
         search.best.take_all(part.best for part in own)
     search.statistics.count({"segments": len(wave), "segments_cut": cut})
 
 
-def _call(rest: Rest) -> None:
-    rest()
+def _call(task: Callable[[], Out]) -> Out:
+    return task()
 
 
 def go_through(part: SegmentSearch, strategy: Strategy) -> None:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mate.search.check_kernel import decode, popcount, values_by_row
+from mate.search.bits_kernel import popcount
+from mate.search.check_kernel import decode, values_by_row
 from mate.search.found_kernel import intersect, is_taken, least_score
 from mate.search.prefix_kernel import extend
 from mate.values.kernels import inner

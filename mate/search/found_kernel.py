@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mate.search.check_kernel import popcount
+from mate.search.bits_kernel import popcount
 from mate.values.kernels import inner
 
 Array = npt.NDArray[Any]

@@ -13,13 +13,15 @@ import numpy.typing as npt
 
 from mate.lake.reading_kernel import units_per_posting
 from mate.search.best_kernel import kth_score, offer
-from mate.search.check_kernel import TableSearch, check, load, look_up, popcount, set_bit
+from mate.search.bits_kernel import members, popcount, set_bit
+from mate.search.check_kernel import TableSearch, check, check_cost
+from mate.search.compare_kernel import compare_rows
 from mate.search.extension_kernel import best_extension
 from mate.search.found_kernel import Found, intersect, is_taken, least_score
 from mate.search.order_kernel import ascending
 from mate.search.pairs_kernel import best_pair, by_value, pair_block, planes_for, words_of
 from mate.search.prefix_kernel import own_stamps
-from mate.search.rows_kernel import joining_tuples, keep_meeting, locate
+from mate.search.rows_kernel import Stamps, keep_meeting, locate
 from mate.search.slots_kernel import new_slots
 from mate.search.triples_kernel import Roles, best_triple, choose_roles
 from mate.values.kernels import inner, kernel, prefetch
@@ -50,6 +52,8 @@ class Limits(NamedTuple):
     """Nanoseconds that it takes to look one value of a key tuple up in a column, about."""
     read: int
     """Nanoseconds that it takes to read a row, about."""
+    posting: int
+    """Nanoseconds that it takes to read a posting of a table whose postings were read before, about."""
     step: int
     """Keys of three columns: key tuples that are counted before the counters are looked at."""
 
@@ -153,7 +157,7 @@ def _choose_options(bound, kth, share):
 
 
 @inner
-def open_table(arrays, values, runs, run_of, table, tuples, local, kth, share, limits):
+def open_table(arrays, values, runs, run_of, table, tuples, local, kth, share, limits, stamps):
     """Return a table, or a share of it, as a `TableSearch` of these key tuples, with options that may exceed `kth`."""
     width, count = len(values.tuple_value), len(tuples)
     rows = arrays.table_row_first[table + 1] - arrays.table_row_first[table]
@@ -179,12 +183,16 @@ def open_table(arrays, values, runs, run_of, table, tuples, local, kth, share, l
     loaded = new_slots(options, count, limits.look_ups, width)
     decoded = new_slots(options, rows, limits.decoded, width)
     bits = np.zeros((options, (count + 63) >> 6), np.uint64)
-    hit_value, hit_entry = np.empty(hit_first[-1], np.int64), np.empty(hit_first[-1], np.int64)
+    hits = hit_first[-1]
+    hit_value, hit_start, hit_stop = np.empty(hits, np.int64), np.empty(hits, np.int64), np.empty(hits, np.int64)
     for key in range(width):
         own = used[used_first[key] : used_first[key + 1]]
-        _fill_hits(
-            arrays, values, runs, run_of, own, base, option_of[key], local, hit_first, hit_value, hit_entry, bits
-        )
+        _fill_hits(arrays, runs, run_of, own, base, option_of[key], hit_first, hit_value, hit_start, hit_stop)
+    postings = np.zeros(options, np.int64)
+    for option in range(options):
+        for hit in range(hit_first[option], hit_first[option + 1]):
+            postings[option] += (hit_stop[hit] - hit_start[hit]) // units
+            _set_bits(values, local, hit_value[hit], bits[option])
     return TableSearch(
         rows,
         units,
@@ -193,34 +201,43 @@ def open_table(arrays, values, runs, run_of, table, tuples, local, kth, share, l
         option_first,
         hit_first,
         hit_value,
-        hit_entry,
+        hit_start,
+        hit_stop,
         column + base,
         option_bound,
+        postings,
         bits,
         loaded,
         np.empty((len(loaded.option), count), np.int64),
         np.empty((len(loaded.option), count), np.int32),
         decoded,
         np.empty((len(decoded.option), rows), np.int32),
+        stamps,
     )
 
 
 @inner
-def _fill_hits(arrays, values, runs, run_of, used, base, option_of, local, hit_first, hit_value, hit_entry, bits):
-    """Write the hits of the options of a key column, and the key tuples that each option holds."""
+def _fill_hits(arrays, runs, run_of, used, base, option_of, hit_first, hit_value, hit_start, hit_stop):
+    """Write the hits of the options of a key column."""
     cursor = hit_first[:-1].copy()
     for value in used:
         for entry in range(runs.start[run_of[value]], runs.stop[run_of[value]]):
             option = option_of[np.int64(arrays.entry_column[entry]) - base]
-            if option < 0:
-                continue
-            hit_value[cursor[option]] = value
-            hit_entry[cursor[option]] = entry
-            cursor[option] += 1
-            for place in range(values.group_first[value], values.group_first[value + 1]):
-                t = local[values.group_tuple[place]]
-                if t >= 0:
-                    set_bit(bits[option], t)
+            if option >= 0:
+                hit = cursor[option]
+                cursor[option] += 1
+                hit_value[hit] = value
+                hit_start[hit] = np.int64(arrays.posting_first[entry])
+                hit_stop[hit] = np.int64(arrays.posting_first[entry + 1])
+
+
+@inner
+def _set_bits(values, local, value, bits):
+    """Put the key tuples of a value into a bit set."""
+    for place in range(values.group_first[value], values.group_first[value + 1]):
+        t = local[values.group_tuple[place]]
+        if t >= 0:
+            set_bit(bits, t)
 
 
 @inner
@@ -249,10 +266,9 @@ def _exceeds(budget, search, limits, tally, more):
 def _leaves_cost(search, leaves, limits, found):
     """Return about how many nanoseconds it takes to check the mappings that wait and may still be the best."""
     cost = np.int64(0)
-    width = leaves.options.shape[1]
     for leaf in range(leaves.size[0]):
         if leaves.bound[leaf] >= max(found.kth + 1, found.score[0]):
-            cost += min(leaves.bound[leaf] * limits.look_up, search.rows * limits.read) * width
+            cost += check_cost(search, leaves.options[leaf], leaves.bound[leaf], limits)
     return cost
 
 
@@ -327,7 +343,7 @@ def _and_pairs(arrays, values, search, sets, chosen, held, least, tally):
         if not sets.known[other, last]:
             sets.known[other, last] = True
             both[0], both[1] = other, last
-            _look_up_pair(arrays, values, search, both, sets.bits[other, last], tally)
+            _compare_pair(arrays, values, search, both, sets.bits[other, last], tally)
         count = intersect(held, sets.bits[other, last], held)
         if count < least:
             break
@@ -335,15 +351,13 @@ def _and_pairs(arrays, values, search, sets, chosen, held, least, tally):
 
 
 @inner
-def _look_up_pair(arrays, values, search, both, found, tally):
+def _compare_pair(arrays, values, search, both, found, tally):
     """Set `found` to the key tuples that two options join."""
     held = np.empty(len(found), np.uint64)
     total = intersect(search.bits[both[0]], search.bits[both[1]], held)
-    for option in both:
-        load(arrays, values, search, option)
     found[:] = 0
-    tally[0].checks_by_look_up += 1
-    look_up(arrays, search, both, held, total, np.int64(0), np.int64(1) << 62, found, tally)
+    tally[0].checks_by_postings += 1
+    compare_rows(arrays, values, search, both, held, total, np.int64(0), found, tally)
 
 
 @inner
@@ -448,7 +462,7 @@ def _search_table(arrays, values, search, prefixes, size, limits, found, tally):
     if way.block:
         best_pair(arrays, values, search, way.block, found, tally)
     elif way.by_triples:
-        held = by_value(arrays, values, search)
+        held = by_value(values, search)
         best_triple(arrays, values, search, way.roles, held, limits.step, found, tally)
     else:
         best_extension(arrays, values, search, prefixes, found, tally)
@@ -476,7 +490,7 @@ def _choose_way(values, search, size, limits):
     if width == 2:
         block = pair_block(search, limits.mask_words)
         if block:
-            return Way(block, False, no_roles, np.int64(0), _pairs_cost(search))
+            return Way(block, False, no_roles, search.postings.sum() >> 2, _pairs_cost(search))
     if width == 3:
         roles, postings, words = choose_roles(values, search, size)
         counters = _counters(search, roles)
@@ -516,7 +530,7 @@ def _counters(search, roles):
 
 
 @kernel
-def search_tables(arrays, values, runs, prefixes, bound, numbers, share, filtering, limits, best, tally, put_off):
+def search_tables(arrays, values, runs, prefixes, numbers, share, filtering, limits, best, tally, put_off):
     """Offer the tables of these numbers in the batch, by falling bound, to the best.
 
     Marks those that are put off, and returns how many they are.
@@ -524,7 +538,7 @@ def search_tables(arrays, values, runs, prefixes, bound, numbers, share, filteri
     width, count = values.tuple_value.shape
     prefixes = own_stamps(prefixes)
     left = np.int64(0)
-    mark, local = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
+    local = np.full(count, -1, np.int64)
     run_of = np.empty(len(values.token), np.int64)
     start, stop = np.empty(len(values.token), np.int64), np.empty(len(values.token), np.int64)
     stamp, last_stamp = np.zeros(0, np.int32), np.zeros(1, np.int32)
@@ -532,24 +546,22 @@ def search_tables(arrays, values, runs, prefixes, bound, numbers, share, filteri
         number = numbers[place]
         table = runs.table[number]
         kth = kth_score(best) if filtering else np.int64(0)
-        if bound[number] <= kth:
+        if runs.bound[number] <= kth:
             tally[0].tables_cut_rule_1 += len(numbers) - place
             break
-        tuples = joining_tuples(arrays, values, runs, number, mark, place * (width + 1))
-        if len(tuples) <= kth:
-            continue
+        tuples = members(runs.held[number])
         tally[0].tables_checked += 1
         for t in range(len(tuples)):
             local[tuples[t]] = t
-        locate(runs, number, width, run_of, start, stop)
+        locate(arrays, runs, number, width, run_of, start, stop)
         rows = arrays.table_row_first[table + 1] - arrays.table_row_first[table]
         units = np.int64(units_per_posting(arrays, table))
         if rows > len(stamp):
             stamp = np.zeros(max(rows, 2 * len(stamp)), np.int32)
-        stamps = (stamp, last_stamp)
-        kept = keep_meeting(arrays, values, runs, number, units, (start, stop), stamps, tuples, local, kth + 1)
+        stamps = Stamps(stamp, last_stamp, start, stop)
+        kept = keep_meeting(arrays, values, runs, number, units, stamps, tuples, local, kth + 1)
         if len(kept) > kth:
-            search = open_table(arrays, values, runs, run_of, table, kept, local, kth, share, limits)
+            search = open_table(arrays, values, runs, run_of, table, kept, local, kth, share, limits, stamps)
             found = Found(np.zeros(1, np.int64), kth, np.zeros(width, np.int64))
             if _has_options(search):
                 size = stop - start

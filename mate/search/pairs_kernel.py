@@ -33,30 +33,23 @@ class ByValue(NamedTuple):
 
 
 @inner
-def by_value(arrays, values, search):
+def by_value(values, search):
     """Return the hits of all options by value."""
     count = len(values.token)
     first = np.zeros(count + 1, np.int64)
-    for option in range(len(search.column)):
-        for hit in range(search.hit_first[option], search.hit_first[option + 1]):
-            first[search.hit_value[hit] + 1] += 1
+    for value in search.hit_value:
+        first[value + 1] += 1
     for value in range(count):
         first[value + 1] += first[value]
     cursor = first[:-1].copy()
-    options, entries = np.empty(first[-1], np.int64), np.empty(first[-1], np.int64)
+    options, start, stop = np.empty(first[-1], np.int64), np.empty(first[-1], np.int64), np.empty(first[-1], np.int64)
+    size = np.zeros(count, np.int64)
     for option in range(len(search.column)):
         for hit in range(search.hit_first[option], search.hit_first[option + 1]):
-            place = cursor[search.hit_value[hit]]
-            cursor[search.hit_value[hit]] += 1
-            options[place] = option
-            entries[place] = search.hit_entry[hit]
-    size = np.zeros(count, np.int64)
-    start, stop = entries, np.empty(first[-1], np.int64)
-    for value in range(count):
-        for place in range(first[value], first[value + 1]):
-            entry = entries[place]
-            start[place] = np.int64(arrays.posting_first[entry])
-            stop[place] = np.int64(arrays.posting_first[entry + 1])
+            value = search.hit_value[hit]
+            place = cursor[value]
+            cursor[value] += 1
+            options[place], start[place], stop[place] = option, search.hit_start[hit], search.hit_stop[hit]
             size[value] += stop[place] - start[place]
     return ByValue(first, options, start, stop, size)
 
@@ -273,7 +266,7 @@ def best_pair(arrays, values, search, block, found, tally):
             if min(search.bound[one], search.bound[other]) < max(found.kth + 1, found.score[0]):
                 break
             part = only_options(search, ranges)
-            _best_of_block(arrays, values, part, by_value(arrays, values, part), found, tally)
+            _best_of_block(arrays, values, part, by_value(values, part), found, tally)
 
 
 @inner

@@ -37,6 +37,7 @@ class Statistics:
     mappings_bounded: int = 0
     """Column-first: partial and whole mappings that the joint bound was computed for."""
     mappings_checked: int = 0
+    checks_by_postings: int = 0
     checks_by_look_up: int = 0
     checks_by_scan: int = 0
     tables_by_row: int = 0
@@ -109,6 +110,7 @@ WORK = (
     "tables_checked",
     "mappings_bounded",
     "mappings_checked",
+    "checks_by_postings",
     "checks_by_look_up",
     "checks_by_scan",
     "tables_by_row",

@@ -46,6 +46,8 @@ class StrategySystem:
     name: str
     module: str
     function: str
+    ahead: str | None = None
+    """Function that works out what can be known of a segment before the strategy comes to it."""
     by_rows: bool = False
     """Whether an index may bound tables by looking at whole rows for it."""
 
@@ -64,14 +66,15 @@ class StrategySystem:
         settings: SearchSettings | None = None,
     ) -> SearchResult:
         """Return the k tables with the highest joinability."""
-        strategy = NamedStrategy(self.name, self.strategy, self.by_rows)
+        ahead = getattr(import_module(self.module), self.ahead) if self.ahead else None
+        strategy = NamedStrategy(self.name, self.strategy, ahead, self.by_rows)
         return run(strategy, index, query, key, settings_with(k, settings))
 
 
 BUILT_IN: Mapping[str, StrategySystem] = {
     system.name: system
     for system in (
-        StrategySystem("column-first", "mate.search.column_first", "column_first", by_rows=True),
+        StrategySystem("column-first", "mate.search.column_first", "column_first", "cover_ahead", by_rows=True),
         StrategySystem("mate", "mate.search.algorithm_1", "algorithm_1"),
     )
 }

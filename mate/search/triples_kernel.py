@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mate.lake.reading_kernel import posting_row
-from mate.search.check_kernel import popcount
+from mate.search.bits_kernel import popcount
 from mate.search.order_kernel import ascending
 from mate.search.pairs_kernel import count_mask, counter, mask_rows, planes_for, same_column, take, without, words_of
 from mate.values.kernels import inner

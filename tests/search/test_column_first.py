@@ -88,13 +88,16 @@ WAYS = {
     "by row, no room for masks": {"LEAVES": 2, "ALL_PAIRS": -1, "MASK_WORDS": 0},
     "by row, in blocks": {"LEAVES": 2, "ALL_PAIRS": -1, "MASK_WORDS": 45 * system.WAVE},
     "by row, ended early": {"LEAVES": 2, "ALL_PAIRS": -1, "STEP": 1},
-    "room for one mapping": {"PAIRWISE": 1, "LOOK_UPS": 0, "DECODED": 0, "LEAVES": 2, "READ": 10},
-    "room for some columns": {"LOOK_UPS": 60 * system.WAVE, "DECODED": 60 * system.WAVE, "ALL_PAIRS": 10**6},
+    "room for one mapping": {"PAIRWISE": 1, "LOOK_UPS": 0, "DECODED": 0, "LEAVES": 2, "READ": 10, "LOOK_UP": 1},
+    "room for some columns": {
+        **{"LOOK_UPS": 60 * system.WAVE, "DECODED": 60 * system.WAVE, "ALL_PAIRS": 10**6, "POSTING": 10, "LOOK_UP": 40}
+    },
     "by row, no room for anything": {
         **{"LEAVES": 2, "ALL_PAIRS": -1, "MASK_WORDS": 0, "LOOK_UPS": 0, "PAIR_WORDS": 0, "DECODED": 0}
     },
     "looked up": {"LOOK_UP": 0, "ALL_PAIRS": 10**6},
     "looked up, unless that reads more": {"LOOK_UP": 1, "READ": 1, "ALL_PAIRS": 10**6},
+    "compared": {"POSTING": 0, "ALL_PAIRS": 10**6},
     "scanned": {"READ": 0, "ALL_PAIRS": 10**6},
     "split tables": {"LEAVES": 2, "ALL_PAIRS": 1, "WORTH_SPLITTING": 0},
     "split tables, in blocks": {
@@ -131,22 +134,41 @@ def numbers(rows: int, columns: int, below: int, seed: int) -> Rows:
     return [[str(value) for value in row] for row in drawn.tolist()]
 
 
-def test_counts_what_it_did_by_look_up_scan_and_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_what_it_did_by_postings_look_up_scan_and_row(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = {0: numbers(300, 5, 30, 0)}
     tuples = {(row[0], row[1]) for row in tables[0] if row[0] and row[1]}
     part = segment(tables)
     monkeypatch.setattr(system, "ALL_PAIRS", -1)
     by_row = search([part], tuples, SearchSettings(k=1))
     monkeypatch.setattr(system, "ALL_PAIRS", 10**9)
-    scanned = search([part], tuples, SearchSettings(k=1))
-    looked_up = search([part], set(sorted(tuples)[:3]), SearchSettings(k=1))
-    assert by_row.best.ranked() == scanned.best.ranked() == [(len(tuples), 0, (0, 1))]
+    compared, looked_up, scanned = (
+        _done_by(name, part, tuples, monkeypatch) for name in ("POSTING", "LOOK_UP", "READ")
+    )
+    for found in (by_row, compared, looked_up, scanned):
+        assert found.best.ranked() == [(len(tuples), 0, (0, 1))]
+        assert found.statistics.tables == found.statistics.tables_checked == 1
+        assert found.statistics.mappings_checked <= found.statistics.mappings_bounded
+        assert found.statistics.rows_read > 0
     assert by_row.statistics.tables_by_row == 1
-    assert scanned.statistics.tables_by_row == 0 < scanned.statistics.checks_by_scan
-    assert looked_up.statistics.checks_by_look_up > 0
-    assert scanned.statistics.tables == scanned.statistics.tables_checked == 1
-    assert 0 < scanned.statistics.mappings_checked <= scanned.statistics.mappings_bounded
-    assert scanned.statistics.rows_read > 0
+    assert 0 < compared.statistics.checks_by_postings == compared.statistics.mappings_checked
+    assert 0 < looked_up.statistics.checks_by_look_up == looked_up.statistics.mappings_checked
+    assert 0 < scanned.statistics.checks_by_scan == scanned.statistics.mappings_checked
+
+
+def _done_by(way: str, part: SearchSegment, tuples: set[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch) -> Search:
+    """Search where one of the ways to check a mapping costs nothing, and the others much."""
+    for name in ("POSTING", "LOOK_UP", "READ"):
+        monkeypatch.setattr(system, name, 0 if name == way else 1_000)
+    return search([part], tuples, SearchSettings(k=1))
+
+
+@pytest.mark.parametrize("words", [0, system.HELD_WORDS])
+def test_more_tables_and_key_tuples_than_bits_in_a_word(words: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "HELD_WORDS", words)
+    tables = {number: numbers(20 + number % 7, 3, 16, number) for number in range(150)}
+    tuples = {(row[0], row[1]) for number in range(12) for row in tables[number] if row[0] and row[1]}
+    assert len(tuples) > 128
+    assert_exact(search([segment(tables)], tuples, SearchSettings(k=140)), tuples, tables)
 
 
 @pytest.mark.parametrize("limit", [-1, 10**9])
