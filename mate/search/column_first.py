@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SMALL = 20_000
 """Work, in directory entries, that the plain reference has done before the compiler is loaded."""
 
-BATCH = 50_000
+BATCH = 100_000
 """Directory entries of the tables that are collected in one pass and searched before parts compare what they found."""
 
 HELD_WORDS = 4_000_000
