@@ -210,13 +210,19 @@ def _bound_tables(arrays, counts, wanted, bound, room):
 @inner
 def _by_bound(bound):
     """Return the tables that may join at all, by falling bound, of equals the first one first."""
+    most = bound.max() if len(bound) else np.int64(0)
+    place = np.zeros(most + 1, np.int64)  # by bound: how many have it, then where the next one goes
+    for number in bound:
+        place[number] += 1
     count = np.int64(0)
-    table = np.empty(len(bound), np.int64)
-    for place in range(len(bound)):
-        if bound[place]:
-            table[count] = place
-            count += 1
-    return table[:count][ascending(-bound[table[:count]])]
+    for number in range(most, 0, -1):
+        place[number], count = count, count + place[number]
+    found = np.empty(count, np.int64)
+    for table in range(len(bound)):
+        if bound[table]:
+            found[place[bound[table]]] = table
+            place[bound[table]] += 1
+    return found
 
 
 @kernel
@@ -264,16 +270,16 @@ def collect(arrays, cover, start, size, words, floor):
     value_of, begin, end = np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64)
     unit_begin, unit_end = np.empty(room, np.int64), np.empty(room, np.int64)
     number_of = _number_columns(arrays, tables)
-    wanted = np.empty(_most_entries(arrays, values) + 1, np.int64)
+    most = _most_entries(arrays, values) + 1
+    wanted, wanted_number = np.empty(most, np.int64), np.empty(most, np.int32)
     for key in range(width):
         for value in range(values.key_first[key], values.key_first[key + 1]):
-            count = _entries_in(arrays, values.token[value], number_of, wanted)
+            count = _entries_in(arrays, values.token[value], number_of, wanted, wanted_number)
             at = 0
             while at < count:
-                entry = wanted[at]
-                number = number_of[arrays.entry_column[entry]]
+                entry, number = wanted[at], wanted_number[at]
                 at += 1
-                while at < count and number_of[arrays.entry_column[wanted[at]]] == number:
+                while at < count and wanted_number[at] == number:
                     at += 1
                 after = wanted[at - 1] + 1
                 place = last[number * width + key]
@@ -297,16 +303,17 @@ def _most_entries(arrays, values):
 
 
 @inner
-def _entries_in(arrays, token, number_of, found):
-    """Write the directory entries of a token in tables that have a number, and return how many there are.
+def _entries_in(arrays, token, number_of, found, found_number):
+    """Write the directory entries of a token in tables that have a number, and that; return how many there are.
 
     Each one is written, and the next one over it if it is not wanted: which ones are cannot be foreseen, and a wrong
     guess of the processor takes as long as ten entries.
     """
     count = np.int64(0)
     for entry in range(np.int64(arrays.entry_first[token]), np.int64(arrays.entry_first[token + 1])):
-        found[count] = entry
-        count += number_of[arrays.entry_column[entry]] >= 0
+        number = number_of[arrays.entry_column[entry]]
+        found[count], found_number[count] = entry, number
+        count += number >= 0
     return count
 
 
