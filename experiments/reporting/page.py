@@ -25,13 +25,14 @@ STYLES = {
 }
 """Classes of the page's style."""
 
-PLURALS = {
-    Verdict.HOLDS: "hold",
-    Verdict.IN_PART: "hold in part",
-    Verdict.FAILS: "do not hold",
-    Verdict.UNDECIDED: "are undecided",
-    Verdict.UNTESTED: "cannot be tested here",
+SAID = {
+    Verdict.HOLDS: ("holds", "hold"),
+    Verdict.IN_PART: ("holds in part", "hold in part"),
+    Verdict.FAILS: ("does not hold", "do not hold"),
+    Verdict.UNDECIDED: ("is undecided", "are undecided"),
+    Verdict.UNTESTED: ("cannot be tested here", "cannot be tested here"),
 }
+"""What is said of one claim, and of several."""
 
 HOW = f"""
 <p>A claim of the paper is tested on each lake of its own, by a rule that stands with the claim. The words and numbers
@@ -99,7 +100,8 @@ def _lead(results: Results, judgements: Sequence[Judgement]) -> str:
 
 
 def _tally(found: Sequence[Verdict]) -> str:
-    return ", ".join(f"{found.count(verdict)} {PLURALS[verdict]}" for verdict in Verdict if found.count(verdict))
+    counts = {verdict: found.count(verdict) for verdict in Verdict}
+    return ", ".join(f"{number} {SAID[verdict][number > 1]}" for verdict, number in counts.items() if number)
 
 
 def _nav(names: Sequence[str], gaps: bool) -> str:

@@ -50,6 +50,8 @@ class Locks:
                         f"Unavailable: initiator locks for query - Locking failure: Timed out X locking Table:{table}"
                     )
                     raise ServerError(text, "55V03", 5157)
+            if self._closed:  # whoever had it may be gone already
+                raise ClosedError
             if holders.get(owner) != "X":
                 holders[owner] = mode
 
