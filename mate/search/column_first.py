@@ -29,7 +29,7 @@ from mate.search.engine import WAVE, Rest, SegmentSearch
 from mate.values.compiled import is_ready, is_worth
 
 if TYPE_CHECKING:
-    from mate.search.column_first_kernel import Cover, Runs
+    from mate.search.column_first_kernel import Collected, Cover
     from mate.search.mapping_kernel import Limits
 
 SMALL = 20_000
@@ -155,9 +155,9 @@ def _search_batches(part: SegmentSearch, cover: Cover) -> Iterator[None]:
     while start < len(cover.table) and cover.bound[start] > part.floor:
         part.search.work.check()
         with part.search.statistics.phase("bound and check"):
-            runs = kernel.collect(part.segment.read_only, cover, start, size, HELD_WORDS, part.floor)
-            stop = start + len(runs.table)
-            Batch(part, cover, runs, np.zeros(stop - start, bool), tally).search()
+            collected = kernel.collect(part.segment.read_only, cover, start, size, HELD_WORDS, part.floor)
+            stop = start + len(collected.bound)
+            Batch(part, cover, collected, np.zeros(stop - start, bool), tally).search()
         start, size = stop, size * GROWTH
         yield
     tally["tables_cut_rule_1"] += len(cover.table) - start
@@ -170,7 +170,7 @@ class Batch:
 
     part: SegmentSearch
     cover: Cover
-    runs: Runs
+    collected: Collected
     put_off: npt.NDArray[np.bool_]
     """Tables that were left for all parts to split between them."""
     tally: npt.NDArray[np.void]
@@ -178,8 +178,8 @@ class Batch:
 
     def search(self) -> None:
         """Offer its tables."""
-        numbers = np.argsort(-self.runs.bound, kind="stable")
-        if len(numbers) > 1 and len(self.runs.value) >= WORTH_PARTS:
+        numbers = np.argsort(-self.collected.bound, kind="stable")
+        if len(numbers) > 1 and len(self.collected.runs.value) >= WORTH_PARTS:
             left = self._search_parts([numbers[number::PARTS].copy() for number in range(PARTS)], self.tally)
         else:
             left = self._search_part(numbers, self.part.best, (0, 1), _limits(1), self.tally)
@@ -218,7 +218,7 @@ class Batch:
         left: int = kernel.search_tables(
             self.part.segment.read_only,
             self.cover.values,
-            self.runs,
+            self.collected,
             self.cover.prefixes,
             numbers,
             kernel.Share(*share),

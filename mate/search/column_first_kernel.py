@@ -53,6 +53,12 @@ class Runs(NamedTuple):
     """Where the postings of its entries begin: noted while a value's entries are passed one after the other, for those
     of a table are far from each other."""
     unit_stop: Array
+
+
+class Collected(NamedTuple):
+    """Tables of a batch, and what the directory has of them."""
+
+    runs: Runs
     held: Array
     """Key tuples all of whose values each table has: a bit set per table."""
     bound: Array
@@ -252,45 +258,66 @@ def cover(arrays, places, numbers, count, wanted):
 
 @kernel
 def collect(arrays, cover, start, size, words, floor):
-    """Return the runs of the tables from `start` on, about `size` of them, whose bounds exceed the floor.
+    """Return the tables from `start` on whose bounds exceed the floor, with about `size` directory entries.
 
     Which table has which value is noted in so many words of 64 bits, or for 64 tables if that takes more.
     """
-    values, width = cover.values, len(cover.values.key_first) - 1
+    values = cover.values
     most_tables = max(1, words // len(values.token)) * 64
     tables = cover.table[start : min(_end_of_batch(cover, start, size, floor), start + most_tables)]
+    runs = _room_for_runs(cover, tables)
     has = np.zeros((len(values.token), (len(tables) + 63) >> 6), np.uint64)
+    number_of = _number_columns(arrays, tables)
+    most = _most_entries(arrays, values) + 1
+    entries = np.empty(most, np.int64), np.empty(most, np.int32)
+    for key in range(len(values.key_first) - 1):
+        for value in range(values.key_first[key], values.key_first[key + 1]):
+            count = _entries_in(arrays, values.token[value], number_of, entries)
+            _add_runs(arrays, entries, count, key, value, runs, has[value])
+    held = hold_tuples(values.tuple_value, has, len(tables))
+    return Collected(runs, held, bound_by_held(held, cover.bound[start : start + len(tables)]))
+
+
+@inner
+def _room_for_runs(cover, tables):
+    """Return room for the runs of tables."""
+    width = cover.room.shape[1]
     first = np.empty(len(tables) * width, np.int64)
     room = np.int64(0)
     for number in range(len(tables)):
         for key in range(width):
             first[number * width + key] = room
             room += cover.room[tables[number], key]
-    last = first.copy()
-    value_of, begin, end = np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64)
-    unit_begin, unit_end = np.empty(room, np.int64), np.empty(room, np.int64)
-    number_of = _number_columns(arrays, tables)
-    most = _most_entries(arrays, values) + 1
-    wanted, wanted_number = np.empty(most, np.int64), np.empty(most, np.int32)
-    for key in range(width):
-        for value in range(values.key_first[key], values.key_first[key + 1]):
-            count = _entries_in(arrays, values.token[value], number_of, wanted, wanted_number)
-            at = 0
-            while at < count:
-                entry, number = wanted[at], wanted_number[at]
-                at += 1
-                while at < count and wanted_number[at] == number:
-                    at += 1
-                after = wanted[at - 1] + 1
-                place = last[number * width + key]
-                last[number * width + key] = place + 1
-                value_of[place], begin[place], end[place] = value, entry, after
-                unit_begin[place] = np.int64(arrays.posting_first[entry])
-                unit_end[place] = np.int64(arrays.posting_first[after])
-                has[value, number >> 6] |= np.uint64(1) << np.uint64(number & 63)
-    held = hold_tuples(values.tuple_value, has, len(tables))
-    bound = bound_by_held(held, cover.bound[start : start + len(tables)])
-    return Runs(tables, first, last, value_of, begin, end, unit_begin, unit_end, held, bound)
+    return Runs(
+        tables,
+        first,
+        first.copy(),
+        np.empty(room, np.int32),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+    )
+
+
+@inner
+def _add_runs(arrays, entries, count, key, value, runs, has):
+    """Write the runs of a value, given its directory entries, and which tables have it."""
+    wanted, wanted_number = entries
+    width = len(runs.first) // max(1, len(runs.table))
+    at = 0
+    while at < count:
+        entry, number = wanted[at], wanted_number[at]
+        at += 1
+        while at < count and wanted_number[at] == number:
+            at += 1
+        after = wanted[at - 1] + 1
+        place = runs.last[number * width + key]
+        runs.last[number * width + key] = place + 1
+        runs.value[place], runs.start[place], runs.stop[place] = value, entry, after
+        runs.unit_start[place] = np.int64(arrays.posting_first[entry])
+        runs.unit_stop[place] = np.int64(arrays.posting_first[after])
+        has[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
 
 
 @inner
@@ -303,12 +330,13 @@ def _most_entries(arrays, values):
 
 
 @inner
-def _entries_in(arrays, token, number_of, found, found_number):
+def _entries_in(arrays, token, number_of, entries):
     """Write the directory entries of a token in tables that have a number, and that; return how many there are.
 
     Each one is written, and the next one over it if it is not wanted: which ones are cannot be foreseen, and a wrong
     guess of the processor takes as long as ten entries.
     """
+    found, found_number = entries
     count = np.int64(0)
     for entry in range(np.int64(arrays.entry_first[token]), np.int64(arrays.entry_first[token + 1])):
         number = number_of[arrays.entry_column[entry]]

@@ -530,11 +530,12 @@ def _counters(search, roles):
 
 
 @kernel
-def search_tables(arrays, values, runs, prefixes, numbers, share, filtering, limits, best, tally, put_off):
+def search_tables(arrays, values, collected, prefixes, numbers, share, filtering, limits, best, tally, put_off):
     """Offer the tables of these numbers in the batch, by falling bound, to the best.
 
     Marks those that are put off, and returns how many they are.
     """
+    runs = collected.runs
     width, count = values.tuple_value.shape
     prefixes = own_stamps(prefixes)
     left = np.int64(0)
@@ -546,10 +547,10 @@ def search_tables(arrays, values, runs, prefixes, numbers, share, filtering, lim
         number = numbers[place]
         table = runs.table[number]
         kth = kth_score(best) if filtering else np.int64(0)
-        if runs.bound[number] <= kth:
+        if collected.bound[number] <= kth:
             tally[0].tables_cut_rule_1 += len(numbers) - place
             break
-        tuples = members(runs.held[number])
+        tuples = members(collected.held[number])
         tally[0].tables_checked += 1
         for t in range(len(tuples)):
             local[tuples[t]] = t
