@@ -60,8 +60,9 @@ def _placed(values: npt.NDArray[Value], places: npt.NDArray[np.int64], empty: np
 def time_ratios(times: Timings, method: str, base: str) -> list[Case]:
     """Return how many times as long as `base` a method takes, by query set: the ratio of mean seconds.
 
-    A query that one of the two did not finish in time counts with the time limit, so that the ratio is a bound; one
-    that neither finished, or that failed otherwise, is left out. A query set without any other has no ratio.
+    A query that one of the two did not finish in time counts with the time limit, so that the ratio is a bound, or
+    near the truth at best (≈) if each of them has such queries; one that neither finished, or that failed otherwise, is
+    left out. A query set without any other has no ratio.
     """
     if not {method, base} <= set(times.seconds):
         return []
@@ -75,7 +76,7 @@ def _time_ratio(times: Timings, query_set: str, pair: tuple[str, str], places: n
     """Return the ratio of mean seconds of a pair of methods over some queries of a set."""
     late, late_base = (times.stopped[method][places].any() for method in pair)
     own, base = (times.seconds[method][places] for method in pair)
-    bound = "≥ " if late else "≤ " if late_base else ""
+    bound = ("≈ " if late_base else "≥ ") if late else "≤ " if late_base else ""
     samples = bootstrap.ratios(query_set, own, base)
     return factor(query_set, float(own.mean() / base.mean()), bound, samples, len(places))
 

@@ -129,7 +129,7 @@ def _ratios(results: Results, queries: pd.DataFrame) -> Table:
     ]
     notes = (
         "Ratios of mean seconds over the queries that both finished; one that was stopped counts with the time limit, "
-        "which makes the ratio a bound (≥, ≤). Above 1: MATE is faster.",
+        "which makes the ratio a bound (≥, ≤; ≈ where both were stopped). Above 1: MATE is faster.",
     )
     title = "Figure 4: runtime relative to MATE"
     return Table("figure4-ratios", title, tuple(header), tuple(rows), pd.DataFrame(numbers), notes, left=3)
