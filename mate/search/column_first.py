@@ -179,7 +179,7 @@ class Batch:
     def search(self) -> None:
         """Offer its tables."""
         numbers = np.argsort(-self.collected.bound, kind="stable")
-        if len(numbers) > 1 and len(self.collected.runs.value) >= WORTH_PARTS:
+        if len(numbers) > 1 and len(self.collected.runs.run) >= WORTH_PARTS:
             left = self._search_parts([numbers[number::PARTS].copy() for number in range(PARTS)], self.tally)
         else:
             left = self._search_part(numbers, self.part.best, (0, 1), _limits(1), self.tally)

@@ -35,6 +35,20 @@ class Values(NamedTuple):
     """The value of each key tuple: one row per key column."""
 
 
+RUN = np.dtype(
+    [
+        ("value", np.int32),
+        ("entries", np.int32),
+        ("start", np.int64),  # its first directory entry
+        ("unit_start", np.int64),  # where the postings of its entries begin
+        ("unit_stop", np.int64),
+    ]
+)
+"""What a table has of one value. Records are written in the order of values and read in that of tables: half of one
+line of the processor's caches each. Where postings are is noted while the entries of a value are passed one after the
+other, for those of a table are far from each other."""
+
+
 class Runs(NamedTuple):
     """The directory entries of values, by table and key column: a *run* is what a table has of one value.
 
@@ -44,15 +58,8 @@ class Runs(NamedTuple):
     table: Array
     first: Array
     last: Array
-    value: Array
-    start: Array
-    """First directory entry of each run."""
-    stop: Array
-    """First directory entry behind it."""
-    unit_start: Array
-    """Where the postings of its entries begin: noted while a value's entries are passed one after the other, for those
-    of a table are far from each other."""
-    unit_stop: Array
+    run: Array
+    """Records of the kind `RUN`."""
 
 
 class Collected(NamedTuple):
@@ -153,15 +160,16 @@ def _cover_columns(arrays, values, counts):
 
 @inner
 def _best_two(counts, start, stop):
-    """Return the best column, its cover, and that of the next best."""
-    column, first, second = np.int64(-1), np.int64(0), np.int64(0)
+    """Return the best column, its cover, that of the next best, and the entries of all."""
+    column, first, second, total = np.int64(-1), np.int64(0), np.int64(0), np.int64(0)
     for other in range(start, stop):
         count = counts[other] >> SHIFT
+        total += counts[other]
         if count > first:
             column, first, second = other, count, first
         elif count > second:
             second = count
-    return column, first, second
+    return column, first, second, total & ENTRIES
 
 
 @inner
@@ -191,7 +199,7 @@ def _tables_with(arrays, values, key, wanted):
 def _bound_tables(arrays, counts, wanted, bound, room):
     """For every wanted table, bound its joinability by the best columns of any two key columns; count its entries."""
     width = len(counts)
-    column = np.empty(width, np.int64)
+    column, entries = np.empty(width, np.int64), np.empty(width, np.int64)
     first, second = np.empty(width, np.int64), np.empty(width, np.int64)
     for table in range(len(wanted)):
         start, stop = arrays.table_column_first[table], arrays.table_column_first[table + 1]
@@ -199,7 +207,7 @@ def _bound_tables(arrays, counts, wanted, bound, room):
             continue
         least = arrays.table_row_first[table + 1] - arrays.table_row_first[table]
         for key in range(width):
-            column[key], first[key], second[key] = _best_two(counts[key], start, stop)
+            column[key], first[key], second[key], entries[key] = _best_two(counts[key], start, stop)
             least = min(least, first[key])
             if least == 0:
                 break
@@ -208,9 +216,7 @@ def _bound_tables(arrays, counts, wanted, bound, room):
                     least = min(least, max(min(first[key], second[other]), min(second[key], first[other])))
         bound[table] = least
         if least:
-            for key in range(width):
-                for place in range(start, stop):
-                    room[table, key] += counts[key, place] & ENTRIES
+            room[table] = entries
 
 
 @inner
@@ -288,16 +294,7 @@ def _room_for_runs(cover, tables):
         for key in range(width):
             first[number * width + key] = room
             room += cover.room[tables[number], key]
-    return Runs(
-        tables,
-        first,
-        first.copy(),
-        np.empty(room, np.int32),
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-    )
+    return Runs(tables, first, first.copy(), np.empty(room, RUN))
 
 
 @inner
@@ -312,11 +309,11 @@ def _add_runs(arrays, entries, count, key, value, runs, has):
         while at < count and wanted_number[at] == number:
             at += 1
         after = wanted[at - 1] + 1
-        place = runs.last[number * width + key]
-        runs.last[number * width + key] = place + 1
-        runs.value[place], runs.start[place], runs.stop[place] = value, entry, after
-        runs.unit_start[place] = np.int64(arrays.posting_first[entry])
-        runs.unit_stop[place] = np.int64(arrays.posting_first[after])
+        run = runs.run[runs.last[number * width + key]]
+        runs.last[number * width + key] += 1
+        run.value, run.entries, run.start = value, after - entry, entry
+        run.unit_start = np.int64(arrays.posting_first[entry])
+        run.unit_stop = np.int64(arrays.posting_first[after])
         has[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
 
 

@@ -103,7 +103,7 @@ def _weigh(arrays, values, runs, run_of, tuples, weight):
             if weight[value]:
                 used[count] = value
                 count += 1
-                prefetch(arrays.entry_column, runs.start[run_of[value]])
+                prefetch(arrays.entry_column, runs.run[run_of[value]].start)
         first[key + 1] = count
     return first, used[:count]
 
@@ -112,7 +112,8 @@ def _weigh(arrays, values, runs, run_of, tuples, weight):
 def _bound_columns(arrays, runs, run_of, used, weight, units, first_column, bound, size):
     """For each column of a table, bound the key tuples that may join under a key column, and count its hits."""
     for value in used:
-        for entry in range(runs.start[run_of[value]], runs.stop[run_of[value]]):
+        run = runs.run[run_of[value]]
+        for entry in range(run.start, run.start + run.entries):
             column = np.int64(arrays.entry_column[entry]) - first_column
             most = weight[value]
             if most > 1:
@@ -221,7 +222,8 @@ def _fill_hits(arrays, runs, run_of, used, base, option_of, hit_first, hit_value
     """Write the hits of the options of a key column."""
     cursor = hit_first[:-1].copy()
     for value in used:
-        for entry in range(runs.start[run_of[value]], runs.stop[run_of[value]]):
+        run = runs.run[run_of[value]]
+        for entry in range(run.start, run.start + run.entries):
             option = option_of[np.int64(arrays.entry_column[entry]) - base]
             if option >= 0:
                 hit = cursor[option]

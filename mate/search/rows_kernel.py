@@ -34,12 +34,10 @@ class Stamps(NamedTuple):
 def locate(arrays, runs, number, width, run_of, start, stop):
     """For each value that the table has, note its run, and where its postings begin and end. They are asked for."""
     for key in range(width):
-        for run in range(runs.first[number * width + key], runs.last[number * width + key]):
-            value = runs.value[run]
-            prefetch(arrays.postings, runs.unit_start[run])
-            run_of[value] = run
-            start[value] = runs.unit_start[run]
-            stop[value] = runs.unit_stop[run]
+        for place in range(runs.first[number * width + key], runs.last[number * width + key]):
+            run = runs.run[place]
+            prefetch(arrays.postings, run.unit_start)
+            run_of[run.value], start[run.value], stop[run.value] = place, run.unit_start, run.unit_stop
 
 
 @inner
@@ -78,7 +76,7 @@ def _drop_apart(arrays, values, runs, number, keys, units, stamps, local, left, 
     start, stop = stamps.start, stamps.stop
     other = values.tuple_value[keys[1]]
     for run in range(runs.first[number * width + keys[0]], runs.last[number * width + keys[0]]):
-        value = np.int64(runs.value[run])
+        value = np.int64(runs.run[run].value)
         size = stop[value] - start[value]
         stamped = False
         for place in range(values.group_first[value], values.group_first[value + 1]):
