@@ -241,15 +241,33 @@ def test_distinct_tuples_and_the_tuple_of_each_row() -> None:
 @given(
     rows=st.integers(1, 6).flatmap(lambda n: st.lists(st.lists(st.integers(0, 4), min_size=n, max_size=n), min_size=1))
 )
-def test_distinct_tuples_are_those_of_numpy(rows: list[list[int]], most: int) -> None:
-    """However many codes there may be before they are numbered anew."""
+def test_distinct_tuples_in_the_order_of_their_coming(rows: list[list[int]], most: int) -> None:
+    """However many codes there may be before they are numbered again."""
     grid = np.array(rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mate.search.query, "_MOST_CODES", most)
         found, inverse = mate.search.query._distinct(grid, 5)
-    expected, place = np.unique(grid, axis=0, return_inverse=True)
-    assert found.tolist() == expected.tolist()
-    assert inverse.tolist() == place.ravel().tolist()
+    assert found.tolist() == [list(row) for row in dict.fromkeys(map(tuple, rows))]
+    assert found[inverse].tolist() == rows
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+@given(
+    cells=st.lists(st.sampled_from([None, "", "-", " N/A", "a", "A ", "b  c", "B C", "ß", "SS", "é", "e\u0301"])),
+    more=st.lists(st.text(max_size=3)),
+)
+def test_the_compiled_numbers_are_those_of_arrow(cells: list[str | None], more: list[str], width: int) -> None:
+    given_cells = pa.array((cells + more)[: len(cells + more) // width * width], pa.string())
+    found = mate.search.query._number_compiled(given_cells, width, NULL_SPELLINGS)
+    expected = mate.search.query._number_arrays(given_cells, width, NULL_SPELLINGS)
+    assert [part.tolist() for part in found] == [part.tolist() for part in expected]
+
+
+def test_more_tokens_than_the_smallest_table_of_hashes_has_room_for() -> None:
+    cells = pa.array([f"{number % 700}" for number in range(3_000)])
+    found, place, row_tuple = mate.search.query._number_compiled(cells, 2, NULL_SPELLINGS)
+    assert found.tolist() == [f"{number}" for number in range(700)]
+    assert place[row_tuple].tolist() == [[number % 700, (number + 1_500) % 700] for number in range(1_500)]
 
 
 def test_the_same_value_in_two_key_columns_is_one_token() -> None:

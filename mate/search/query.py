@@ -7,15 +7,19 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from mate.errors import QueryError, did_you_mean
-from mate.values.arrow import string_array
-from mate.values.text import characters, tokens
+from mate.values.arrow import string_array, strings_from_buffers
+from mate.values.compiled import is_ready
+from mate.values.text import characters, normal_buffers, null_buffers, tokens
+
+Numbers: TypeAlias = npt.NDArray[np.int64]
+Numbered: TypeAlias = tuple[pa.StringArray, Numbers, Numbers]
 
 _MOST_CODES = 2**62
 """Combinations of values are numbered without gaps when there may be more of them than this."""
@@ -137,8 +141,8 @@ class KeyTuples:
 
     columns: tuple[str, ...]
     tokens: pa.StringArray
-    place: npt.NDArray[np.int64]
-    row_tuple: npt.NDArray[np.int64]
+    place: Numbers
+    row_tuple: Numbers
     """The tuple of each row of the query table, -1 for rows with an empty cell in the key."""
     dropped_rows: int
 
@@ -147,23 +151,38 @@ class KeyTuples:
 
 
 def key_tuples(query: QueryTable, key: Sequence[str], nulls: Set[str]) -> KeyTuples:
-    """Return the distinct combinations of key values of the query table."""
+    """Return the distinct combinations of key values of the query table, in the order of their coming."""
     columns = key_columns(query, key)
-    cells = pa.chunked_array([string_array(query.columns.column(name)) for name in columns], pa.string())
+    cells = string_array(pa.chunked_array([string_array(query.columns.column(name)) for name in columns], pa.string()))
+    number = _number_compiled if is_ready() else _number_arrays
+    found, place, row_tuple = number(cells, len(columns), frozenset(nulls))
+    if not len(place):
+        raise QueryError(f"no row of {query.name} has a value in every key column ({', '.join(columns)})")
+    return KeyTuples(columns, found, place, row_tuple, int(np.count_nonzero(row_tuple < 0)))
+
+
+def _number_compiled(cells: pa.StringArray, width: int, nulls: frozenset[str]) -> Numbered:
+    """Return distinct tokens of cells, given column after column, tuples of them, and the tuple of each row."""
+    from mate.search.query_kernel import number_key
+
+    text, bounds, place, row_tuple = number_key(*normal_buffers(cells), width, *null_buffers(nulls))
+    return strings_from_buffers(text, bounds), place, row_tuple
+
+
+def _number_arrays(cells: pa.StringArray, width: int, nulls: frozenset[str]) -> Numbered:
+    """Do the same without the compiler."""
     encoded = tokens(cells, nulls).dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    grid = codes.reshape(len(columns), -1).T
+    grid = codes.reshape(width, -1).T
     whole = (grid >= 0).all(axis=1)
-    if not whole.any():
-        raise QueryError(f"no row of {query.name} has a value in every key column ({', '.join(columns)})")
     place, inverse = _distinct(grid[whole], len(encoded.dictionary))
     row_tuple = np.full(len(grid), -1)
     row_tuple[whole] = inverse
-    return KeyTuples(columns, encoded.dictionary, place, row_tuple, int((~whole).sum()))
+    return encoded.dictionary, place, row_tuple
 
 
-def _distinct(grid: npt.NDArray[np.int64], values: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the distinct rows of numbers below `values`, in order, and which of them each row is.
+def _distinct(grid: Numbers, values: int) -> tuple[Numbers, Numbers]:
+    """Return the distinct rows of numbers below `values`, in the order of their coming, and which of them each row is.
 
     Rows are compared as single numbers: NumPy's own comparison of rows takes ten times as long.
     """
@@ -174,7 +193,8 @@ def _distinct(grid: npt.NDArray[np.int64], values: int) -> tuple[npt.NDArray[np.
             codes = len(found)
         code, codes = code * values + column, codes * values
     _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
-    return grid[first], inverse
+    order = np.argsort(first)
+    return grid[first[order]], np.argsort(order)[inverse]
 
 
 def key_columns(query: QueryTable, key: Sequence[str]) -> tuple[str, ...]:
@@ -195,33 +215,33 @@ def key_columns(query: QueryTable, key: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _by_cardinality(key: KeyTuples, postings: npt.NDArray[np.int64]) -> int:
+def _by_cardinality(key: KeyTuples, postings: Numbers) -> int:
     return int(np.argmin([len(np.unique(column)) for column in key.place.T]))
 
 
-def _by_order(key: KeyTuples, postings: npt.NDArray[np.int64]) -> int:
+def _by_order(key: KeyTuples, postings: Numbers) -> int:
     return 0
 
 
-def _by_length(key: KeyTuples, postings: npt.NDArray[np.int64]) -> int:
+def _by_length(key: KeyTuples, postings: Numbers) -> int:
     lengths = characters(key.tokens)
     return int(np.argmax([lengths[np.unique(column)].max() for column in key.place.T]))
 
 
-def _by_postings(key: KeyTuples, postings: npt.NDArray[np.int64]) -> int:
+def _by_postings(key: KeyTuples, postings: Numbers) -> int:
     return int(np.argmin([postings[np.unique(column)].sum() for column in key.place.T]))
 
 
-def _by_pairs(key: KeyTuples, postings: npt.NDArray[np.int64]) -> int:
+def _by_pairs(key: KeyTuples, postings: Numbers) -> int:
     known = (postings[key.place] > 0).all(axis=1)
     return int(np.argmin(postings[key.place[known]].sum(axis=0)))
 
 
-def _by_most_postings(key: KeyTuples, postings: npt.NDArray[np.int64]) -> int:
+def _by_most_postings(key: KeyTuples, postings: Numbers) -> int:
     return int(np.argmax([postings[np.unique(column)].sum() for column in key.place.T]))
 
 
-STRATEGIES: Mapping[str, Callable[[KeyTuples, npt.NDArray[np.int64]], int]] = {
+STRATEGIES: Mapping[str, Callable[[KeyTuples, Numbers], int]] = {
     "cardinality": _by_cardinality,
     "order": _by_order,
     "longest": _by_length,
@@ -237,7 +257,7 @@ with the longest value. The others use what the index knows about the query's va
 posting and a key tuple, which is what the row filter has to look at."""
 
 
-def initial_column(key: KeyTuples, strategy: str, postings: npt.NDArray[np.int64]) -> int:
+def initial_column(key: KeyTuples, strategy: str, postings: Numbers) -> int:
     """Return the number of the key column to begin with; `strategy` may also be the name of a key column."""
     if strategy in STRATEGIES:
         return STRATEGIES[strategy](key, postings)

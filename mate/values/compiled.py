@@ -43,7 +43,12 @@ def is_worth(count: int, small: int) -> bool:
     return False
 
 
-@cache
 def has_compiled() -> bool:
-    """Tell whether the loops of a search were compiled before, and kept beside their source."""
+    """Tell whether the loops of a search were compiled: by this process, or before, and kept beside their source."""
+    loops = sys.modules.get("mate.search.column_first_kernel")
+    return bool(getattr(getattr(loops, "cover", None), "signatures", ())) or _was_kept()
+
+
+@cache
+def _was_kept() -> bool:
     return any((Path(__file__).parents[1] / "search" / "__pycache__").glob("column_first_kernel.*.nbc"))

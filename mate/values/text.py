@@ -58,17 +58,29 @@ def token(value: str, nulls: Set[str] = NULL_SPELLINGS) -> str | None:
 def tokens(values: Any, nulls: Set[str] = NULL_SPELLINGS) -> pa.StringArray:
     """Return the tokens of many cells, null where `token` gives None; nulls stay null."""
     cells = string_array(values)
-    data, offsets, ascii_only = _normalise_ascii(cells)
-    normal = strings_from_buffers(data, offsets)
-    if not ascii_only.all():
-        foreign = pa.array(~ascii_only)
-        encoded = cells.filter(foreign).dictionary_encode()
-        distinct = pa.array([_normalise(cell) for cell in encoded.dictionary.to_pylist()], pa.string())
-        normal = pc.replace_with_mask(normal, foreign, distinct.take(encoded.indices))
+    normal = strings_from_buffers(*normal_buffers(cells))
     absent = pc.is_in(normal, value_set=_spellings(frozenset(nulls)))
     if cells.null_count:
         absent = pc.or_(absent, cells.is_null())
     return pc.if_else(absent, pa.scalar(None, pa.string()), normal)
+
+
+def normal_buffers(cells: pa.StringArray) -> tuple[Bytes, Offsets]:
+    """Return the bytes and offsets of cells that were normalised, whether they stand for a value or not."""
+    data, offsets, ascii_only = _normalise_ascii(cells)
+    if ascii_only.all():
+        return data, offsets
+    foreign = pa.array(~ascii_only)
+    encoded = cells.filter(foreign).dictionary_encode()
+    distinct = pa.array([_normalise(cell) for cell in encoded.dictionary.to_pylist()], pa.string())
+    normal = strings_from_buffers(data, offsets)
+    return string_buffers(pc.replace_with_mask(normal, foreign, distinct.take(encoded.indices)))
+
+
+@lru_cache(maxsize=16)
+def null_buffers(nulls: frozenset[str]) -> tuple[Bytes, Offsets]:
+    """Return the bytes and offsets of the tokens that stand for no value."""
+    return string_buffers(_spellings(nulls))
 
 
 @lru_cache(maxsize=16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import numba  # noqa: F401  (loaded, so that small work is compiled, too)
@@ -267,6 +268,16 @@ def test_a_small_search_does_not_compile_because_an_index_did(monkeypatch: pytes
     assert "cover" not in search([segment(tables)], tuples, SearchSettings(k=1)).statistics.seconds
     monkeypatch.setattr(compiled, "has_compiled", lambda: True)
     assert "cover" in search([segment(tables)], tuples, SearchSettings(k=1)).statistics.seconds
+
+
+def test_loops_that_this_process_compiled_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine that keeps none, too: a server goes on for days."""
+    monkeypatch.undo()  # as it is outside of the tests
+    monkeypatch.setattr(compiled, "_was_kept", lambda: False)
+    search([segment({0: [["a", "b"]] * 3_000})], {("a", "b")}, SearchSettings(k=1))
+    assert compiled.has_compiled()
+    monkeypatch.delitem(sys.modules, "mate.search.column_first_kernel")
+    assert not compiled.has_compiled()
 
 
 def test_many_rows_of_few_values_are_compiled() -> None:
