@@ -9,6 +9,12 @@ from pathlib import Path
 COMPILING = 100
 """How many times longer than loading the compiler it takes to compile the loops of a search, once on a machine."""
 
+TINY = 0.02
+"""Share of the time to load the compiler; what takes less alone does not load it for what was done before."""
+
+MANY = 10
+"""How many times as much must have been done for tiny work to load the compiler: somebody does much of it."""
+
 
 class Interpreted:
     """Work that this process did without the compiler: 1 is as much as loading it takes."""
@@ -35,11 +41,14 @@ def is_worth(count: int, small: int) -> bool:
 
     It is for as many, if the compiler is ready anyway, or if many calls have come to as many: a process that works on
     loads the compiler sooner or later, one that ends soon never does. Where nothing was compiled yet, small calls must
-    come to much more: nobody waits a minute for the compiler in the middle of small searches.
+    come to much more: nobody waits a minute for the compiler in the middle of small searches. Nor does anybody wait
+    for it at the end of one: what is tiny, such as evidence for an answer, rarely loads it.
     """
-    if is_ready() or count >= small or SPENT.starts >= (1 if has_compiled() else COMPILING):
+    work = count / small
+    enough = (1 if has_compiled() else COMPILING) * (MANY if work < TINY else 1)
+    if is_ready() or work >= 1 or SPENT.starts >= enough:
         return True
-    SPENT.starts += count / small
+    SPENT.starts += work
     return False
 
 

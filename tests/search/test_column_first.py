@@ -270,6 +270,18 @@ def test_a_small_search_does_not_compile_because_an_index_did(monkeypatch: pytes
     assert "cover" in search([segment(tables)], tuples, SearchSettings(k=1)).statistics.seconds
 
 
+def test_tiny_work_behind_other_work_does_not_load_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent = compiled.Interpreted()
+    monkeypatch.setattr(compiled, "SPENT", spent)
+    monkeypatch.setattr(compiled, "is_loaded", lambda: False)
+    assert not compiled.is_worth(99, 100)
+    assert not compiled.is_worth(99, 100)  # 1.98 starts of the compiler are spent
+    assert not compiled.is_worth(1, 100)
+    assert compiled.is_worth(2, 100)
+    spent.starts = compiled.MANY
+    assert compiled.is_worth(1, 100)
+
+
 def test_loops_that_this_process_compiled_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine that keeps none, too: a server goes on for days."""
     monkeypatch.undo()  # as it is outside of the tests
