@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
-from mate.api.given import GivenTable, Kind, beside
+from mate.api.given import Frame, GivenTable, beside
 from mate.api.outputs import check_output
 from mate.errors import QueryError
 from mate.files import replacing
@@ -75,7 +75,7 @@ class Enriched:
         """Return the result as a DataFrame of polars."""
         return self._as("polars")
 
-    def _as(self, kind: Kind) -> Any:
+    def _as(self, kind: Frame) -> Any:
         return beside(self.given.rows(self.join.query_rows, kind), self.join.columns, kind)
 
     def write(self, path: str | PathLike[str], *, safe: bool = False) -> None:

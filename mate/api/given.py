@@ -15,8 +15,8 @@ from mate.search.query import QueryTable, from_arrow, from_pandas, read_query
 if TYPE_CHECKING:
     from mate.lake.base import Ids
 
-Kind: TypeAlias = Literal["pandas", "arrow", "polars"]
-KINDS: tuple[Kind, ...] = ("pandas", "arrow", "polars")
+Frame: TypeAlias = Literal["pandas", "arrow", "polars"]
+KINDS: tuple[Frame, ...] = ("pandas", "arrow", "polars")
 AnyTable: TypeAlias = "str | PathLike[str] | pa.Table | pa.RecordBatch | QueryTable | Any"
 """A path, a pandas or polars DataFrame, an Arrow table, or anything with the Arrow stream interface."""
 
@@ -27,10 +27,10 @@ class GivenTable:
 
     query: QueryTable
     original: Any
-    kind: Kind
+    kind: Frame
     """What a join is given back as."""
 
-    def rows(self, rows: Ids, kind: Kind) -> Any:
+    def rows(self, rows: Ids, kind: Frame) -> Any:
         """Return rows of the table as the user gave them, as a table of a kind."""
         if self.kind == kind == "pandas" and self.original is not self.query:
             return self.original.iloc[rows]
@@ -96,7 +96,7 @@ def _checked(given: GivenTable, name: str) -> GivenTable:
     return given
 
 
-def as_kind(table: pa.Table, kind: Kind) -> Any:
+def as_kind(table: pa.Table, kind: Frame) -> Any:
     """Return an Arrow table as a table of a kind."""
     if kind == "arrow":
         return table
@@ -108,7 +108,7 @@ def as_kind(table: pa.Table, kind: Kind) -> Any:
     raise QueryError(f'a table can be given as {", ".join(KINDS)}, not "{kind}"')
 
 
-def beside(left: Any, right: pa.Table, kind: Kind) -> Any:
+def beside(left: Any, right: pa.Table, kind: Frame) -> Any:
     """Return a table of a kind with the columns of an Arrow table at its right."""
     if kind == "arrow":
         for name, column in zip(right.column_names, right.columns, strict=True):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 from mate.api.answers import Answer, Answers, Suggestions
 from mate.api.arguments import whole_number
 from mate.api.enriched import Enriched
-from mate.api.given import AnyTable, Kind, as_kind, given_table
+from mate.api.given import AnyTable, Frame, as_kind, given_table
 from mate.api.snapshot import Snapshot
 from mate.api.stats import Stats, stats_of
 from mate.api.strategy import COLUMN_FIRST, Strategy, prepare
@@ -242,7 +242,7 @@ class Reader:
         with self._snapshot.use() as index:
             return found_table(index, table)
 
-    def table(self, table: int | str | TableInfo, into: Kind = "pandas", rows: Sequence[int] | None = None) -> Any:
+    def table(self, table: int | str | TableInfo, into: Frame = "pandas", rows: Sequence[int] | None = None) -> Any:
         """Return the cells of a table as they were read, as a DataFrame, or as Arrow or polars.
 
         `rows` are those to return, counted from 0, such as `range(10)`; all of them unless given.

@@ -24,7 +24,7 @@ _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _SCHEME = re.compile(r"([A-Za-z]{2,}):")
 
 
-class Kind(NamedTuple):
+class Scheme(NamedTuple):
     """A kind of database: how its addresses look."""
 
     title: str
@@ -36,9 +36,9 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "vertica": Kind("Vertica", 5433, "VERTICA_PASSWORD", "vertica://user@host:5433/database?schema=mate"),
-    "postgresql": Kind("PostgreSQL", 5432, "PGPASSWORD", "postgresql://user@host:5432/database?schema=mate", 20_000),
-    "duckdb": Kind("DuckDB", 0, "", "duckdb:lake.duckdb"),
+    "vertica": Scheme("Vertica", 5433, "VERTICA_PASSWORD", "vertica://user@host:5433/database?schema=mate"),
+    "postgresql": Scheme("PostgreSQL", 5432, "PGPASSWORD", "postgresql://user@host:5432/database?schema=mate", 20_000),
+    "duckdb": Scheme("DuckDB", 0, "", "duckdb:lake.duckdb"),
 }
 _ALIASES = {"postgres": "postgresql"}
 

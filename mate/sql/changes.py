@@ -31,7 +31,7 @@ from mate.sql.dialects import Lock, dialect_of
 from mate.sql.failures import BusyError, ConnectionLostError
 from mate.sql.index import DatabaseIndex
 from mate.sql.load import Destination
-from mate.sql.schema import Column, Kind, token_columns
+from mate.sql.schema import Column, Content, token_columns
 from mate.sql.session import Session
 from mate.sql.target import check_numbers, work_directory
 from mate.values.arrow import string_array
@@ -39,7 +39,7 @@ from mate.values.arrow import string_array
 _POLL = 0.1
 _CHUNK_CELLS = 200_000
 """Cells of a table that are read at a time."""
-_NAME = [Column("source", Kind.PATH)]
+_NAME = [Column("source", Content.PATH)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ from mate.lake.segment import SearchSegment
 from mate.lake.super_keys import by_function, key_offsets, key_words
 from mate.sql.copy_text import key_array
 from mate.sql.dialects.base import Dialect
-from mate.sql.schema import Column, Kind, key_column
+from mate.sql.schema import Column, Content, key_column
 from mate.sql.session import Session
 
 QUERY_KEY = "query_key"
@@ -146,7 +146,7 @@ class FixedKeys(KeyForm):
 
     def column(self, number: int) -> Column:
         """Return a column of bits."""
-        return Column(key_column(number), Kind.KEY, self.octets)
+        return Column(key_column(number), Content.KEY, self.octets)
 
     def octets_for(self, columns: int) -> int:
         """Return the size, whatever the columns."""
@@ -158,7 +158,7 @@ class FixedKeys(KeyForm):
 
     def probe_columns(self, key_columns: int) -> list[Column]:
         """Return the one column of the key."""
-        return [Column(QUERY_KEY, Kind.KEY, self.octets)]
+        return [Column(QUERY_KEY, Content.KEY, self.octets)]
 
     def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> KeyProbes:
         """Return one key per key tuple."""
@@ -190,7 +190,7 @@ class WideKeys(KeyForm):
 
     def column(self, number: int) -> Column:
         """Return a column of bits of any number."""
-        return Column(key_column(number), Kind.WIDE_KEY)
+        return Column(key_column(number), Content.WIDE_KEY)
 
     def octets_for(self, columns: int) -> int:
         """Return whole words."""
@@ -204,7 +204,7 @@ class WideKeys(KeyForm):
 
     def probe_columns(self, key_columns: int) -> list[Column]:
         """Return the one column of the key."""
-        return [Column(QUERY_KEY, Kind.WIDE_KEY)]
+        return [Column(QUERY_KEY, Content.WIDE_KEY)]
 
     def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> KeyProbes:
         """Return a key for every size that the tables of the index have."""
@@ -232,7 +232,7 @@ class PrintKeys(KeyForm):
 
     def column(self, number: int) -> Column:
         """Return a column of texts."""
-        return Column(key_column(number), Kind.PRINTS)
+        return Column(key_column(number), Content.PRINTS)
 
     def octets_for(self, columns: int) -> int:
         """Return a character per column; fewer than 16 bits have one of three octets."""
@@ -254,7 +254,7 @@ class PrintKeys(KeyForm):
 
     def probe_columns(self, key_columns: int) -> list[Column]:
         """Return a column per key column."""
-        return [Column(f"print{n}", Kind.PRINT) for n in range(key_columns)]
+        return [Column(f"print{n}", Content.PRINT) for n in range(key_columns)]
 
     def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> KeyProbes:
         """Return the characters of all values."""

@@ -34,7 +34,7 @@ BUCKET_SHIFT = 51
 """A token's bucket is its number without so many low bits: 4,096 buckets."""
 
 
-class Kind(Enum):
+class Content(Enum):
     """What a column holds; a dialect knows the type."""
 
     NUMBER = "number"
@@ -63,7 +63,7 @@ class Column(NamedTuple):
     """A column of a table."""
 
     name: str
-    kind: Kind = Kind.NUMBER
+    kind: Content = Content.NUMBER
     size: int = 0
     required: bool = True
     repeats: bool = False
@@ -115,9 +115,9 @@ class Shape:
         return next(table for table in self.tables() if table.name == name)
 
     def _postings(self) -> Table:
-        bucket = (Column("bucket", Kind.PLACE, repeats=True),) if self.buckets else ()
+        bucket = (Column("bucket", Content.PLACE, repeats=True),) if self.buckets else ()
         keys = self.keys if self.layout == "per_cell" else ()
-        columns = (*bucket, Column("token_id"), *_ROW, Column("column_id", Kind.PLACE), *keys)
+        columns = (*bucket, Column("token_id"), *_ROW, Column("column_id", Content.PLACE), *keys)
         order = (*(column.name for column in bucket), "token_id", "table_id", "row_id")
         return Table("postings", columns, order, ("table_id", "row_id"))
 
@@ -133,21 +133,21 @@ def key_column(number: int) -> str:
 
 def token_columns(cell_characters: int) -> tuple[Column, ...]:
     """Return the columns of a dictionary."""
-    return (Column("token_id"), Column("token", Kind.TOKEN, cell_characters), Column("posting_count"))
+    return (Column("token_id"), Column("token", Content.TOKEN, cell_characters), Column("posting_count"))
 
 
-_ROW = (Column("table_id", Kind.PLACE), Column("row_id", Kind.PLACE))
-_BY_TABLE = (Column("table_id", Kind.PLACE, repeats=True),)
+_ROW = (Column("table_id", Content.PLACE), Column("row_id", Content.PLACE))
+_BY_TABLE = (Column("table_id", Content.PLACE, repeats=True),)
 
 CELLS = Table(
     "cells",
     (
         *_BY_TABLE,
-        Column("row_id", Kind.PLACE),
-        Column("column_id", Kind.PLACE),
-        Column("piece", Kind.PLACE),
+        Column("row_id", Content.PLACE),
+        Column("column_id", Content.PLACE),
+        Column("piece", Content.PLACE),
         Column("token_id"),
-        Column("cell", Kind.CELL, required=False),
+        Column("cell", Content.CELL, required=False),
     ),
     ("table_id", "row_id", "column_id", "piece"),
     ("table_id", "row_id"),
@@ -155,9 +155,9 @@ CELLS = Table(
 TABLES = Table(
     "tables",
     (
-        Column("table_id", Kind.PLACE),
-        Column("table_name", Kind.TEXT, required=False),
-        Column("source", Kind.PATH),
+        Column("table_id", Content.PLACE),
+        Column("table_name", Content.TEXT, required=False),
+        Column("source", Content.PATH),
         Column("place"),
         Column("line_number"),
         Column("row_count"),
@@ -167,34 +167,34 @@ TABLES = Table(
 )
 COLUMNS = Table(
     "columns",
-    (*_BY_TABLE, Column("column_id", Kind.PLACE), Column("column_name", Kind.TEXT, required=False)),
+    (*_BY_TABLE, Column("column_id", Content.PLACE), Column("column_name", Content.TEXT, required=False)),
     ("table_id", "column_id"),
     ("table_id",),
 )
 SOURCES = Table(
     "sources",
     (
-        Column("source", Kind.PATH),
-        Column("format_name", Kind.WORD, required=False),
+        Column("source", Content.PATH),
+        Column("format_name", Content.WORD, required=False),
         Column("byte_count", required=False),
-        Column("sha256", Kind.WORD, required=False),
+        Column("sha256", Content.WORD, required=False),
         Column("table_count", required=False),
     ),
 )
 REJECTS = Table(
     "rejects",
     (
-        Column("source", Kind.PATH),
+        Column("source", Content.PATH),
         Column("line_number", required=False),
-        Column("kind", Kind.WORD, required=False),
-        Column("reason", Kind.PATH, required=False),
+        Column("kind", Content.WORD, required=False),
+        Column("reason", Content.PATH, required=False),
         Column("occurrences", required=False),
     ),
 )
 LOAD_LOG = Table("load_log", (Column("part_id"), Column("record_count")), unique="part_id")
 
 SHARED = (
-    Table(MANIFEST, (Column("load_id"), Column("change_id"), Column("manifest", Kind.TEXT)), unique="load_id"),
+    Table(MANIFEST, (Column("load_id"), Column("change_id"), Column("manifest", Content.TEXT)), unique="load_id"),
     Table(BUILDS, (Column("load_id"),)),
 )
 """Tables that all generations share: manifests, and what builds and changes lock."""

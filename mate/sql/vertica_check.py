@@ -29,7 +29,7 @@ from mate.sql.dialects.base import lock_statement
 from mate.sql.failures import BusyError, DuplicateKeyError
 from mate.sql.index import DatabaseIndex
 from mate.sql.row_keys import form_of
-from mate.sql.schema import BUILDS, LAYOUTS, LOAD_LOG, SHARED, Column, Generation, Kind, Shape, key_column
+from mate.sql.schema import BUILDS, LAYOUTS, LOAD_LOG, SHARED, Column, Content, Generation, Shape, key_column
 from mate.sql.session import Session
 from mate.stores import open_index, open_target
 
@@ -39,8 +39,8 @@ _TEMPORARY = "mate_check_numbers"
 _NUMBER = [Column("id")]
 _HASHES = (HashRequest(), HashRequest("wide", 20), HashRequest("fingerprint", 16))
 """One for each form that super keys have."""
-_KEYS = (Column(key_column(0), Kind.KEY, 16), Column(key_column(1), Kind.KEY, 64))
-_ALL_KEYS = (*_KEYS, Column(key_column(2), Kind.WIDE_KEY), Column(key_column(3), Kind.PRINTS))
+_KEYS = (Column(key_column(0), Content.KEY, 16), Column(key_column(1), Content.KEY, 64))
+_ALL_KEYS = (*_KEYS, Column(key_column(2), Content.WIDE_KEY), Column(key_column(3), Content.PRINTS))
 
 
 @dataclass(frozen=True, slots=True)

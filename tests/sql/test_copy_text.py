@@ -17,14 +17,14 @@ from mate.sql.copy_text import CSV, VERTICA, Stream, key_array, lines
 from mate.sql.dialects.postgresql import decoded, encoded
 from mate.sql.dialects.vertica import copy_statement
 from mate.sql.load import cut
-from mate.sql.schema import Column, Kind
+from mate.sql.schema import Column, Content
 from tests.vertica.standin.copying import records
 from tests.vertica.standin.statements import Copy
 from tests.vertica.standin.syntax import parse
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("|'\"\\\n\r\t\0\x10, "))
 ROWS = st.lists(st.tuples(st.integers(-(2**62), 2**62), st.none() | TEXT))
-COLUMNS = [Column("number"), Column("text", Kind.TEXT), Column("key0", Kind.KEY, 16)]
+COLUMNS = [Column("number"), Column("text", Content.TEXT), Column("key0", Content.KEY, 16)]
 COPY = cast(Copy, parse(copy_statement("mate.t", COLUMNS)).detail)
 
 

@@ -19,7 +19,7 @@ from mate.sql import load
 from mate.sql.address import Address
 from mate.sql.dialects.vertica import Vertica, VerticaClient
 from mate.sql.failures import ForbiddenError, PushBackError
-from mate.sql.schema import CELLS, Column, Kind, Shape
+from mate.sql.schema import CELLS, Column, Content, Shape
 from tests.sql.conftest import write_csv
 from tests.sql.faulty import FaultyServer, faulty_server
 from tests.sql.places import index, open_database
@@ -127,7 +127,7 @@ def test_what_is_granted_on_the_schema_goes_for_later_tables() -> None:
 
 
 def test_postings_are_sorted_by_a_coarse_bucket_first() -> None:
-    postings = Shape((Column("key0", Kind.KEY, 16),), "per_cell", 100, Vertica.buckets).table("postings")
+    postings = Shape((Column("key0", Content.KEY, 16),), "per_cell", 100, Vertica.buckets).table("postings")
     created = Vertica().create_table("mate.postings_1", postings)
     assert "(bucket INT NOT NULL ENCODING RLE, token_id INT NOT NULL, " in created
     assert " ORDER BY bucket, token_id, table_id, row_id SEGMENTED BY HASH(table_id, row_id) ALL NODES" in created

@@ -17,7 +17,7 @@ from mate.errors import StoreError
 from mate.lake.base import Index
 from mate.lake.folder import LakeFolder
 from mate.sql.dialects.vertica import Vertica
-from mate.sql.schema import Kind
+from mate.sql.schema import Content
 from mate.sql.target import DatabaseTarget
 from mate.stores import open_index
 from mate.values.token_ids import token_ids
@@ -275,7 +275,7 @@ def test_a_commit_whose_answer_is_lost_has_published(server: StandIn, small_lake
 
 
 def test_a_record_that_is_rejected(server: StandIn, small_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(Vertica.types, Kind.PATH, "VARCHAR(3)")
+    monkeypatch.setitem(Vertica.types, Content.PATH, "VARCHAR(3)")
     with pytest.raises(StoreError, match=r"a record was rejected: .*record 1 .*too wide for column \(source\)"):
         index(small_lake, server.address())
     assert tables(server) == {"builds", "manifest"}

@@ -10,7 +10,7 @@ FORMS = 8
 WORDS, UPPER, SPACED, INTEGER, AMOUNT, CODE, IDENTIFIER, SERIAL = range(FORMS)
 
 
-class Kind(NamedTuple):
+class ValueKind(NamedTuple):
     """A kind of column: how its cells are written, how often it occurs, what it is called."""
 
     form: int
@@ -23,22 +23,22 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "given": Kind(WORDS, 5, ("first name", "given_name", "Vorname", "FirstName", "prénom"), 0.04),
-    "family": Kind(WORDS, 6, ("last name", "surname", "Nachname", "LastName", "nom"), 0.20),
-    "place": Kind(WORDS, 9, ("city", "Ort", "town", "location", "municipality", "Gemeinde"), 0.15),
-    "country": Kind(WORDS, 5, ("country", "Land", "nation", "pays", "Country or area")),
-    "organisation": Kind(WORDS, 5, ("organisation", "store", "company", "Träger", "operator"), 0.11),
-    "word": Kind(WORDS, 14, ("category", "type", "Art", "label", "status", "title", "group", "Thema"), 0.35),
-    "phrase": Kind(WORDS, 5, ("description", "notes", "Bezeichnung", "remarks"), 0.15),
-    "year": Kind(WORDS, 6, ("year", "Jahr", "season", "reporting year")),
-    "date": Kind(WORDS, 5, ("date", "Datum", "day", "reported on")),
-    "german date": Kind(WORDS, 2, ("Stand", "Stichtag", "Datum")),
-    "american date": Kind(WORDS, 2, ("updated", "date", "Date of record")),
-    "integer": Kind(INTEGER, 18, ("count", "Anzahl", "total", "population", "points", "rank"), 0.0, (1, 6)),
-    "amount": Kind(AMOUNT, 8, ("amount", "Betrag", "price", "value", "share", "average"), 0.0, (3, 5)),
-    "code": Kind(CODE, 4, ("code", "Kennziffer", "product", "SKU", "reference"), 0.0, (2, 4)),
-    "identifier": Kind(IDENTIFIER, 1, ("key", "hash", "uid")),
-    "serial": Kind(SERIAL, 5, ("id", "no.", "Nr.", "lfd. Nr.", "index")),
+    "given": ValueKind(WORDS, 5, ("first name", "given_name", "Vorname", "FirstName", "prénom"), 0.04),
+    "family": ValueKind(WORDS, 6, ("last name", "surname", "Nachname", "LastName", "nom"), 0.20),
+    "place": ValueKind(WORDS, 9, ("city", "Ort", "town", "location", "municipality", "Gemeinde"), 0.15),
+    "country": ValueKind(WORDS, 5, ("country", "Land", "nation", "pays", "Country or area")),
+    "organisation": ValueKind(WORDS, 5, ("organisation", "store", "company", "Träger", "operator"), 0.11),
+    "word": ValueKind(WORDS, 14, ("category", "type", "Art", "label", "status", "title", "group", "Thema"), 0.35),
+    "phrase": ValueKind(WORDS, 5, ("description", "notes", "Bezeichnung", "remarks"), 0.15),
+    "year": ValueKind(WORDS, 6, ("year", "Jahr", "season", "reporting year")),
+    "date": ValueKind(WORDS, 5, ("date", "Datum", "day", "reported on")),
+    "german date": ValueKind(WORDS, 2, ("Stand", "Stichtag", "Datum")),
+    "american date": ValueKind(WORDS, 2, ("updated", "date", "Date of record")),
+    "integer": ValueKind(INTEGER, 18, ("count", "Anzahl", "total", "population", "points", "rank"), 0.0, (1, 6)),
+    "amount": ValueKind(AMOUNT, 8, ("amount", "Betrag", "price", "value", "share", "average"), 0.0, (3, 5)),
+    "code": ValueKind(CODE, 4, ("code", "Kennziffer", "product", "SKU", "reference"), 0.0, (2, 4)),
+    "identifier": ValueKind(IDENTIFIER, 1, ("key", "hash", "uid")),
+    "serial": ValueKind(SERIAL, 5, ("id", "no.", "Nr.", "lfd. Nr.", "index")),
 }
 KEYS = (
     ("given", "family", "place"),

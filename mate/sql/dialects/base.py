@@ -15,7 +15,7 @@ from mate.errors import StoreError
 from mate.lake.base import Ids
 from mate.sql.address import Address, Password
 from mate.sql.failures import UnknownStatementError
-from mate.sql.schema import BUILDS, Column, Generation, Kind, Shape, Table
+from mate.sql.schema import BUILDS, Column, Content, Generation, Shape, Table
 
 Columns: TypeAlias = list[pa.Array]
 """Records of a table, an array per column."""
@@ -72,7 +72,7 @@ class Dialect(ABC):
     """Octets of a super key at most, if there is a limit."""
     usual_hash: ClassVar[str] = "fingerprint:16"
     """What filters rows unless a hash is asked for: measured, no other is faster (docs/hashes.md)."""
-    types: ClassVar[dict[Kind, str]]
+    types: ClassVar[dict[Content, str]]
 
     # Definitions
 
@@ -140,9 +140,9 @@ class Dialect(ABC):
 
     def literal(self, column: Column, value: Any) -> str:
         """Return what a column of probes holds as a constant."""
-        if column.kind in (Kind.KEY, Kind.WIDE_KEY):
+        if column.kind in (Content.KEY, Content.WIDE_KEY):
             return self.key_literal(value)
-        return f"'{value}'" if column.kind is Kind.PRINT else str(value)  # no character of a fingerprint is a quote
+        return f"'{value}'" if column.kind is Content.PRINT else str(value)  # no character of a fingerprint is a quote
 
     @abstractmethod
     def key_literal(self, key: bytes) -> str:

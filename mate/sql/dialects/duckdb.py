@@ -28,7 +28,7 @@ from mate.sql.failures import (
     NoFreeSessionError,
     NoRoomError,
 )
-from mate.sql.schema import Column, Kind
+from mate.sql.schema import Column, Content
 
 _BLOCK = 262_144
 _INCOMING = "mate_incoming"
@@ -41,10 +41,21 @@ class DuckDb(Dialect):
     """DuckDB's words."""
 
     types: ClassVar = {
-        Kind.NUMBER: "BIGINT",
-        Kind.PLACE: "INTEGER",
-        **dict.fromkeys((Kind.KEY, Kind.WIDE_KEY), "BIT"),
-        **dict.fromkeys((Kind.PRINTS, Kind.PRINT, Kind.TOKEN, Kind.CELL, Kind.PATH, Kind.TEXT, Kind.WORD), "VARCHAR"),
+        Content.NUMBER: "BIGINT",
+        Content.PLACE: "INTEGER",
+        **dict.fromkeys((Content.KEY, Content.WIDE_KEY), "BIT"),
+        **dict.fromkeys(
+            (
+                Content.PRINTS,
+                Content.PRINT,
+                Content.TOKEN,
+                Content.CELL,
+                Content.PATH,
+                Content.TEXT,
+                Content.WORD,
+            ),
+            "VARCHAR",
+        ),
     }
 
     def temporary(self, name: str, columns: Sequence[Column]) -> str:
@@ -192,7 +203,9 @@ class DuckDbClient:
     def load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int:
         """Insert records as they are in memory."""
         names = [column.name for column in columns]
-        read = ", ".join(f"{c.name}::BIT" if c.kind in (Kind.KEY, Kind.WIDE_KEY) else _or_null(c) for c in columns)
+        read = ", ".join(
+            f"{c.name}::BIT" if c.kind in (Content.KEY, Content.WIDE_KEY) else _or_null(c) for c in columns
+        )
         taken = 0
         for batch in batches:
             with self._guard, self._explained():
@@ -243,7 +256,7 @@ class DuckDbClient:
 
 def _or_null(column: Column) -> str:
     """Return how a column is taken over; an empty text is none, as in every database."""
-    if column.required or column.kind is Kind.NUMBER:
+    if column.required or column.kind is Content.NUMBER:
         return column.name
     return f"NULLIF({column.name}, '')"
 

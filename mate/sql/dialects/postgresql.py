@@ -31,7 +31,7 @@ from mate.sql.failures import (
     NoFreeSessionError,
     NoRoomError,
 )
-from mate.sql.schema import MANIFEST, Column, Generation, Kind, Shape
+from mate.sql.schema import MANIFEST, Column, Content, Generation, Shape
 
 _HEAD = 19
 """Octets in front of the records of a binary COPY."""
@@ -71,12 +71,21 @@ class PostgreSql(Dialect):
 
     sorts_cells = False
     types: ClassVar = {
-        Kind.NUMBER: "BIGINT",
-        Kind.PLACE: "INTEGER",
-        Kind.KEY: "BIT({bits})",
-        Kind.WIDE_KEY: "BIT VARYING",
+        Content.NUMBER: "BIGINT",
+        Content.PLACE: "INTEGER",
+        Content.KEY: "BIT({bits})",
+        Content.WIDE_KEY: "BIT VARYING",
         **dict.fromkeys(
-            (Kind.PRINTS, Kind.PRINT, Kind.TOKEN, Kind.CELL, Kind.PATH, Kind.TEXT, Kind.WORD), 'TEXT COLLATE "C"'
+            (
+                Content.PRINTS,
+                Content.PRINT,
+                Content.TOKEN,
+                Content.CELL,
+                Content.PATH,
+                Content.TEXT,
+                Content.WORD,
+            ),
+            'TEXT COLLATE "C"',
         ),
     }
 

@@ -36,7 +36,7 @@ from mate.sql.failures import (
     PushBackError,
     UnknownStatementError,
 )
-from mate.sql.schema import Column, Generation, Kind, Shape, Table
+from mate.sql.schema import Column, Content, Generation, Shape, Table
 
 DUPLICATE_KEY, QUOTA, TOO_MANY_CONTAINERS = 6745, 10765, 5065
 DISK_FULL = "53100"
@@ -57,17 +57,17 @@ class Vertica(Dialect):
     most_octets = 65_000
     usual_hash = "xash"  # of one size: others take up memory for the longest there could be; nothing was measured
     types: ClassVar = {
-        Kind.NUMBER: "INT",
-        Kind.PLACE: "INT",
-        Kind.KEY: "VARBINARY({size})",
-        Kind.WIDE_KEY: "VARBINARY(65000)",
-        Kind.PRINTS: "VARCHAR(65000)",
-        Kind.PRINT: "VARCHAR(4)",
-        Kind.TOKEN: "VARCHAR({octets})",
-        Kind.CELL: "VARCHAR(8000)",
-        Kind.PATH: "VARCHAR(65000)",
-        Kind.TEXT: "LONG VARCHAR(1048576)",
-        Kind.WORD: "VARCHAR(64)",
+        Content.NUMBER: "INT",
+        Content.PLACE: "INT",
+        Content.KEY: "VARBINARY({size})",
+        Content.WIDE_KEY: "VARBINARY(65000)",
+        Content.PRINTS: "VARCHAR(65000)",
+        Content.PRINT: "VARCHAR(4)",
+        Content.TOKEN: "VARCHAR({octets})",
+        Content.CELL: "VARCHAR(8000)",
+        Content.PATH: "VARCHAR(65000)",
+        Content.TEXT: "LONG VARCHAR(1048576)",
+        Content.WORD: "VARCHAR(64)",
     }
     key_is_enforced = " ENABLED"
     table_names = "SELECT table_name FROM v_catalog.tables WHERE LOWER(table_schema) = %s"
@@ -229,7 +229,9 @@ def options(address: Address, password: Password) -> dict[str, object]:
 
 def copy_statement(table: str, columns: Sequence[Column], *, commits: bool = False) -> str:
     """SQL that streams records into a table."""
-    listed = ", ".join(f"{c.name} FORMAT 'hex'" if c.kind in (Kind.KEY, Kind.WIDE_KEY) else c.name for c in columns)
+    listed = ", ".join(
+        f"{c.name} FORMAT 'hex'" if c.kind in (Content.KEY, Content.WIDE_KEY) else c.name for c in columns
+    )
     end = "" if commits else " NO COMMIT"
     return f"COPY {table} ({listed}) FROM STDIN ENCLOSED BY '''' ENFORCELENGTH ABORT ON ERROR{end}"
 
