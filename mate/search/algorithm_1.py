@@ -125,7 +125,7 @@ class _Scan:
             self._part(order, best)
         else:
             copies = [best.copy() for _ in range(PARTS)]
-            parts = (order[part::PARTS] for part in range(PARTS))
+            parts = (order[part::PARTS].copy() for part in range(PARTS))  # with gaps, loops would be compiled again
             self.part.search.at_once(self._part, parts, copies)
             best.take_all(copies)
 

@@ -246,6 +246,20 @@ def test_results_do_not_depend_on_the_number_of_processors(monkeypatch: pytest.M
     assert found[0] == found[1] == found[2]
 
 
+def test_a_search_in_parts_runs_on_the_same_loops_as_any_other() -> None:
+    """numba compiles them for each kind of array: a quarter of a minute, in the middle of the first large search."""
+    from mate.search.algorithm_1_kernel import scan as scan_groups
+
+    lake = MemoryLake.of([[["a", "b"]] * 9 for _ in range(9)])
+    query = pa.table({"a": ["a"], "b": ["b"]})
+    signatures = []
+    for most in (10**6, 0):
+        with limited([(SEARCH, "BLOCK_PAIRS", most)]):
+            find_system("mate")(lake, query, ["a", "b"], 4)
+        signatures.append(len(scan_groups.signatures))
+    assert signatures[0] == signatures[1]
+
+
 TINY = """
 import sys
 from mate.search.algorithm_1 import algorithm_1
