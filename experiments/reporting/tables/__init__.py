@@ -32,7 +32,10 @@ TABLES: Mapping[str, tuple[Callable[[Results], list[Table]], ...]] = {
     "own-table": (row_filter.own_table,),
     "bloom-mistakes": (bloom_mistakes.bloom_mistakes,),
 }
-BY_ENGINE: Mapping[str, tuple[Callable[[Results], list[Table]], ...]] = {"figure4": (engines.figure4,)}
+BY_ENGINE: Mapping[str, tuple[Callable[[Results], list[Table]], ...]] = {
+    "figure4": (engines.figure4,),
+    "table2": (engines.table2,),
+}
 """Those of all engines; the others are about arrays."""
 
 __all__ = ["TABLES", "Table", "tables"]
