@@ -102,7 +102,7 @@ def measured(lake: LakeFolder, query: Query, options: argparse.Namespace) -> Ite
 
 def _search(lake: LakeFolder, query: Query, settings: SearchSettings) -> tuple[Search, list[SegmentSearch]]:
     """Search segment after segment; return which ones, too."""
-    search = prepare("column-first", lake, query.table, query.key, settings, by_rows=True)
+    search = prepare("column-first", lake, query.table, query.key, settings, column_first=True)
     visited = []
     for part in (part for wave in search.waves() for part in wave):
         if part.is_promising and len(part.tuples):

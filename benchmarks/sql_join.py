@@ -67,7 +67,7 @@ class SqlJoin:
 
     def __call__(self, query: AnyQuery, key: Sequence[str], k: int) -> list[int]:
         """Return the scores of the k best tables."""
-        search = prepare("sql", self._lake, query, key, SearchSettings(k=k))
+        search = prepare("sql", self._lake, query, key, SearchSettings(k=k, semi_join=True))
         timer = threading.Timer(self._timeout, self._database.interrupt)
         timer.start()
         try:

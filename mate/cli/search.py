@@ -62,8 +62,8 @@ def add(commands: Commands) -> None:
     how.add_argument(
         "--initial-column",
         metavar="HOW",
-        help="mate, baselines: key column to begin with: pairs, postings, cardinality (the paper's), order, longest, "
-        "or the name of a key column (default: pairs)",
+        help="mate, baselines: key column to begin with: cardinality (the paper's), order, longest, postings, pairs, "
+        "or the name of a key column (default: cardinality)",
     )
     batch.add(parser)
     parser.set_defaults(run=run)

@@ -43,8 +43,8 @@ class Sought(Protocol):
         """Whether tables may be left out by their bounds."""
 
     @property
-    def by_rows(self) -> bool:
-        """Whether tables may be bounded by looking at whole rows; the paper's systems go by postings alone."""
+    def column_first(self) -> bool:
+        """Whether it is column-first search: tables may be bounded by looking at whole rows."""
 
     @property
     def intersects(self) -> bool:

@@ -83,7 +83,7 @@ class Bounds(NamedTuple):
 def with_unknown(part: SegmentSearch) -> SegmentSearch:
     """Return the search with the key tuples that Algorithm 1 begins with: without a semi-join, all whose initial value
     the segment has, whatever the others are."""
-    if part.search.settings.semi_join:
+    if part.search.semi_joins:
         return part
     inside = np.flatnonzero(part.places[:, part.search.initial] >= 0)
     return part._replace(tuple_id=inside, tuples=part.places[inside])

@@ -110,8 +110,6 @@ _TALLY = np.dtype([(name, np.int64) for name in COUNTERS])
 
 def column_first(part: SegmentSearch) -> Rest | None:
     """Offer every table of a segment that may be among the k best; return after the first batch, with the others."""
-    if not len(part.tuples):
-        return None  # without a semi-join before it, a search comes to segments that know no key tuple
     if not is_ready():
         from mate.search.reference import expected_work, reference
 

@@ -84,15 +84,18 @@ class SearchSettings:
     bits: int | None = None
     row_filter: bool = True
     """Off: no super key is used, as in SCR."""
-    initial_column: str = "pairs"
-    """How the initial column is chosen: see `mate.search.query.STRATEGIES`, or the name of a key column."""
+    initial_column: str | None = None
+    """How the initial column is chosen: see `mate.search.query.STRATEGIES`, or the name of a key column. Unless given,
+    as in the paper, by cardinality; column-first search, which has one in databases only, takes that with the fewest
+    pairs."""
     table_filters: bool = True
     """Rules 1 and 2 of section 6.2."""
-    semi_join: bool = True
+    semi_join: bool = False
     """Drop key tuples with a value that the index does not have before Algorithm 1 or a relative of it begins. The
-    paper does not say so; column-first search always does."""
-    tight_bound: bool = True
-    """Bound a table by the distinct key tuples among its candidates, column by column, not by its postings."""
+    paper does not; column-first search always does."""
+    tight_bound: bool = False
+    """Algorithm 1 and its relatives: bound a table by the distinct key tuples among its candidates, column by column,
+    not by its postings as the paper does."""
     threads: bool = True
     """Whether a large search may use several threads; off where many searches keep all cores busy anyway."""
 
@@ -114,8 +117,9 @@ class Search:
     """Where segments have the query's values, by the identity of the segment."""
     work: Work = field(default_factory=current_work, repr=False)
     """How far it is, and whether it is still wanted."""
-    by_rows: bool = False
-    """Whether an index may bound tables by looking at whole rows; the paper's systems go by postings alone."""
+    column_first: bool = False
+    """Whether it is column-first search: key tuples with a value that the index does not have are always dropped, and a
+    database may bound tables by looking at whole rows. The paper's systems go by postings alone."""
     intersects: bool = False
     """Whether the posting lists of all key columns are intersected by row, or the initial one's fetched."""
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -156,10 +160,15 @@ class Search:
         """Which of the query's distinct tokens the segments searched so far have."""
         return np.zeros(len(self.ids), np.bool_)
 
+    @property
+    def semi_joins(self) -> bool:
+        """Whether key tuples with a value that the index does not have are dropped before anything is fetched."""
+        return self.column_first or self.settings.semi_join
+
     @cached_property
     def known(self) -> Ids:
         """Key tuples all of whose values the index has; all of them without a semi-join."""
-        if not self.settings.semi_join:
+        if not self.semi_joins:
             return np.arange(len(self.key))
         return np.flatnonzero((self.postings[self.key.place] > 0).all(axis=1))
 
@@ -171,7 +180,8 @@ class Search:
     @cached_property
     def initial(self) -> int:
         """The key column that Algorithm 1 and its relatives begin with (section 6.1)."""
-        initial = initial_column(self.key, self.settings.initial_column, self.postings)
+        usual = "pairs" if self.column_first else "cardinality"
+        initial = initial_column(self.key, self.settings.initial_column or usual, self.postings)
         values = self.key.place[self.known, initial]
         self.statistics.initial_column = self.key.columns[initial]
         self.statistics.postings = int(self.postings[np.unique(values)].sum())
@@ -296,7 +306,7 @@ class SegmentSearch(NamedTuple):
     @property
     def is_promising(self) -> bool:
         """Whether a table may be among the answers: none joins more key tuples than the segment knows all values of."""
-        return len(self.tuples) > self.floor or not self.search.settings.semi_join
+        return len(self.tuples) > self.floor or not self.search.semi_joins
 
     def entries(self) -> int:
         """Return the number of directory entries of the key's values, those of a value counted once per key tuple."""
@@ -333,8 +343,8 @@ class NamedStrategy(NamedTuple):
     visit: Strategy
     ahead: Callable[[SegmentSearch], None] | None = None
     """Notes in ``part.ahead`` what does not depend on the k-th score, while another segment is searched."""
-    by_rows: bool = False
-    """Whether an index may bound tables by looking at whole rows for it."""
+    column_first: bool = False
+    """Whether it is column-first search (see `Search`)."""
     intersects: bool = False
     """Whether an index may leave out rows that lack a value of some key column for it."""
 
@@ -349,7 +359,7 @@ def run(
 def _run(
     strategy: NamedStrategy, index: Index, query: QueryTable, key: Sequence[str], settings: SearchSettings
 ) -> SearchResult:
-    prepared = prepare(strategy.name, index, query, key, settings, by_rows=strategy.by_rows)
+    prepared = prepare(strategy.name, index, query, key, settings, column_first=strategy.column_first)
     search = replace(prepared, intersects=strategy.intersects)
     _find(search, strategy)
     if settings.rank == JOINABILITY:
@@ -446,7 +456,7 @@ def prepare(
     key: Sequence[str],
     settings: SearchSettings,
     *,
-    by_rows: bool = False,
+    column_first: bool = False,
 ) -> Search:
     """Check what is asked for, and find the distinct key tuples of the query."""
     check_settings(settings)
@@ -457,7 +467,7 @@ def prepare(
         best = Best.empty(min(settings.k, max(1, index.manifest.counts.tables)), len(tuples.columns))
         statistics.key_tuples = len(tuples)
         ids = token_ids(tuples.tokens)
-        return Search(index, tuples, settings, statistics, ids, best, index.change, by_rows=by_rows)
+        return Search(index, tuples, settings, statistics, ids, best, index.change, column_first=column_first)
 
 
 def check_settings(settings: SearchSettings) -> None:
@@ -596,7 +606,7 @@ def _match_table(
 ) -> SearchResult:
     from mate.search.column_first import column_first
 
-    search = prepare("column-first", index, query, key, settings, by_rows=True)
+    search = prepare("column-first", index, query, key, settings, column_first=True)
     found = index.table_segment(search, table_id)
     if found is not None:
         alone = np.zeros(len(found.segment.live), np.bool_)

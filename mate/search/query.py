@@ -253,7 +253,7 @@ STRATEGIES: Mapping[str, Callable[[KeyTuples, Numbers], int]] = {
 
 ``cardinality`` is the paper's: the fewest distinct values. ``order`` takes the first column given, ``longest`` the one
 with the longest value. The others use what the index knows about the query's values before anything is fetched:
-``postings`` the fewest posting list items, ``worst`` the most, and ``pairs``, the default, the fewest pairs of a
+``postings`` the fewest posting list items, ``worst`` the most, and ``pairs`` the fewest pairs of a
 posting and a key tuple, which is what the row filter has to look at."""
 
 

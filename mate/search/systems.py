@@ -48,8 +48,8 @@ class StrategySystem:
     function: str
     ahead: str | None = None
     """Function that works out what can be known of a segment before the strategy comes to it."""
-    by_rows: bool = False
-    """Whether an index may bound tables by looking at whole rows for it."""
+    column_first: bool = False
+    """Whether it is column-first search (see `Search`)."""
 
     @property
     def strategy(self) -> Strategy:
@@ -67,14 +67,14 @@ class StrategySystem:
     ) -> SearchResult:
         """Return the k tables with the highest joinability."""
         ahead = getattr(import_module(self.module), self.ahead) if self.ahead else None
-        strategy = NamedStrategy(self.name, self.strategy, ahead, self.by_rows)
+        strategy = NamedStrategy(self.name, self.strategy, ahead, self.column_first)
         return run(strategy, index, query, key, settings_with(k, settings))
 
 
 BUILT_IN: Mapping[str, StrategySystem] = {
     system.name: system
     for system in (
-        StrategySystem("column-first", "mate.search.column_first", "column_first", "cover_ahead", by_rows=True),
+        StrategySystem("column-first", "mate.search.column_first", "column_first", "cover_ahead", column_first=True),
         StrategySystem("mate", "mate.search.algorithm_1", "algorithm_1"),
     )
 }

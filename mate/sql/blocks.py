@@ -80,14 +80,14 @@ class Blocks:
         """Yield segments with every row that may be part of an answer."""
         if not len(self.search.token_ids):
             return iter(())
-        return self._by_bound() if self.search.by_rows and self.search.table_filters else self._by_postings()
+        return self._by_bound() if self.search.column_first and self.search.table_filters else self._by_postings()
 
     def table(self, table_id: int) -> SearchSegment | None:
         """Return the segment of one table's rows, if any may join."""
         if not len(self.search.token_ids):
             return None
         tables = np.array([table_id])
-        rows = None if self.search.by_rows or self.hash_number is None else self._rows(tables)
+        rows = None if self.search.column_first or self.hash_number is None else self._rows(tables)
         return self._segment(tables, rows)
 
     def whole(self, tables: Ids) -> SearchSegment | None:

@@ -95,9 +95,9 @@ def test_superseded_tables_are_in_no_answer(tmp_path: Path, capsys: pytest.Captu
 def test_algorithm_1_of_the_paper_takes_part_by_name(lake: LakeFolder, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     options = ["--store", lake.address, "--queries", "2", "--rounds", "1", "--json", str(out)]
-    assert main(["discovery", *options, "--systems", "mate,mate-paper"]) == 0
+    assert main(["discovery", *options, "--systems", "mate,mate-tight"]) == 0
     (record,) = json.loads(out.read_text())
-    assert {m["system"] for m in record["measurements"]} == {"mate", "mate-paper"}
+    assert {m["system"] for m in record["measurements"]} == {"mate", "mate-tight"}
 
 
 def test_josie_for_one_column_agrees_with_sql(lake: LakeFolder, capsys: pytest.CaptureFixture[str]) -> None:

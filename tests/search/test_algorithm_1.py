@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -204,6 +205,23 @@ def test_without_a_semi_join_unknown_values_are_left_to_the_row_filter() -> None
             with limited([], compiled=compiled):
                 counts = find_system("mate")(lake, query, ["one", "two"], settings=options).statistics
             assert (counts.pairs, counts.candidates, counts.false_positives) == expected
+
+
+def test_unless_told_otherwise_it_is_as_in_the_paper() -> None:
+    """The initial column has the fewest values, though "two" has fewer postings; all key tuples are searched for;
+    and a table with many postings is not left out, though it can join but two key tuples."""
+    often, once = [["a", "x"], ["a", "y"], ["b", "z"]], [["a", "p"]] * 5
+    lake = MemoryLake.of([often, once])
+    query = pa.table({"one": ["a", "a", "b", "b"], "two": ["x", "y", "z", "nowhere"]})
+    for options, expected in (
+        (SearchSettings(k=1), ("one", 8, 0)),
+        (SearchSettings(k=1, tight_bound=True), ("one", 8, 1)),
+        (SearchSettings(k=1, initial_column="pairs", semi_join=True), ("two", 3, 0)),
+    ):
+        found = find_system("mate")(lake, query, ["one", "two"], settings=replace(options, row_filter=False))
+        done = found.statistics
+        assert [(r.table_id, r.joinability) for r in found] == [(0, 3)]
+        assert (done.initial_column, done.postings, done.tables_cut_rule_1) == expected
 
 
 @pytest.mark.parametrize("keys", [2, 3])

@@ -111,7 +111,9 @@ def test_a_good_table_may_be_missed_by_mcr_josie() -> None:
 @pytest.mark.parametrize("system", ["scr-josie", "mcr-josie"])
 def test_statistics(system: str) -> None:
     query = pa.table({"k": ["a"], "n": ["0"]})
-    done = find_system(system)(MemoryLake.of(ONE_VALUE_MANY_TUPLES, 2), query, ["k", "n"]).statistics
+    done = find_system(system)(
+        MemoryLake.of(ONE_VALUE_MANY_TUPLES, 2), query, ["k", "n"], settings=SearchSettings(initial_column="n")
+    ).statistics
     assert (done.system, done.hash, done.key_tuples, done.segments) == (system, "none", 1, 2)
     assert {"calibrate", "prepare", "josie", "fetch postings", "filter rows and score"} <= set(done.seconds)
     assert (done.initial_column, done.tables, done.true_positives) == ("n", 2, 2)
