@@ -178,7 +178,7 @@ def test_the_row_filter_and_the_table_filters_save_work(crowded: MemoryLake) -> 
 
     assert done().candidates < done(row_filter=False).candidates
     assert done().tables_cut_rule_1 > done(table_filters=False).tables_cut_rule_1 == 0
-    assert done(tight_bound=False).tables_cut_rule_2 > 0
+    assert done().tables_cut_rule_2 > 0
 
 
 @EVERY_SYSTEM

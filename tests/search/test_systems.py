@@ -58,5 +58,5 @@ def test_a_package_may_declare_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_k_is_that_of_the_settings_unless_given() -> None:
     assert settings_with(None).k == SearchSettings().k
-    assert settings_with(None, SearchSettings(k=3, tight_bound=False)) == SearchSettings(k=3, tight_bound=False)
-    assert settings_with(5, SearchSettings(k=3, tight_bound=False)) == SearchSettings(k=5, tight_bound=False)
+    assert settings_with(None, SearchSettings(k=3, tight_bound=True)) == SearchSettings(k=3, tight_bound=True)
+    assert settings_with(5, SearchSettings(k=3, tight_bound=True)) == SearchSettings(k=5, tight_bound=True)

@@ -40,7 +40,8 @@ HASHES = (
 )
 BY_NAME = [("xash", 128), ("bf", 512), ("wide", 20), ("fingerprint", 12), ("fingerprint", 20)]
 SYSTEMS: dict[str, Callable[..., SearchResult]] = {**BUILT_IN, "scr": scr.search, "mcr": mcr.search}
-PRUNING = [SearchSettings(k=3), SearchSettings(k=3, tight_bound=False), SearchSettings(k=3, table_filters=False)]
+TIGHT = SearchSettings(k=3, initial_column="pairs", tight_bound=True, semi_join=True)
+PRUNING = [SearchSettings(k=3), TIGHT, SearchSettings(k=3, table_filters=False)]
 
 
 @pytest.fixture(scope="module", params=EVERYWHERE, ids="-".join)
