@@ -1,13 +1,15 @@
 # `make reproduce` and `make test` are all that a newcomer needs; both build .venv on demand.
 
-VENV    := .venv
-PYTHON  ?= python3
-BIN     := $(VENV)/bin
-READY   := $(VENV)/.ready
-JAVA    := $(VENV)/.java
-BROWSER := $(VENV)/.browser
+VENV      := .venv
+PYTHON    ?= python3
+BIN       := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+READY     := $(VENV)/.ready
+JAVA      := $(VENV)/.java
+BROWSER   := $(VENV)/.browser
+NATIVE    := $(shell find mate baselines -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
-.PHONY: help reproduce report notebooks test quick coverage lint types unit fuzz package format clean
+.PHONY: help reproduce report notebooks test quick coverage lint types unit checked sanitize fuzz package format clean
 
 help:
 	@echo "make reproduce   run every experiment of the paper on embedded lakes; report and verdicts in results/report"
@@ -19,20 +21,31 @@ help:
 	@echo "make test        lint, type-check and test everything"
 	@echo "make quick       lint and the fast tests, about a minute on two cores"
 	@echo "make coverage    the tests, and which lines of the library they do not reach"
+	@echo "make checked     the tests of native code, every index compared with the length of its array"
+	@echo "make sanitize    the same with AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make fuzz        spoiled inputs for everything that reads, for MINUTES=5; what breaks is kept in fuzz-found"
 	@echo "make package     build dist/, install it into empty environments with and without extras, and use it there"
 	@echo "                 (by \$$(PYTHONS), all of Python 3.11 to 3.13 that are found)"
 	@echo "make format      rewrite the code in the house style"
 	@echo "make clean       remove .venv, results and caches"
 
-$(READY): setup.cfg pyproject.toml Makefile
+$(INSTALLED): setup.cfg pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "MATE needs Python 3.11 or newer; call make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 	  { echo "Python's venv module is missing (Debian, Ubuntu: apt-get install python3-venv)"; exit 1; }
+	@# A compiler, where this user can install one; elsewhere the package brings its own (setup.py).
+	@if command -v c++ || command -v g++ || command -v clang++ || [ -n "$$CXX" ]; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get; then \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends g++; } || true; \
+	fi >/dev/null
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[baselines,benchmarks,experiments,vertica,postgresql,duckdb,notebooks,web,mcp,dev]'
+	@touch $@
+
+$(READY): $(INSTALLED) setup.py $(NATIVE)
+	$(BIN)/python setup.py -q build_ext --inplace
 	@touch $@
 
 # Spark needs Java; where this user can install it, that is done, elsewhere it is said.
@@ -107,13 +120,31 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 unit: $(READY) $(JAVA) $(BROWSER)
 	$(PYTEST)
 
-# Without Spark and the browser, and small work without the compiler: a machine that has compiled nothing yet is not much slower.
+# Without Spark and the browser.
 quick: lint
-	$(PYTEST) --plain $(QUICK)
+	$(PYTEST) -m 'not spark' $(QUICK)
 
-# Compiled loops count as not reached: the tracer does not see them.
+# Native code does not count: the tracer does not see it.
 coverage: $(READY) $(JAVA) $(BROWSER)
 	$(PYTEST) --cov mate --cov baselines --cov-report term:skip-covered
+
+# Native code that is built to find its mistakes, in a folder of its own.
+CHECKS := tests/search tests/lake tests/hashing tests/baselines tests/test_query.py tests/test_text.py \
+          tests/test_token_ids.py tests/updates/test_integrity.py tests/build/test_attacks.py
+checked: $(READY)
+	$(call native-tests,)
+
+sanitize: $(READY)
+	$(call native-tests,LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1)
+
+define native-tests
+	mkdir -p build/$@
+	tar -cf - --exclude='*.so' --exclude=__pycache__ mate baselines experiments benchmarks tests setup.py setup.cfg \
+	  pyproject.toml README.md | tar -xf - -C build/$@
+	cd build/$@ && MATE_BUILD=$@ $(abspath $(BIN))/python setup.py -q build_ext --inplace
+	cd build/$@ && $(1) $(abspath $(BIN))/python -m pytest -m 'not spark' -n 2 $(CHECKS)
+endef
 
 MINUTES ?= 5
 

@@ -186,7 +186,7 @@ def _measured(lake: LakeFolder, asked: list[Asked], names: list[str], options: a
 
 
 def _warm_up(asked: Sequence[Asked], systems: Mapping[str, Answer]) -> None:
-    """Let every system answer a query of each group, so that compiled code is loaded."""
+    """Let every system answer a query of each group, so that modules are loaded and files mapped."""
     for entry in {entry.group: entry for entry in reversed(asked)}.values():
         for system in systems.values():
             try:

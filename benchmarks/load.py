@@ -29,7 +29,6 @@ from mate.build.updates import Updates
 from mate.corpus import Chunk, Limits, Table
 from mate.lake.folder import LakeFolder, open_folder
 from mate.search.systems import find_system
-from mate.search.warm_up import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,8 +109,6 @@ def _search(lake: LakeFolder, version: str) -> Any:
 
 def search_for(store: Path, seconds: float, threads: int) -> Searched:
     """Search in threads, each opening the lake again and again; half of the searches keep a lake that is open."""
-    with open_folder(store) as lake:
-        warm_up(lake)  # the compiler takes memory once, and may be loaded by any search
     start = time.monotonic()
     marks: dict[str, tuple[int, int]] = {}
 

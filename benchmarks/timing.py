@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 def best_of(contestants: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
     """Return the least seconds of each contestant, all of them timed in turn in every round.
 
-    A first call that is not timed lets compiled kernels load.
+    A first call that is not timed loads modules and maps files.
     """
     for run in contestants.values():
         run()

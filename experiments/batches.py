@@ -110,7 +110,7 @@ def _measured(
 
 
 def _warm_up(batch: Batch, worker: Worker, definitions: Sequence[Definition]) -> None:
-    """Let every system answer the smallest query, unrecorded: compiled code is loaded and the index is opened."""
+    """Let every system answer the smallest query, unrecorded: modules are loaded and the index is opened."""
     queries = batch.queries.queries
     smallest = min(range(len(queries)), key=lambda number: queries[number].cardinality)
     for definition in {definition.method.system: definition for definition in definitions}.values():

@@ -12,7 +12,6 @@ from mate import __version__
 
 PACKAGES = (
     "numpy",
-    "numba",
     "pandas",
     "pyarrow",
     "pyspark",

@@ -10,7 +10,6 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from math import inf
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from threading import Thread
@@ -211,9 +210,7 @@ def not_interactive() -> None:
 def serve(connection: Connection) -> None:
     """Answer tasks until the other end closes; an interrupt is the other end's business."""
     import experiments.hashes  # noqa: F401
-    from mate.values.compiled import SPENT
 
-    SPENT.starts = inf  # it works on: every search runs on compiled loops, the first one as the last
     not_interactive()
     os.environ.setdefault("PGOPTIONS", f"-c client_connection_check_interval={GONE_AFTER}")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -277,7 +274,7 @@ class Worker:
         return outcome
 
     def _start(self) -> None:
-        # A fresh process: a forked one would inherit the threads of Arrow, DuckDB and numba.
+        # A fresh process: a forked one would inherit the threads of Arrow and DuckDB.
         context = multiprocessing.get_context("spawn")
         self._connection, there = context.Pipe()
         self._process = context.Process(target=serve, args=(there,), daemon=True)

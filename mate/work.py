@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
 
 from mate.errors import CancelledError
 
@@ -18,11 +21,17 @@ class Work:
     """Steps that are behind: segments that were searched, tables that were compared."""
     total: int = 0
     """Steps that are known of; a ranking may ask for more of them."""
-    cancelled: bool = False
+    flag: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(1, np.uint8), repr=False)
+    """One number: 1 once it is cancelled. Native loops look at it."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody wants it any more."""
+        return bool(self.flag[0])
 
     def cancel(self) -> None:
-        """Let it end at its next step."""
-        self.cancelled = True
+        """Let it end soon."""
+        self.flag[0] = 1
 
     def expect(self, steps: int) -> None:
         """Note that there is more to do."""

@@ -27,7 +27,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ["MATE_CACHE_DIR"] = tempfile.mkdtemp(prefix="mate-tests-cache-")
 atexit.register(shutil.rmtree, os.environ["MATE_CACHE_DIR"], True)
 
-# No test asserts a time: the first call of a compiled kernel may take seconds.
+# No test asserts a time, however slow the machine.
 settings.register_profile("default", deadline=None)
 settings.load_profile("default")
 
@@ -41,46 +41,17 @@ SMALL_SESSION = {
 }
 
 
-COMPILING = "tests/search/test_column_first.py"
-NOTHING_TO_COMPILE = ("tests/corpus/", "tests/experiments/corpora/", "tests/vertica/test_standin.py")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let one process compile the loops of a search, where they are not kept yet, while another needs none of them.
-
-    Without the compiler, Spark is left out as well: each of its workers would load it.
-    """
-    if config.getoption("plain"):
-        on_spark = [item for item in items if "spark" in getattr(item, "fixturenames", ())]
-        config.hook.pytest_deselected(items=on_spark)
-        items[:] = [item for item in items if item not in on_spark]
-    items.sort(key=_turn)
-
-
-def _turn(item: pytest.Item) -> int:
-    if item.nodeid.startswith(COMPILING):
-        return 0
-    return 1 if item.nodeid.startswith(NOTHING_TO_COMPILE) else 2
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what starts Spark, so that `-m "not spark"` leaves it out."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
 
 
 @pytest.fixture(autouse=True)
 def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is printed does not depend on the terminal that tests run in."""
     monkeypatch.delenv("COLUMNS", raising=False)
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the fast tests do without the compiler."""
-    parser.addoption("--plain", action="store_true", help="do small work as where nothing was compiled, without Spark")
-
-
-@pytest.fixture(autouse=True)
-def _kernels(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
-    """Which loops run does not depend on what was compiled on this machine before."""
-    plain = pytestconfig.getoption("plain")
-    monkeypatch.setattr("mate.values.compiled.has_compiled", lambda: not plain)
-    if plain:
-        monkeypatch.setattr("mate.values.compiled.SPENT.starts", 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """A line of code knows its room: which package, and which part of the library, may import which."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ ALLOWED = {
     "benchmarks": {"mate", "baselines", "experiments", "benchmarks"},
 }
 OURS = {*ALLOWED, "tests", "notebooks"}
-ANYWHERE = {"errors", "limits", "display", "extras", "files", "storage", "termination", "work"}
+ANYWHERE = {"native", "errors", "limits", "display", "extras", "files", "storage", "termination", "work"}
 ROOMS = {
+    "native": {"native"},
     "values": {"values"},
     "hashing": {"values", "hashing"},
     "lake": {"values", "hashing", "lake"},
@@ -33,8 +35,12 @@ ROOMS = {
 
 
 def imports(path: Path) -> set[str]:
-    """Return the full names of the modules that a file imports."""
+    """Return the full names of the modules that a file imports, or as Cython says, cimports."""
     names = set()
+    if path.suffix != ".py":
+        return {
+            name for name, _ in re.findall(r"^from (\S+) (cimport|import) ", path.read_text(encoding="utf-8"), re.M)
+        }
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
@@ -54,7 +60,7 @@ def test_packages_import_only_what_they_may(package: str) -> None:
 @pytest.mark.parametrize("room", sorted(ROOMS))
 def test_rooms_import_only_what_they_may(room: str) -> None:
     known = {path.stem for path in (ROOT / "mate").iterdir()} - {"__init__", "__pycache__", "py"}
-    for path in sorted((ROOT / "mate" / room).rglob("*.py")):
+    for path in sorted(path for ending in ("py", "pyx", "pxd") for path in (ROOT / "mate" / room).rglob(f"*.{ending}")):
         parts = {name.split(".")[1] for name in imports(path) if name.startswith("mate.")} & known
         wrong = parts - ROOMS[room] - ANYWHERE
         assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import mate.search.query
 from mate.errors import CorpusError, QueryError
 from mate.search.query import (
     STRATEGIES,
@@ -28,7 +27,7 @@ from mate.search.query import (
     read_query,
     unique_names,
 )
-from mate.values.text import NULL_SPELLINGS
+from mate.values.text import NULL_SPELLINGS, tokens
 
 
 def table(**columns: list[str | None]) -> QueryTable:
@@ -237,37 +236,23 @@ def test_distinct_tuples_and_the_tuple_of_each_row() -> None:
     assert (len(key), key.dropped_rows) == (3, 2)
 
 
-@pytest.mark.parametrize("most", [0, 20, 2**62])
-@given(
-    rows=st.integers(1, 6).flatmap(lambda n: st.lists(st.lists(st.integers(0, 4), min_size=n, max_size=n), min_size=1))
-)
-def test_distinct_tuples_in_the_order_of_their_coming(rows: list[list[int]], most: int) -> None:
-    """However many codes there may be before they are numbered again."""
-    grid = np.array(rows)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mate.search.query, "_MOST_CODES", most)
-        found, inverse = mate.search.query._distinct(grid, 5)
-    assert found.tolist() == [list(row) for row in dict.fromkeys(map(tuple, rows))]
-    assert found[inverse].tolist() == rows
-
-
 @pytest.mark.parametrize("width", [1, 2, 3])
 @given(
     cells=st.lists(st.sampled_from([None, "", "-", " N/A", "a", "A ", "b  c", "B C", "ß", "SS", "é", "e\u0301"])),
     more=st.lists(st.text(max_size=3)),
 )
-def test_the_compiled_numbers_are_those_of_arrow(cells: list[str | None], more: list[str], width: int) -> None:
-    given_cells = pa.array((cells + more)[: len(cells + more) // width * width], pa.string())
-    found = mate.search.query._number_compiled(given_cells, width, NULL_SPELLINGS)
-    expected = mate.search.query._number_arrays(given_cells, width, NULL_SPELLINGS)
-    assert [part.tolist() for part in found] == [part.tolist() for part in expected]
-
-
-def test_more_tokens_than_the_smallest_table_of_hashes_has_room_for() -> None:
-    cells = pa.array([f"{number % 700}" for number in range(3_000)])
-    found, place, row_tuple = mate.search.query._number_compiled(cells, 2, NULL_SPELLINGS)
-    assert found.tolist() == [f"{number}" for number in range(700)]
-    assert place[row_tuple].tolist() == [[number % 700, (number + 1_500) % 700] for number in range(1_500)]
+def test_tokens_and_tuples_are_numbered_as_they_come(cells: list[str | None], more: list[str], width: int) -> None:
+    rows = (cells + more)[: len(cells + more) // width * width]
+    columns = [rows[place::width] for place in range(width)]
+    expected = tokens([cell for column in columns for cell in column]).to_pylist()
+    whole = [row for row in zip(*(tokens(column).to_pylist() for column in columns), strict=True) if None not in row]
+    if not whole:
+        return
+    key = tuples(table(**{f"{place}": column for place, column in enumerate(columns)}), *map(str, range(width)))
+    assert key.tokens.to_pylist() == list(dict.fromkeys(token for token in expected if token is not None))
+    assert texts(key) == list(dict.fromkeys(whole))
+    assert [texts(key)[number] for number in key.row_tuple if number >= 0] == whole
+    assert key.dropped_rows == len(columns[0]) - len(whole)
 
 
 def test_the_same_value_in_two_key_columns_is_one_token() -> None:
@@ -293,7 +278,7 @@ def test_an_error_is_one_line_whatever_columns_are_called() -> None:
         tuples(table(**{"two\nlines": [None], "\x1b[31m": ["x"]}), "two\nlines", "\x1b[31m")
 
 
-def test_many_tuples_take_the_compiled_path_to_the_same_answer() -> None:
+def test_many_tuples() -> None:
     rows = [(f"Name {i % 4_000}", f"{i % 3}") for i in range(6_000)]
     key = tuples(table(a=[a for a, _ in rows], b=[b for _, b in rows]), "a", "b")
     assert set(texts(key)) == {(a.lower(), b) for a, b in rows}

@@ -11,18 +11,18 @@ from math import isfinite, log
 from typing import Any, Self
 
 import mmh3
+import numpy as np
 import pyarrow as pa
 
+from baselines.hashes._digests import bloom_filters
 from mate.errors import HashError
 from mate.hashing.base import CorpusStatistics, SuperKeyHash
-from mate.hashing.superkey import Keys, from_ints
-from mate.values.compiled import is_worth
+from mate.hashing.superkey import Keys
+from mate.values.arrow import string_buffers
+from mate.values.parallel import in_parts
 
 WEB_TABLE_COLUMNS = 5.0
 """V of the paper's web tables."""
-
-_SMALL = 1_000
-"""Below this many values the library is done before the compiled kernel is loaded."""
 
 
 def hashes_for(bits: int, mean_columns: float) -> int:
@@ -46,12 +46,11 @@ def bloom(value: str, bits: int, hashes: int) -> int:
 
 
 def bloom_keys(tokens: pa.StringArray, bits: int, hashes: int) -> Keys:
-    """Return `bloom` of every token, from a thousand values on with the kernel that equals it."""
-    if not is_worth(len(tokens), _SMALL):
-        return from_ints([bloom(value or "", bits, hashes) for value in tokens.to_pylist()], bits)
-    from baselines.hashes.murmur3_kernel import bloom_filters
-
-    return bloom_filters(tokens, bits, hashes)
+    """Return `bloom` of every token."""
+    data, offsets = string_buffers(tokens)
+    keys = np.zeros((len(tokens), bits // 64), np.uint64)
+    in_parts(lambda a, b: bloom_filters(data, offsets[a : b + 1], hashes, keys[a:b]), len(tokens))
+    return keys
 
 
 class BloomFilter(SuperKeyHash):

@@ -13,15 +13,15 @@ from __future__ import annotations
 from typing import Any
 
 import mmh3
+import numpy as np
 import pyarrow as pa
 
+from baselines.hashes._digests import less_hashing_filters
 from mate.errors import HashError
 from mate.hashing.base import SuperKeyHash
-from mate.hashing.superkey import Keys, from_ints
-from mate.values.compiled import is_worth
-
-_SMALL = 1_000
-"""Below this many values the library is done before the compiled kernel is loaded."""
+from mate.hashing.superkey import Keys
+from mate.values.arrow import string_buffers
+from mate.values.parallel import in_parts
 
 
 def less_hashing_bloom(value: str, bits: int, probes: int) -> int:
@@ -51,13 +51,8 @@ class LessHashingBloomFilter(SuperKeyHash):
         return {"probes": self.probes}
 
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
-        """Hash a batch with the definition or, from a thousand values on, with the kernel that equals it."""
-        if not is_worth(len(tokens), _SMALL):
-            return self._hash_reference(tokens)
-        from baselines.hashes.murmur3_kernel import less_hashing_filters
-
-        return less_hashing_filters(tokens, self.bits, self.probes)
-
-    def _hash_reference(self, tokens: pa.StringArray) -> Keys:
-        values = [less_hashing_bloom(value or "", self.bits, self.probes) for value in tokens.to_pylist()]
-        return from_ints(values, self.bits)
+        """Hash a batch."""
+        data, offsets = string_buffers(tokens)
+        keys = np.zeros((len(tokens), self.words), np.uint64)
+        in_parts(lambda a, b: less_hashing_filters(data, offsets[a : b + 1], self.probes, keys[a:b]), len(tokens))
+        return keys

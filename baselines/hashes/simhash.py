@@ -1,8 +1,7 @@
 """SimHash (section 7.1.2): similar values get similar keys, by a majority vote over their 3-character shingles.
 
-`simhash` follows the README of the simhash package, one value at a time, and is the definition. From a thousand
-values on, `SimHash` digests each distinct shingle of the batch once and votes with `simhash_kernel`, which equals
-the definition bit for bit.
+`simhash` follows the README of the simhash package, one value at a time, and is the definition. `SimHash` digests each
+distinct shingle of a batch once and lets them vote in a native loop, which equals the definition bit for bit.
 
 What a letter is and how it is lowered is up to Python, as in the package: characters that a later version of
 Unicode adds may hash differently under a later version of Python.
@@ -19,15 +18,14 @@ import numpy.typing as npt
 import pyarrow as pa
 from simhash import Simhash
 
+from baselines.hashes._digests import pack_shingles, vote
 from mate.hashing.base import SuperKeyHash
-from mate.hashing.superkey import Keys, from_bytes, from_ints
-from mate.values.compiled import is_worth
+from mate.hashing.superkey import Keys, from_bytes
+from mate.values.arrow import Offsets
+from mate.values.parallel import in_parts
 
 WIDTH = 3
 """Characters of a shingle."""
-
-_SMALL = 1_000
-"""Below this many values the library is done before the compiled kernel is loaded."""
 
 
 def shingles(value: str) -> list[str]:
@@ -58,18 +56,8 @@ class SimHash(SuperKeyHash):
     name = "simhash"
 
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
-        """Hash a batch with the definition or, from a thousand values on, with the kernel."""
-        if not is_worth(len(tokens), _SMALL):
-            return self._hash_reference(tokens)
-        return self._hash_kernel(tokens)
-
-    def _hash_reference(self, tokens: pa.StringArray) -> Keys:
-        return from_ints([simhash(value or "", self.bits) for value in tokens.to_pylist()], self.bits)
-
-    def _hash_kernel(self, tokens: pa.StringArray) -> Keys:
-        from baselines.hashes.simhash_kernel import majorities, pack_shingles
-
-        packed, offsets = pack_shingles(*_letters(tokens))
+        """Hash a batch."""
+        packed, offsets = _packed_shingles(*_letters(tokens))
         distinct = pa.array(packed).dictionary_encode()
         return majorities(distinct.indices.to_numpy(), offsets, self._digests(distinct.dictionary.to_numpy()))
 
@@ -78,6 +66,22 @@ class SimHash(SuperKeyHash):
         points = np.stack([packed >> np.uint64(21 * i) & np.uint64(0x1FFFFF) for i in (2, 1, 0)], axis=1)
         features = points.astype(np.uint32).view(f"U{WIDTH}").ravel().tolist()
         return from_bytes(b"".join([digest(feature.encode(), self.bits) for feature in features]), self.bits)
+
+
+def majorities(features: npt.NDArray[np.int32], offsets: Offsets, digests: Keys) -> Keys:
+    """Return a key for each value: the bits set in more than half of the digests of its features."""
+    keys = np.zeros((len(offsets) - 1, digests.shape[1]), np.uint64)
+    in_parts(lambda a, b: vote(features, offsets[a : b + 1], digests, keys[a:b]), len(keys))
+    return keys
+
+
+def _packed_shingles(points: npt.NDArray[np.uint32], bounds: Offsets) -> tuple[npt.NDArray[np.uint64], Offsets]:
+    """Return the shingles of the values ``points[bounds[i]:bounds[i + 1]]`` as numbers, and the offsets of each's."""
+    offsets = np.zeros(len(bounds), np.int64)
+    np.cumsum(np.maximum(np.diff(bounds) - WIDTH + 1, 1), out=offsets[1:])
+    packed = np.empty(offsets[-1], np.uint64)
+    in_parts(lambda a, b: pack_shingles(points, bounds[a : b + 1], packed[offsets[a] :]), len(bounds) - 1)
+    return packed, offsets
 
 
 def _letters(tokens: pa.StringArray) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from baselines.systems._systems import order_sets
 from mate.errors import StoreError
 from mate.lake.arrays import Array
 from mate.lake.base import Ids, Index
@@ -41,14 +42,12 @@ class ColumnSets:
     """The sets of a segment: number c is the segment's column c, list r that of the token with rank r."""
 
     def __init__(self, segment: SearchSegment) -> None:
-        from baselines.systems.josie_kernel import order_sets
-
-        self._arrays = arrays = segment.read_only
+        self._arrays = arrays = segment.arrays
         lengths = np.diff(arrays.entry_first.astype(np.int64))
         self._token = np.argsort(lengths, kind="stable")
         self._rank = np.empty(len(lengths), np.int64)
         self._rank[self._token] = np.arange(len(lengths))
-        self._position, self._members = order_sets(arrays, self._token)
+        self._position, self._members = order_sets(segment.native, self._token)
         first = arrays.column_entry_first.astype(np.int64)
         self._size: Ids = first[1:] - first[:-1]
 

@@ -13,24 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mate.hashing import Keys
-from mate.lake.base import Ids, Index
-from mate.lake.counting import entry_sizes
-from mate.lake.layout import SegmentArrays
+from baselines.systems._systems import mark
+from mate.lake.base import Index
 from mate.search.algorithm_1 import scan
 from mate.search.candidates import with_unknown
 from mate.search.engine import NamedStrategy, SearchSettings, SegmentSearch, run
-from mate.search.reference import entries_of, entry_rows
 from mate.search.results import SearchResult
 from mate.search.row_filter import fixed_filter
 from mate.search.systems import settings_with
-from mate.values.compiled import is_worth
 
 if TYPE_CHECKING:
     from mate.search.engine import AnyQuery
-
-INTERPRETED_POSTINGS = 20_000
-"""Up to this many postings are marked without the compiler."""
 
 
 def search(
@@ -47,34 +40,13 @@ def mcr(part: SegmentSearch) -> None:
     if not len(part.tuples):
         return
     statistics, initial = part.search.statistics, part.search.initial
-    arrays = part.segment.read_only
+    arrays = part.segment.arrays
     with statistics.phase("mark rows"):
         marks = np.zeros((int(arrays.table_row_first[-1]), 1), np.uint64)
         others = [column for column in range(part.tuples.shape[1]) if column != initial]
         for column in others:
-            postings = _mark(arrays, _present(part.tuples[:, column]), column, marks)
+            tokens = np.unique(part.tuples[:, column])
+            postings = mark(part.segment.native, tokens[tokens >= 0], column, marks.reshape(-1))
             statistics.count({"postings": postings})
         wanted = np.full((len(part.tuples), 1), sum(1 << column for column in others), np.uint64)
     scan(part, fixed_filter(arrays, marks, wanted))
-
-
-def _present(tokens: Ids) -> Ids:
-    """Return the distinct tokens that the segment has."""
-    found: Ids = np.unique(tokens)
-    return found[found >= 0]
-
-
-def _mark(arrays: SegmentArrays, tokens: Ids, number: int, marks: Keys) -> int:
-    """Set a bit of every row that has one of the tokens; return the number of postings."""
-    entries, _ = entries_of(arrays, tokens)
-    postings = int(entry_sizes(arrays, entries).sum())
-    bit = np.uint64(1 << number)
-    if is_worth(postings, INTERPRETED_POSTINGS):
-        from baselines.systems.mcr_kernel import mark
-
-        mark(arrays, entries, bit, marks)
-        return postings
-    for entry in entries.tolist():
-        table = int(arrays.column_table[arrays.entry_column[entry]])
-        marks[arrays.table_row_first[table] + entry_rows(arrays, entry), 0] |= bit
-    return postings

@@ -185,7 +185,7 @@ def _josie(index: LakeFolder) -> dict[str, float | int]:
     """Make what JOSIE needs besides the index; return its seconds, without those of the compiler, and its bytes."""
     from baselines.systems.column_sets import ColumnSets
 
-    ColumnSets(index.segments[0])  # loads compiled code
+    ColumnSets(index.segments[0])  # loads modules
     start = time.perf_counter()
     sets = [ColumnSets(segment) for segment in index.segments]
     seconds = time.perf_counter() - start

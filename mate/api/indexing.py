@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from mate.api.lake import Paths
     from mate.build.build import BuildSettings
 
-WORTH_COMPILING = 1_000_000
-"""Cells from which on searches need compiled loops: they are compiled with the index, once per machine."""
-
 KINDS: tuple[tuple[str, type, str], ...] = (
     ("limits", Limits, "mate.Limits(...)"),
     ("master", str, 'a text such as "none", "auto" or "local[*]"'),
@@ -41,7 +38,6 @@ def index(paths: Paths, store: str | PathLike[str], **options: Unpack[IndexOptio
     """
     from mate.build.build import build
     from mate.build.progress import Silent
-    from mate.search.warm_up import warm_up
     from mate.stores import open_target
 
     address = address_of(store)
@@ -52,10 +48,6 @@ def index(paths: Paths, store: str | PathLike[str], **options: Unpack[IndexOptio
         summary = build(path_list(paths), target, settings, progress)
     lake = Lake(address)
     lake.build_summary = summary
-    if summary.manifest.counts.cells >= WORTH_COMPILING:
-        progress.start("compile search", 1)
-        with lake._snapshot.use() as opened:
-            warm_up(opened)
     return lake
 
 

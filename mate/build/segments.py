@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from mate.build.stage import Staged
 from mate.errors import CorpusError
+from mate.lake._arrays import differing
 from mate.lake.arrays import Array, ArrayWriter, offset_type
 from mate.lake.folder import sync_folder
 from mate.lake.layout import NO_PLACE, SegmentArrays, Shapes, Texts, make_arrays
@@ -29,12 +30,9 @@ from mate.lake.records import TABLES_SCHEMA
 from mate.lake.segment import ARRAYS, FORMAT
 from mate.lake.segment_folder import CELLS, PIECES, REJECTS, SOURCES, TABLE_GROUP, TABLES, Pieces
 from mate.lake.super_keys import super_keys
-from mate.values.compiled import is_worth
 
 _HASHED = 1_000_000
 """Tokens that are hashed at a time."""
-_SMALL = 20_000
-"""Up to this many tokens are compared before a compiler is loaded."""
 _PIECE = 1 << 24
 MOST_NUMBERED = 2**31 - 1
 """Distinct tokens of a segment, and rows of a table in it, that can be told apart by the numbers that they have."""
@@ -174,13 +172,8 @@ def _remap(place: Array) -> Array:
 
 def _differ(texts: pa.LargeStringArray, first: Array, place: Array) -> Array:
     """Return the places of ids that stand for more than one text."""
-    if not is_worth(len(texts), _SMALL):
-        same = pc.equal(texts, texts.take(pa.array(first[place]))).to_numpy(zero_copy_only=False)
-        return np.unique(place[~same.astype(np.bool_)])
-    from mate.build.segments_kernel import differing
-
     _, offsets, data = texts.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[: len(texts) + 1]
+    bounds = np.frombuffer(offsets, np.int64)[: len(texts) + 1] if len(texts) else np.zeros(1, np.int64)
     flags = differing(np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8), bounds, first[place])
     return np.unique(place[flags])
 

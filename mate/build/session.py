@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -36,9 +37,12 @@ DEFAULTS = {
 """Overridden by whatever the caller sets."""
 
 SHIPPED = ("mate", "baselines")
-"""Packages that tasks import; a cluster's workers need only what setup.cfg lists."""
+"""Packages that tasks import, with their native modules; a cluster's workers need only what setup.cfg lists."""
 
+_ARCHIVE = "mate-package"
+"""Folder that the packages are unpacked into, where an executor works."""
 _DISTRIBUTION = "mate-discovery"
+_PYTHONPATH = "spark.executorEnv.PYTHONPATH"
 _SCRATCH = "mate-spark-"
 _JAVA = 17
 
@@ -81,7 +85,12 @@ def spark_session(
     with _scratch_folder() as scratch:
         log = scratch / "spark.log"
         builder = SparkSession.builder.master(master)
-        for name, value in {**DEFAULTS, **_local(master), **_inside(scratch), **(settings or {})}.items():
+        ships = not master.startswith("local[")
+        chosen = {**DEFAULTS, **_local(master), **_inside(scratch), **(settings or {})}
+        if ships:
+            others = chosen.get(_PYTHONPATH)
+            chosen[_PYTHONPATH] = f"{_ARCHIVE}:{others}" if others else _ARCHIVE
+        for name, value in chosen.items():
             builder = builder.config(name, value)
         try:
             with _quiet(None if verbose else log), _temporary_files_in(scratch):
@@ -89,8 +98,8 @@ def spark_session(
         except Exception as error:
             raise SparkError(f"Spark did not start with master {master}: {_reason(error, log)}") from error
         try:
-            if not master.startswith("local["):
-                spark.sparkContext.addPyFile(str(_package(scratch)))
+            if ships:
+                _ship(spark, scratch)
             yield spark
         finally:
             with _quiet(None if verbose else log):
@@ -185,9 +194,27 @@ def _reason(error: Exception, log: Path) -> str:
     return (causes or lines or [type(error).__name__])[0]
 
 
+def _ship(spark: SparkSession, scratch: Path) -> None:
+    """Send the packages to the executors, which unpack them: native modules cannot be loaded from an archive."""
+    spark.sparkContext.addArchive(f"{_package(scratch)}#{_ARCHIVE}")
+    try:
+        spark.sparkContext.parallelize([0], 1).map(_load).collect()
+    except Exception as error:
+        here = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+        reason = next((line.strip() for line in str(error).splitlines() if "Error: " in line), type(error).__name__)
+        raise SparkError(
+            f"the executors cannot load this package, which is compiled for {here}: they need the same, and numpy, "
+            f"pyarrow and chardet: {reason}"
+        ) from error
+
+
+def _load(_: int) -> None:
+    import mate.build.segments  # noqa: F401  (and with it numpy, pyarrow and the native modules of a build)
+
+
 def _package(directory: Path) -> Path:
     """Zip the packages that tasks need, as they are installed here."""
-    target = directory / "mate-package.zip"
+    target = directory / f"{_ARCHIVE}.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in SHIPPED:
             found = find_spec(name)
@@ -195,7 +222,7 @@ def _package(directory: Path) -> Path:
                 continue
             root = Path(found.origin).parent
             for path in sorted(root.rglob("*")):
-                if path.suffix in (".py", ".typed", ".csv"):
+                if path.suffix in (".py", ".typed", ".csv", ".so"):
                     archive.write(path, Path(name, path.relative_to(root)))
         with suppress(PackageNotFoundError):
             _add_metadata(archive)

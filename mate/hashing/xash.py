@@ -1,8 +1,7 @@
 """XASH (section 5): the least frequent characters of a value, where they stand, and its length, as few bits.
 
 `xash` below follows the paper step by step, one value at a time, and is the definition. `Xash` is what the
-system uses; for more than a handful of values it runs `mate.hashing.xash_kernel`, which equals the definition
-bit for bit.
+system uses: its native loop equals the definition bit for bit.
 
 The bit array, leftmost bit first: a length segment of ``bits - 37 * beta`` bits, then one segment of `beta`
 bits for each of the 37 characters in the order 0-9, a-z, space.
@@ -14,6 +13,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
+from itertools import chain
 from math import comb
 from typing import Any, Self, TypeAlias
 from unicodedata import ucd_3_2_0
@@ -23,20 +23,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mate.errors import HashError
+from mate.hashing._xash import hash_strings
 from mate.hashing.base import CorpusStatistics, SuperKeyHash, register
-from mate.hashing.superkey import Keys, from_ints
-from mate.values.compiled import is_worth
+from mate.hashing.superkey import Keys
+from mate.values.arrow import string_buffers
+from mate.values.parallel import in_parts
 
 SEGMENTS = "0123456789abcdefghijklmnopqrstuvwxyz "
 """The alphabet in the order of its segments, so that the bit numbers of the paper's figure come out."""
 
 FoldTable: TypeAlias = npt.NDArray[np.uint8]
 
-_SMALL = 5_000
-"""Below this many values the definition is done before the compiled kernel is loaded."""
-
-_DECOMPOSABLE = 0x1D800
-"""No code point from here on decomposes to a letter or digit of the alphabet in Unicode 3.2."""
+_DECOMPOSING = (range(0x3400), range(0xF900, 0x10000), range(0x1D000, 0x1D800))
+"""All code points that decompose to a letter or digit of the alphabet in Unicode 3.2 are among these."""
 
 
 class Rotation(StrEnum):
@@ -198,26 +197,49 @@ class Xash(SuperKeyHash):
         return {"alpha": self.alpha, **self.features.changed}
 
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
-        """Hash a batch with the definition or, from some thousand values on, with the kernel."""
-        if not is_worth(len(tokens), _SMALL):
-            return self._hash_reference(tokens)
-        return self._hash_kernel(tokens)
+        """Hash a batch."""
+        data, offsets = string_buffers(tokens)
+        keys = np.zeros((len(tokens), self.words), np.uint64)
+        layout, features = Layout.of(self.bits), self.features
+        ranks = _ranks(bool(data[offsets[0] : offsets[-1]].max(initial=0) < 0x80))
+        order = ranks[[*map(ord, features.rare_first)]] if features.rare_first else ranks[:0]
 
-    def _hash_reference(self, tokens: pa.StringArray) -> Keys:
-        values = [xash(value or "", self.bits, self.alpha, self.features) for value in tokens.to_pylist()]
-        return from_ints(values, self.bits)
+        def hash_part(start: int, stop: int) -> None:
+            hash_strings(
+                data,
+                offsets[start : stop + 1],
+                ranks,
+                order,
+                keys[start:stop],
+                self.alpha - 1 if features.characters else 0,
+                layout.beta,
+                layout.length_bits,
+                features.length,
+                features.location,
+                1 - features.first_place,
+                list(Rotation).index(features.rotation),
+            )
 
-    def _hash_kernel(self, tokens: pa.StringArray) -> Keys:
-        from mate.hashing.xash_kernel import hash_strings
-
-        return hash_strings(tokens, Layout.of(self.bits), self.alpha, self.features)
+        in_parts(hash_part, len(tokens))
+        return keys
 
 
 @cache
 def fold_table() -> FoldTable:
     """Return `fold` as an array: code point to segment number, for every code point that may decompose."""
-    table = (np.arange(_DECOMPOSABLE) % len(SEGMENTS)).astype(np.uint8)
-    for code in range(_DECOMPOSABLE):
+    table = (np.arange(_DECOMPOSING[-1].stop) % len(SEGMENTS)).astype(np.uint8)
+    for code in chain(*_DECOMPOSING):
         if code < 0x80 or ucd_3_2_0.decomposition(chr(code)) or code == ord("ß"):
-            table[code] = SEGMENTS.index(fold(chr(code)))
+            table[code] = _segment(chr(code))
     return table
+
+
+@cache
+def _ranks(ascii_only: bool) -> FoldTable:
+    """Return the rank of code points in lexicographical order, the space first; those of ASCII alone are soon made."""
+    segments = np.array([*map(_segment, map(chr, range(0x80)))], np.uint8) if ascii_only else fold_table()
+    return (segments + np.uint8(1)) % np.uint8(len(SEGMENTS))
+
+
+def _segment(character: str) -> int:
+    return SEGMENTS.index(fold(character))

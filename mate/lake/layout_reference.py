@@ -1,29 +1,40 @@
-"""The arrays of a segment, written plainly with NumPy, column by column: what `mate.lake.layout` must equal.
-
-It is also what makes small segments, such as those of most changes: they are done before a compiler is loaded.
-"""
+"""The columns of a segment, written plainly with NumPy: what `mate.lake._arrays.make_columns` must equal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
 
-from mate.hashing import Keys
 from mate.lake.arrays import Array
+from mate.lake.layout import WIDE_ROWS, Columns, offsets_of
 
 
-def columns_of(cells: Array, rows: Array, columns: Array) -> Iterator[Array]:
-    """Yield the tokens of every column of every table, as places, -1 for none."""
-    start = 0
-    for height, width in zip(rows.tolist(), columns.tolist(), strict=True):
-        for _ in range(width):
-            yield cells[start : start + height]
-            start += height
+def make_columns(cells: Array, rows: Array, tokens: int) -> Columns:
+    """Return what follows from the cells of columns of so many rows each."""
+    encoded = [_encoded(cells[start:stop]) for start, stop in pairwise(offsets_of(rows).tolist())]
+    dictionaries = [distinct for distinct, _ in encoded]
+    sizes = [_code_bytes(len(distinct)) for distinct in dictionaries]
+    data = [_packed(codes, size) for (_, codes), size in zip(encoded, sizes, strict=True)]
+    directory = [[c for c, distinct in enumerate(dictionaries) if token in distinct] for token in range(tokens)]
+    wide = (rows >= WIDE_ROWS).tolist()
+    by_column = [iter(_posted(codes, len(d), w)) for (d, codes), w in zip(encoded, wide, strict=True)]
+    # Tokens ascend in the directory as they do in each column, so that a column's next entry is always its first left.
+    postings = [next(by_column[column]) for holding in directory for column in holding]
+    return Columns(
+        offsets_of(np.array([len(distinct) for distinct in dictionaries], np.int64)),
+        np.concatenate([np.empty(0, np.uint32), *dictionaries]).astype(np.uint32),
+        np.array(sizes, np.uint8),
+        offsets_of(np.array([len(piece) for piece in data], np.int64)),
+        np.frombuffer(b"".join(data), np.uint8),
+        offsets_of(np.array([len(holding) for holding in directory], np.int64)),
+        np.array([column for holding in directory for column in holding], np.uint32),
+        offsets_of(np.array([len(own) for own in postings], np.int64)),
+        np.concatenate([np.empty(0, np.uint16), *postings]).astype(np.uint16),
+    )
 
 
-def encoded(tokens: Array) -> tuple[Array, Array]:
+def _encoded(tokens: Array) -> tuple[Array, Array]:
     """Return the distinct tokens of a column, ascending, and its codes: 0 for none, else 1 + the token's number."""
     distinct, numbers = np.unique(tokens, return_inverse=True)
     if len(distinct) and distinct[0] < 0:
@@ -31,43 +42,21 @@ def encoded(tokens: Array) -> tuple[Array, Array]:
     return distinct, numbers + 1
 
 
-def code_bytes(distinct: int) -> int:
+def _code_bytes(distinct: int) -> int:
     """Return the bytes that a code of a column with so many distinct tokens takes."""
     return 0 if distinct == 0 else 1 if distinct < 2**8 else 2 if distinct < 2**16 else 4
 
 
-def packed(codes: Array, size: int) -> bytes:
+def _packed(codes: Array, size: int) -> bytes:
     """Return codes of that many bytes, filled up to a multiple of 4."""
     data = codes.astype(f"<u{size}").tobytes() if size else b""
     return data + bytes(-len(data) % 4)
 
 
-def directory(dictionaries: list[Array], tokens: int) -> list[list[int]]:
-    """Return the columns of every token, ascending."""
-    found: list[list[int]] = [[] for _ in range(tokens)]
-    for column, distinct in enumerate(dictionaries):
-        for token in distinct.tolist():
-            found[token].append(column)
-    return found
-
-
-def posted(codes: Array, distinct: int, wide: bool) -> list[Array]:
+def _posted(codes: Array, distinct: int, wide: bool) -> list[Array]:
     """Return the rows of each token of a column: 2 bytes per row, or 4, low half first, in a wide table."""
     rows = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[rows], np.arange(1, distinct + 2)).tolist()
     units = 2 if wide else 1
     data = rows.astype("<u4").view("<u2") if wide else rows.astype(np.uint16)
     return [data[units * start : units * stop] for start, stop in pairwise(bounds)]
-
-
-def or_rows(cells: Array, rows: Array, columns: Array, hashes: Keys) -> Keys:
-    """Return the super key of every row."""
-    keys = np.zeros((int(rows.sum()), hashes.shape[1]), np.uint64)
-    with_none = np.concatenate([hashes, np.zeros((1, hashes.shape[1]), np.uint64)])  # for a cell without a token
-    each = columns_of(cells, rows, columns)
-    start = 0
-    for height, width in zip(rows.tolist(), columns.tolist(), strict=True):
-        for _ in range(width):
-            keys[start : start + height] |= with_none[next(each)]
-        start += height
-    return keys

@@ -12,23 +12,18 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mate.hashing import Keys
+from mate.lake._arrays import SegmentView, count_postings, find_places
 from mate.lake.arrays import Array, ArrayFile, damaged
 from mate.lake.columns import column_codes
-from mate.lake.counting import posting_counts
-from mate.lake.layout import NO_PLACE, SegmentArrays, read_only_view
+from mate.lake.layout import NO_PLACE, SegmentArrays
 from mate.lake.segment_folder import SegmentFolder
 from mate.lake.soundness import check_shapes, check_values
 from mate.values.arrow import string_buffers
-from mate.values.compiled import is_worth
 
 ARRAYS = "arrays"
 FORMAT = 2
-
-_SMALL = 20_000
-"""Up to this many tokens are looked up before a compiler is loaded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +39,9 @@ class SearchSegment:
     """Number in its table of each row, where a segment holds some rows of its tables only."""
 
     @cached_property
-    def read_only(self) -> SegmentArrays:
-        """Views of the arrays that cannot be written to: kernels are compiled once for memory and mapped files."""
-        return SegmentArrays(*map(read_only_view, self.arrays))
+    def native(self) -> SegmentView:
+        """The arrays as native loops read them."""
+        return SegmentView(self.arrays)
 
     def places(self, ids: Array, texts: pa.StringArray | None = None) -> Array:
         """Return the places of tokens, `NO_PLACE` for those that it does not have.
@@ -56,31 +51,10 @@ class SearchSegment:
         token_id = self.arrays.token_id
         if not len(token_id) or not len(ids):
             return np.full(len(ids), NO_PLACE)
-        if texts is not None and is_worth(len(ids), _SMALL):
-            return self._places_compiled(ids, texts)
+        if texts is not None:
+            return find_places(self.native, np.ascontiguousarray(ids, np.int64), *string_buffers(texts))
         place = np.minimum(np.searchsorted(token_id, ids), len(token_id) - 1)
-        found = np.where(token_id[place] == ids, place, NO_PLACE)
-        return found if texts is None else self._with_equal_text(found, texts)
-
-    def _places_compiled(self, ids: Array, texts: pa.StringArray) -> Array:
-        from mate.lake.places_kernel import find_places
-
-        arrays = self.arrays
-        found: Array = find_places(arrays.token_id, arrays.text_first, arrays.text, ids, *string_buffers(texts))
-        return found
-
-    def _with_equal_text(self, found: Array, texts: pa.StringArray) -> Array:
-        asked = np.flatnonzero(found >= 0)
-        while len(asked):
-            own = self.texts(found[asked])
-            same = pc.equal(own, texts.take(pa.array(asked)).cast(own.type)).to_numpy(zero_copy_only=False)
-            asked = asked[~same.astype(np.bool_)]
-            # Two texts that share an id follow each other.
-            following = np.minimum(found[asked] + 1, len(self.arrays.token_id) - 1)
-            again = (following > found[asked]) & (self.arrays.token_id[following] == self.arrays.token_id[found[asked]])
-            found[asked] = np.where(again, following, NO_PLACE)
-            asked = asked[again]
-        return found
+        return np.where(token_id[place] == ids, place, NO_PLACE)
 
     def texts(self, places: Array) -> pa.LargeStringArray:
         """Return the texts of tokens."""
@@ -109,7 +83,7 @@ class SearchSegment:
 
     def posting_counts(self, places: Array) -> Array:
         """Return how many postings tokens have in the tables that are in use; 0 for `NO_PLACE`."""
-        return posting_counts(self.read_only, places, self.live)
+        return count_postings(self.native, np.ascontiguousarray(places, np.int64), self.live.view(np.uint8))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Whether the arrays of a segment fit each other, so that no kernel ever reads outside of them.
+"""Whether the arrays of a segment fit each other, so that no native loop ever reads outside of them.
 
 `check_shapes` looks at lengths, ends and the arrays that have an item per table or column: it takes milliseconds and
 is done whenever a segment is opened. `check_values` goes through the offsets, postings and codes: once, before they are

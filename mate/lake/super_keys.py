@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from mate.hashing import Keys, SuperKeyHash
-from mate.hashing.by_width import packed
+from mate.lake._arrays import list_fingerprints
 from mate.lake.arrays import Array
-from mate.lake.layout import NO_PLACE, SMALL, Shapes, row_keys
-from mate.values.compiled import is_worth
+from mate.lake.layout import NO_PLACE, Shapes, native_cells, offsets_of, row_keys
 
 
 def super_keys(function: SuperKeyHash, shapes: Shapes, cells: Array, texts: Sequence[pa.StringArray]) -> Keys:
@@ -30,7 +29,8 @@ def super_keys(function: SuperKeyHash, shapes: Shapes, cells: Array, texts: Sequ
     keys = np.zeros(int((words * shapes.rows).sum()), np.uint64)
     tables = _Tables(shapes, cells, keys, key_offsets(words, shapes.rows))
     if function.by_column:
-        _list(function, tables, _hashes(function, texts)[:, 0])
+        prints = _hashes(function, texts)
+        list_fingerprints(*native_cells(shapes, cells), prints, function.bits, tables.first, keys)
     else:
         functions, kind = by_function(function, shapes.columns)
         for number, sized in enumerate(functions):
@@ -49,9 +49,7 @@ class _Tables(NamedTuple):
 
     def cell_offsets(self) -> Array:
         """Return where the cells of each table begin; one more at the end."""
-        found = np.zeros(len(self.shapes.rows) + 1, np.int64)
-        np.cumsum(self.shapes.rows.astype(np.int64) * self.shapes.columns.astype(np.int64), out=found[1:])
-        return found
+        return offsets_of(self.shapes.rows.astype(np.int64) * self.shapes.columns.astype(np.int64))
 
 
 def by_function(function: SuperKeyHash, columns: Array) -> tuple[list[SuperKeyHash], Array]:
@@ -71,28 +69,11 @@ def key_words(function: SuperKeyHash, columns: Array) -> Array:
 
 def key_offsets(words: Array, rows: Array) -> Array:
     """Return where the keys of each table begin; one more at the end."""
-    found = np.zeros(len(words) + 1, np.int64)
-    np.cumsum(words * rows.astype(np.int64), out=found[1:])
-    return found
+    return offsets_of(words * rows.astype(np.int64))
 
 
 def _hashes(function: SuperKeyHash, texts: Sequence[pa.StringArray]) -> Keys:
     return np.concatenate([np.empty((0, function.words), np.uint64), *map(function.hash, texts)])
-
-
-def _list(function: SuperKeyHash, tables: _Tables, prints: Array) -> None:
-    """Write the fingerprints of every row."""
-    shapes, cells, keys, first = tables
-    with_none = np.append(prints, np.uint64(0))  # for a cell without a token
-    if is_worth(len(cells), SMALL):
-        from mate.lake.layout_kernel import list_fingerprints
-
-        list_fingerprints(cells, shapes.rows, shapes.columns, with_none, function.bits, first, keys)
-        return
-    at = tables.cell_offsets()
-    for table, (rows, columns) in enumerate(zip(shapes.rows.tolist(), shapes.columns.tolist(), strict=True)):
-        own = with_none[cells[at[table] : at[table + 1]]].reshape(columns, rows).T
-        keys[first[table] : first[table + 1]] = packed(own, function.bits).ravel()
 
 
 def _or(function: SuperKeyHash, tables: _Tables, chosen: Array, texts: Sequence[pa.StringArray]) -> None:

@@ -7,25 +7,22 @@ Relatives of the algorithm differ in the row filter (`scan`): none in SCR, marks
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from mate.lake.arrays import Array
+from mate.lake._arrays import SegmentView
 from mate.lake.base import Ids
 from mate.lake.layout import SegmentArrays
+from mate.search._algorithm_1 import scan_groups
 from mate.search.best import Best
-from mate.search.candidates import Bounds, Counter, Groups, Probes, bound, group, probes, with_unknown
+from mate.search.candidates import Bounds, Groups, Probes, bound, group, probes, with_unknown
 from mate.search.engine import SegmentSearch
 from mate.search.reference import score_table
 from mate.search.row_filter import MakeFilter, RowFilter, no_filter, super_key_filter
-from mate.search.scratch import SMALLEST, Scratch, scratch_for
-from mate.values.compiled import is_worth
-
-INTERPRETED_PAIRS = 2_000
-"""Up to this many pairs are looked at without the compiler."""
 
 BLOCK_PAIRS = 1_000_000
 """Pairs that are looked at in one go; more of them are cut into blocks of tables, and these into parts."""
@@ -37,19 +34,27 @@ PARTS = 4
 """Parts of a block that are worked on at the same time. Always so many: what is pruned never depends on the machine."""
 
 
-class Codes(NamedTuple):
-    """The codes of a segment, as columns of 1, 2 and 4 bytes per row read them."""
+class Limits(NamedTuple):
+    """What is held in memory, and up to where tables are scored by counting."""
 
-    bytes: Array
-    halves: Array
-    words: Array
+    held: int = 1_000_000
+    """Candidates that are held before they are compared with their rows."""
+    ways: int = 64
+    """A candidate that more mappings fit has its table scored by branch and bound."""
+    cells: int = 1_000_000
+    masks: int = 4_000_000
+    """Keys of two columns are counted by bits in tables that need no more than so many pairs of columns, and words for
+    pairs of column and key tuple; in others as wider keys are."""
+
+
+LIMITS = Limits()
 
 
 class Task(NamedTuple):
-    """All that goes through a segment's tables needs to know, in a form that kernels take."""
+    """All that goes through a segment's tables needs to know, in a form that native loops take."""
 
     arrays: SegmentArrays
-    codes: Codes
+    native: SegmentView
     filter: RowFilter
     probes: Probes
     groups: Groups
@@ -74,23 +79,22 @@ def algorithm_1(part: SegmentSearch) -> None:
 def scan(part: SegmentSearch, row_filter: MakeFilter | None = None, only: Ids | None = None) -> None:
     """Offer the tables of a segment, or `only` those at certain places, with any row filter or none."""
     statistics, settings = part.search.statistics, part.search.settings
-    arrays = part.segment.read_only
+    arrays, native = part.segment.arrays, part.segment.native
     with statistics.phase("fetch postings"):
         wanted = part.wanted_tables()
         if only is not None:
             wanted &= np.isin(np.arange(len(wanted)), only)
         probe = probes(part)
-        groups = group(arrays, probe.value, wanted)
+        groups = group(native, probe.value, wanted)
     with statistics.phase("filter tables"):
-        bounds = bound(arrays, groups, probe)
+        bounds = bound(native, groups, probe)
         limit = bounds.tight if settings.tight_bound else bounds.postings
         order = np.lexsort((groups.table, -limit))
         statistics.count({"tables": len(order)})
     with statistics.phase("filter rows and score"):
-        codes = Codes(arrays.codes, arrays.codes.view("<u2"), arrays.codes.view("<u4"))
         filters = settings.table_filters, settings.tight_bound
         keys = (row_filter or no_filter(part))(probe, groups)
-        task = Task(arrays, codes, keys, probe, groups, limit, bounds.postings, *filters)
+        task = Task(arrays, native, keys, probe, groups, limit, bounds.postings, *filters)
         _Scan(task, bounds, part).run(order)
 
 
@@ -101,15 +105,13 @@ class _Scan:
     task: Task
     bounds: Bounds
     part: SegmentSearch
-    _idle: list[Scratch] = field(default_factory=list)
-    """Scratches that no thread is using: large arrays take long to come by."""
 
     def run(self, order: Ids) -> None:
         """Go through the groups in this order, in blocks."""
         best = self.part.best
         for first, stop in _blocks(self.bounds.pairs[order]):
             if self.task.filtering and self.task.limit[order[first]] <= best.kth:
-                self._count({Counter.tables_cut_rule_1: len(order) - first})
+                self._count({"tables_cut_rule_1": len(order) - first})
                 return
             self._block(order[first:stop])
 
@@ -117,53 +119,31 @@ class _Scan:
         """Go through a block of tables, in parts if it is large."""
         best = self.part.best
         pairs = int(self.bounds.pairs[order].sum())
-        if not is_worth(pairs, INTERPRETED_PAIRS):
-            from mate.search.algorithm_1_reference import scan_plainly
-
-            self._count(scan_plainly(self.task, order, best))
-        elif pairs < BLOCK_PAIRS:
+        if pairs < BLOCK_PAIRS:
             self._part(order, best)
         else:
             copies = [best.copy() for _ in range(PARTS)]
-            parts = (order[part::PARTS].copy() for part in range(PARTS))  # with gaps, loops would be compiled again
+            parts = (order[part::PARTS].copy() for part in range(PARTS))
             self.part.search.at_once(self._part, parts, copies)
             best.take_all(copies)
 
     def _part(self, order: Ids, best: Best) -> None:
-        """Go through tables in this order, compiled, and offer them."""
-        from mate.search.algorithm_1_kernel import scan as scan_groups
-        from mate.search.verification_kernel import NO_ROOM, TOO_MANY_MAPPINGS
+        """Go through tables in this order, and offer them."""
+        held = min(LIMITS.held, int(self.bounds.pairs[order].max(initial=0))) + int(
+            np.diff(self.task.probes.first).max()
+        )
+        limits = LIMITS._replace(held=held)
+        self._count(scan_groups(self.task, order, best, limits, partial(self._score, best)))
 
-        tally = np.zeros(len(Counter), np.int64)
-        try:
-            scratch = self._idle.pop()
-        except IndexError:
-            scratch = self._scratch(SMALLEST)
-        at = 0
-        while at < len(order):
-            at, ended = scan_groups(self.task, order, at, scratch, best, tally)
-            if ended == NO_ROOM:
-                scratch = self._scratch(4 * scratch.room)
-            elif ended == TOO_MANY_MAPPINGS:
-                self._search(int(order[at]), best)
-                at += 1
-        self._idle.append(scratch)
-        self._count({counter: int(tally[counter]) for counter in Counter})
-
-    def _scratch(self, room: int) -> Scratch:
-        first, table = self.task.arrays.table_column_first, self.task.groups.table
-        widest = int((first[table + 1] - first[table]).max())
-        return scratch_for(self.task.probes, widest, int(self.bounds.pairs.max()), room)
-
-    def _search(self, number: int, best: Best) -> None:
+    def _score(self, best: Best, number: int) -> None:
         """Score a table whose rows fit too many mappings to list them."""
         place = int(self.task.groups.table[number])
         score = score_table(self.task.arrays, place, self.part.tuples, best.kth)
         if score:
             best.offer(score.joinability, int(self.task.arrays.table_id[place]), score.mapping)
 
-    def _count(self, counts: dict[Counter, int]) -> None:
-        self.part.search.statistics.count({counter.name: count for counter, count in counts.items()})
+    def _count(self, counts: Mapping[str, int]) -> None:
+        self.part.search.statistics.count(counts)
 
 
 def _blocks(pairs: Ids) -> Iterator[tuple[int, int]]:

@@ -1,7 +1,8 @@
-"""Algorithm 1 in plain Python: what tiny searches run on, and what its kernels are compared with, count by count."""
+"""Algorithm 1 in plain Python: what its native loops are compared with, count by count."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from itertools import groupby
@@ -13,10 +14,11 @@ from mate.hashing.by_width import unpacked
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
 from mate.lake.columns import column_codes, column_dictionary
+from mate.lake.counting import entry_sizes
 from mate.lake.layout import SegmentArrays
 from mate.search.best import Best
-from mate.search.candidates import Counter
-from mate.search.reference import entry_rows, score_table
+from mate.search.candidates import Bounds, Groups, Probes
+from mate.search.reference import entries_of, entry_rows, score_table
 
 if TYPE_CHECKING:
     from mate.search.algorithm_1 import Task
@@ -38,22 +40,47 @@ class Option(NamedTuple):
     code: int
 
 
-def scan_plainly(task: Task, order: Ids, best: Best) -> dict[Counter, int]:
+def group_plainly(arrays: SegmentArrays, value: Ids, wanted: Array) -> Groups:
+    """Return the runs of values in the tables that are wanted."""
+    entry, owner = entries_of(arrays, value)
+    table = arrays.column_table[arrays.entry_column[entry]].astype(np.int64)
+    kept = np.flatnonzero(wanted[table])
+    order = kept[np.argsort(table[kept], kind="stable")]
+    tables, first = np.unique(table[order], return_index=True)
+    return Groups(tables, np.append(first, len(order)), entry[order], owner[order])
+
+
+def bound_plainly(arrays: SegmentArrays, groups: Groups, probe: Probes) -> Bounds:
+    """Count postings, pairs, and the key tuples that may join, of every group."""
+    size = entry_sizes(arrays, groups.entry)
+    tuples = np.diff(probe.first)[groups.value]
+    number = np.repeat(np.arange(len(groups.table)), np.diff(groups.first))
+    columns, place = np.unique(arrays.entry_column[groups.entry], return_inverse=True)
+    joining = np.zeros(len(columns), np.int64)
+    np.add.at(joining, place, np.minimum(size, tuples))
+    postings, pairs, tight = (np.zeros(len(groups.table), np.int64) for _ in range(3))
+    np.add.at(postings, number, size)
+    np.add.at(pairs, number, size * tuples)
+    np.maximum.at(tight, number, joining[place])
+    return Bounds(postings, pairs, tight)
+
+
+def scan_plainly(task: Task, order: Ids, best: Best, *_: object) -> Counter[str]:
     """Go through groups in this order and offer their tables; return what was counted."""
-    tally = dict.fromkeys(Counter, 0)
+    tally: Counter[str] = Counter()
     for done, group in enumerate(order.tolist()):
         if task.filtering and task.limit[group] <= best.kth:
-            tally[Counter.tables_cut_rule_1] += len(order) - done
+            tally["tables_cut_rule_1"] += len(order) - done
             break
         candidates, cut = filter_rows(task, group, best.kth)
-        tally[Counter.candidates] += len(candidates)
-        tally[Counter.tables_cut_rule_2 if cut else Counter.tables_checked] += 1
+        tally["candidates"] += len(candidates)
+        tally["tables_cut_rule_2" if cut else "tables_checked"] += 1
         if not cut:
             joining = _joining(task, group, candidates)
-            tally[Counter.rows_read] += len({candidate[:2] for candidate in candidates})
-            tally[Counter.true_positives] += len(joining)
-            tally[Counter.false_positives] += len(candidates) - len(joining)
-            tally[Counter.false_positives_held] += len(_held(task, group, candidates)) - len(joining)
+            tally["rows_read"] += len({candidate[:2] for candidate in candidates})
+            tally["true_positives"] += len(joining)
+            tally["false_positives"] += len(candidates) - len(joining)
+            tally["false_positives_held"] += len(_held(task, group, candidates)) - len(joining)
             _offer(task, group, joining, best)
     return tally
 

@@ -1,4 +1,4 @@
-"""The k best tables so far: a heap in arrays, so that kernels and Python code offer tables in the same way."""
+"""The k best tables so far: a heap in arrays, so that native loops and Python code offer tables in the same way."""
 
 from __future__ import annotations
 

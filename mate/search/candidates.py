@@ -6,33 +6,15 @@ postings in one table column; a *group* is all runs of one table, ordered by val
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
+from mate.lake._arrays import SegmentView
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
-from mate.lake.counting import entry_sizes, ranges
-from mate.lake.layout import SegmentArrays
+from mate.search._algorithm_1 import bound_groups, group_runs
 from mate.search.engine import SegmentSearch
-from mate.values.compiled import is_worth
-
-INTERPRETED_RUNS = 20_000
-"""Up to this many runs are grouped and bounded without the compiler."""
-
-
-class Counter(IntEnum):
-    """What is counted for each table, named as in `mate.search.statistics.Statistics`."""
-
-    tables_cut_rule_1 = 0
-    tables_cut_rule_2 = 1
-    tables_checked = 2
-    candidates = 3
-    rows_read = 4
-    true_positives = 5
-    false_positives = 6
-    false_positives_held = 7
 
 
 class Probes(NamedTuple):
@@ -104,36 +86,11 @@ def probes(part: SegmentSearch) -> Probes:
     return Probes(initial, value, np.append(first, len(tuples)), number, token, needed, order)
 
 
-def group(arrays: SegmentArrays, value: Ids, wanted: Array) -> Groups:
+def group(native: SegmentView, value: Ids, wanted: Array) -> Groups:
     """Return the runs of values in the tables that are wanted (flags), without reading a posting."""
-    start, stop = arrays.entry_first[value].astype(np.int64), arrays.entry_first[value + 1].astype(np.int64)
-    if is_worth(int((stop - start).sum()), INTERPRETED_RUNS):
-        from mate.search import candidates_kernel as kernel
-
-        runs = kernel.count_runs(arrays, start, stop, wanted)
-        return Groups(*kernel.group_runs(arrays, start, stop, wanted, runs))
-    entry, owner = ranges(start, stop)
-    table = arrays.column_table[arrays.entry_column[entry]].astype(np.int64)
-    kept = np.flatnonzero(wanted[table])
-    order = kept[np.argsort(table[kept], kind="stable")]
-    tables, first = np.unique(table[order], return_index=True)
-    return Groups(tables, np.append(first, len(order)), entry[order], owner[order])
+    return Groups(*group_runs(native, value, wanted.view(np.uint8)))
 
 
-def bound(arrays: SegmentArrays, groups: Groups, probe: Probes) -> Bounds:
+def bound(native: SegmentView, groups: Groups, probe: Probes) -> Bounds:
     """Count postings, pairs, and the key tuples that may join, of every group."""
-    if is_worth(len(groups.entry), INTERPRETED_RUNS):
-        from mate.search import candidates_kernel as kernel
-
-        return Bounds(*kernel.bound_groups(arrays, groups, probe.first))
-    size = entry_sizes(arrays, groups.entry)
-    tuples = np.diff(probe.first)[groups.value]
-    number = np.repeat(np.arange(len(groups.table)), np.diff(groups.first))
-    columns, place = np.unique(arrays.entry_column[groups.entry], return_inverse=True)
-    joining = np.zeros(len(columns), np.int64)
-    np.add.at(joining, place, np.minimum(size, tuples))
-    postings, pairs, tight = (np.zeros(len(groups.table), np.int64) for _ in range(3))
-    np.add.at(postings, number, size)
-    np.add.at(pairs, number, size * tuples)
-    np.maximum.at(tight, number, joining[place])
-    return Bounds(postings, pairs, tight)
+    return Bounds(*bound_groups(native, groups, probe.first))

@@ -7,25 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import log
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mate.lake._arrays import SegmentView
 from mate.lake.base import Ids
 from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.layout import SegmentArrays
-from mate.values.compiled import is_worth
+from mate.search._evidence import count_distinct, count_rows, tuples_of_rows
 
 Floats = npt.NDArray[np.float64]
-
-MOST_CODES = 2**62
-"""Combinations of values are numbered without gaps when there may be more of them than this."""
-
-SMALL = 5_000_000
-"""Rows up to which plain NumPy is done before a compiler is loaded."""
 
 COMBINATIONS = 20_000
 """Combinations of columns whose uniqueness is kept for a table."""
@@ -112,13 +106,8 @@ def usefulness(measured: Measured, key_tuples: int) -> float:
 
 
 def measure(arrays: SegmentArrays, table: int, tuples: Ids, mapping: Sequence[int]) -> Measured:
-    """Measure how a table (its place in the segment) holds key tuples under a mapping.
-
-    The tuples are places of tokens in the segment; those with a value that the segment does not have are left out.
-    """
-    first = int(arrays.table_column_first[table])
-    asked = [codes_of(arrays, first + column, tuples[:, key]) for key, column in enumerate(mapping)]
-    return HeldTable(arrays, table).measure(mapping, np.stack(asked, axis=1))
+    """Measure how a table (its place in the segment) holds key tuples, given as places of tokens, under a mapping."""
+    return HeldTable(arrays, table).measure(mapping, tuple_codes(arrays, table, tuples, mapping))
 
 
 class HeldTable:
@@ -131,16 +120,17 @@ class HeldTable:
     def __init__(self, arrays: SegmentArrays, place: int) -> None:
         self._arrays = arrays
         self._first = int(arrays.table_column_first[place])
+        self.native = SegmentView(arrays)
+        """Its segment."""
         self.rows = int(arrays.table_row_first[place + 1] - arrays.table_row_first[place])
-        last = int(arrays.table_column_first[place + 1])
-        self._values: list[int] = np.diff(arrays.column_entry_first[self._first : last + 1].astype(np.int64)).tolist()
         self._counts: dict[int, Ids] = {}
         self._uniqueness: dict[tuple[int, ...], float] = {}
 
     def counts(self, column: int) -> Ids:
         """Return how many rows have each code of a column."""
         if column not in self._counts:
-            self._counts[column] = np.bincount(self._codes(column), minlength=self._values[column] + 1)
+            values = len(column_dictionary(self._arrays, self._first + column))
+            self._counts[column] = np.bincount(column_codes(self._arrays, self._first + column), minlength=values + 1)
         return self._counts[column]
 
     def uniqueness(self, columns: Sequence[int]) -> float:
@@ -157,13 +147,11 @@ class HeldTable:
         """Return how many rows hold each key tuple."""
         if len(columns) == 1:
             return np.where(asked[:, 0] > 0, self.counts(columns[0])[asked[:, 0]], 0)
-        if not self._is_compiled(columns):
-            return count_rows([self._codes(column) for column in columns], asked)
-        from mate.search import evidence_kernel as kernel
+        return count_rows(self.native, self._places(columns), np.ascontiguousarray(asked))
 
-        values = [self._values[column] for column in columns]
-        found: Ids = kernel.count_rows(*self._stored(columns), self.rows, asked, values.index(max(values)), max(values))
-        return found
+    def tuples_of_rows(self, columns: Sequence[int], asked: Ids) -> Ids:
+        """Return for each row the number of the key tuple that it holds, -1 for none."""
+        return tuples_of_rows(self.native, self._places(columns), np.ascontiguousarray(asked), self.rows)
 
     def measure(self, columns: Sequence[int], asked: Ids) -> Measured:
         """Measure how the table holds key tuples in columns."""
@@ -199,29 +187,17 @@ class HeldTable:
         if len(columns) == 1:
             counts = self.counts(columns[0])
             return self.rows - int(counts[0]), int(np.count_nonzero(counts[1:]))
-        if not self._is_compiled(columns):
-            return count_distinct([self._codes(column) for column in columns])
-        from mate.search import evidence_kernel as kernel
+        return count_distinct(self.native, self._places(columns))
 
-        rows, distinct = kernel.count_distinct(*self._stored(columns), self.rows)
-        return rows, distinct
+    def _places(self, columns: Sequence[int]) -> Ids:
+        """Return the numbers of columns in the segment."""
+        return self._first + np.array(columns, np.int64)
 
-    def _codes(self, column: int) -> Ids:
-        return column_codes(self._arrays, self._first + column)
 
-    def _stored(self, columns: Sequence[int]) -> tuple[tuple[Ids, Ids, Ids], Ids, Ids]:
-        """Return the codes of all columns by their size, and where those of some columns begin, and their sizes."""
-        places = [self._first + column for column in columns]
-        return self.codes_by_size, self._arrays.code_first[places], self._arrays.code_bytes[places]
-
-    @cached_property
-    def codes_by_size(self) -> tuple[Ids, Ids, Ids]:
-        """The codes of all columns of the segment, as numbers of 1, 2 and 4 bytes."""
-        codes = self._arrays.codes
-        return codes, codes.view("<u2"), codes.view("<u4")
-
-    def _is_compiled(self, columns: Sequence[int]) -> bool:
-        return is_worth(self.rows, SMALL) and all(self._values[column] for column in columns)
+def tuple_codes(arrays: SegmentArrays, table: int, tuples: Ids, mapping: Sequence[int]) -> Ids:
+    """Return the codes that key tuples, given as places of tokens, have in a table's columns; 0 where there is none."""
+    first = int(arrays.table_column_first[table])
+    return np.stack([codes_of(arrays, first + column, tuples[:, key]) for key, column in enumerate(mapping)], axis=1)
 
 
 def codes_of(arrays: SegmentArrays, column: int, tokens: Ids) -> Ids:
@@ -231,46 +207,3 @@ def codes_of(arrays: SegmentArrays, column: int, tokens: Ids) -> Ids:
         return np.zeros(len(tokens), np.int64)
     place = np.minimum(np.searchsorted(known, tokens), len(known) - 1)
     return np.where(known[place] == tokens, place + 1, 0)
-
-
-def count_distinct(columns: Sequence[Ids]) -> tuple[int, int]:
-    """Return how many rows have a value in every column, and how many distinct combinations these have."""
-    columns = _whole(columns)
-    numbers, _ = _numbered(columns, np.zeros((0, len(columns)), np.int64))
-    return len(numbers), len(np.unique(numbers))
-
-
-def count_rows(columns: Sequence[Ids], asked: Ids) -> Ids:
-    """Return how many rows hold each key tuple, given the codes of columns row by row."""
-    held, wanted = _numbered(_whole(columns), asked)
-    numbers, counts = np.unique(held, return_counts=True)
-    if not len(numbers):
-        return np.zeros(len(asked), np.int64)
-    place = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
-    found: Ids = np.where(numbers[place] == wanted, counts[place], 0)
-    return found
-
-
-def _whole(columns: Sequence[Ids]) -> list[Ids]:
-    """Leave out rows without a value in one of the columns."""
-    whole = np.logical_and.reduce([codes > 0 for codes in columns])
-    return [codes[whole].astype(np.int64) for codes in columns]
-
-
-def _numbered(columns: Sequence[Ids], asked: Ids) -> tuple[Ids, Ids]:
-    """Return numbers for the combinations of codes that rows have, and for key tuples: 0 where a code of these is 0."""
-    held, wanted, codes = columns[0], asked[:, 0], _codes(columns[0], asked[:, 0])
-    for column, also in zip(columns[1:], asked.T[1:], strict=True):
-        size = _codes(column, also)
-        if codes * size > MOST_CODES:
-            # With 0 in front, so that only 0 is number 0.
-            numbers, every = np.unique(np.concatenate([[0], held, wanted]), return_inverse=True)
-            held, wanted, codes = every[1 : 1 + len(held)], every[1 + len(held) :], len(numbers)
-        wanted = np.where((wanted > 0) & (also > 0), wanted * size + also, 0)
-        held, codes = held * size + column, codes * size
-    return held, wanted
-
-
-def _codes(*codes: Ids) -> int:
-    """Return how many codes there may be."""
-    return 1 + max(int(own.max(initial=0)) for own in codes)

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
-from mate.lake.counting import entry_sizes, ranges
+from mate.lake.counting import entry_sizes
 from mate.lake.folder import LakeFolder
 from mate.lake.segment import Segment
-from mate.values.compiled import is_worth
+from mate.search._suggest import add_overlaps
 
 MOST_WORK = 20_000_000_000
 """Pairs of columns that share a value, counted once per value, that are gone through: about a minute."""
@@ -25,9 +25,6 @@ NUMBERS = 0.9
 
 TEXTS = 1_000_000
 """Values whose letters are looked for in one go."""
-
-SMALL = 2_000_000
-"""Such pairs up to which plain NumPy is done before a compiler is loaded."""
 
 
 class TablePlace(NamedTuple):
@@ -84,29 +81,12 @@ class LakeDirectory:
         """Return the columns that share values with one, and the rows of that one whose values each of them holds."""
         own = self.values(column)
         values, rows = self.column_value[own], self.column_rows[own]
-        if self.most_columns:
-            counted = self.columns_of(values) <= self.most_columns
-            values, rows = values[counted], rows[counted]
-        start, stop = self.value_first[values], self.value_first[values + 1]
-        if is_worth(int((stop - start).sum()), SMALL):
-            from mate.search.graph_kernel import add_overlaps
-
-            touched, found = add_overlaps(self.value_column, start, stop, rows, self._counts)
-            return touched, found
-        return plain_overlaps(self.value_column, start, stop, rows)
+        return add_overlaps(values, rows, self.value_first, self.value_column, self.most_columns, self._room)
 
     @cached_property
-    def _counts(self) -> Ids:
-        """Room for a counter per column, all 0: the kernel leaves it so."""
-        return np.zeros(len(self.column_table), np.int64)
-
-
-def plain_overlaps(value_column: Array, start: Ids, stop: Ids, rows: Array) -> tuple[Ids, Ids]:
-    """Add up the rows of values by the columns that hold them."""
-    place, owner = ranges(start, stop)
-    touched, number = np.unique(value_column[place], return_inverse=True)
-    counts = np.bincount(number, rows[owner], minlength=len(touched))
-    return touched.astype(np.int64), counts.astype(np.int64)
+    def _room(self) -> Ids:
+        """A counter per column, all 0 (the loop leaves them so), and room for as many columns."""
+        return np.zeros((2, len(self.column_table)), np.int64)
 
 
 def lake_directory(lake: LakeFolder, most_work: int = MOST_WORK) -> LakeDirectory:

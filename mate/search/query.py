@@ -14,15 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mate.errors import QueryError, did_you_mean
+from mate.search._query import number_key
 from mate.values.arrow import string_array, strings_from_buffers
-from mate.values.compiled import is_ready
-from mate.values.text import characters, normal_buffers, null_buffers, tokens
+from mate.values.text import characters, normal_buffers, null_buffers
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
-Numbered: TypeAlias = tuple[pa.StringArray, Numbers, Numbers]
-
-_MOST_CODES = 2**62
-"""Combinations of values are numbered without gaps when there may be more of them than this."""
 
 MOST_BYTES = 2**31 - 1
 """Of the text of a query table: as many as an Arrow array of texts may have."""
@@ -154,47 +150,11 @@ def key_tuples(query: QueryTable, key: Sequence[str], nulls: Set[str]) -> KeyTup
     """Return the distinct combinations of key values of the query table, in the order of their coming."""
     columns = key_columns(query, key)
     cells = string_array(pa.chunked_array([string_array(query.columns.column(name)) for name in columns], pa.string()))
-    number = _number_compiled if is_ready() else _number_arrays
-    found, place, row_tuple = number(cells, len(columns), frozenset(nulls))
+    text, bounds, place, row_tuple = number_key(*normal_buffers(cells), len(columns), *null_buffers(frozenset(nulls)))
     if not len(place):
         raise QueryError(f"no row of {query.name} has a value in every key column ({', '.join(columns)})")
+    found = strings_from_buffers(text, bounds)
     return KeyTuples(columns, found, place, row_tuple, int(np.count_nonzero(row_tuple < 0)))
-
-
-def _number_compiled(cells: pa.StringArray, width: int, nulls: frozenset[str]) -> Numbered:
-    """Return distinct tokens of cells, given column after column, tuples of them, and the tuple of each row."""
-    from mate.search.query_kernel import number_key
-
-    text, bounds, place, row_tuple = number_key(*normal_buffers(cells), width, *null_buffers(nulls))
-    return strings_from_buffers(text, bounds), place, row_tuple
-
-
-def _number_arrays(cells: pa.StringArray, width: int, nulls: frozenset[str]) -> Numbered:
-    """Do the same without the compiler."""
-    encoded = tokens(cells, nulls).dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    grid = codes.reshape(width, -1).T
-    whole = (grid >= 0).all(axis=1)
-    place, inverse = _distinct(grid[whole], len(encoded.dictionary))
-    row_tuple = np.full(len(grid), -1)
-    row_tuple[whole] = inverse
-    return encoded.dictionary, place, row_tuple
-
-
-def _distinct(grid: Numbers, values: int) -> tuple[Numbers, Numbers]:
-    """Return the distinct rows of numbers below `values`, in the order of their coming, and which of them each row is.
-
-    Rows are compared as single numbers: NumPy's own comparison of rows takes ten times as long.
-    """
-    code, codes = grid[:, 0], values
-    for column in grid.T[1:]:
-        if codes * values > _MOST_CODES:
-            found, code = np.unique(code, return_inverse=True)
-            codes = len(found)
-        code, codes = code * values + column, codes * values
-    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    return grid[first[order]], np.argsort(order)[inverse]
 
 
 def key_columns(query: QueryTable, key: Sequence[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Joinability by brute force (equation 2): the readable reference of the kernels, and the search of tiny queries.
+"""Joinability of one table (equation 2) in plain NumPy: the readable reference of the native searches.
 
 A mapping is extended key column by key column. The *prefixes* of the key tuples are numbered at each length, so that a
 row carries one number: the prefix that it holds in the columns chosen so far. The key tuples that begin with a prefix
@@ -7,24 +7,15 @@ that some row still holds bound what any extension can join.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from mate.lake.base import Ids
 from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.counting import ranges
 from mate.lake.layout import WIDE_ROWS, SegmentArrays
-from mate.search.engine import SegmentSearch
-
-TABLE = 10
-"""Directory entries that a table takes as long as."""
-
-POSTINGS = 50
-"""Postings of the rarest key column that take as long as a directory entry."""
 
 
 class Score(NamedTuple):
@@ -55,40 +46,6 @@ class _Partial(NamedTuple):
     """Key tuples that begin with a prefix that some row holds."""
 
 
-def reference(part: SegmentSearch) -> None:
-    """Score every table that has a value of each key column: a `Strategy` that loads no compiler."""
-    search, arrays = part.search, part.segment.arrays
-    wanted = tables_with_all(arrays, part.tuples) & part.wanted_tables()
-    rows = _rows_by_table(arrays, part.tuples)
-    work = Counter(tables=int(wanted.sum()), tables_checked=int(wanted.sum()))
-    with search.statistics.phase("filter rows and score"):
-        for table in np.flatnonzero(wanted).tolist():
-            score = score_table(arrays, table, part.tuples, rows=rows[table], work=work)
-            if score:
-                part.best.offer(score.joinability, int(arrays.table_id[table]), score.mapping)
-    search.statistics.count(work)
-
-
-def expected_work(part: SegmentSearch) -> int:
-    """Return what a search by reference takes, in directory entries of the key's values: 25 microseconds each."""
-    arrays = part.segment.arrays
-    entries = min((entries_of(arrays, np.unique(column))[0] for column in part.tuples.T), key=len)
-    tables = len(np.unique(arrays.column_table[arrays.entry_column[entries]]))
-    first = arrays.posting_first
-    postings = int((first[entries + 1].astype(np.int64) - first[entries].astype(np.int64)).sum())
-    return part.entries() + tables * TABLE + postings // POSTINGS
-
-
-def tables_with_all(arrays: SegmentArrays, tuples: Ids) -> npt.NDArray[np.bool_]:
-    """Return which tables have a value of each key column, as flags."""
-    found = np.ones(len(arrays.table_id), np.bool_)
-    for column in tuples.T:
-        flags = np.zeros(len(found), np.bool_)
-        flags[arrays.column_table[arrays.entry_column[entries_of(arrays, np.unique(column))[0]]]] = True
-        found &= flags
-    return found
-
-
 def entries_of(arrays: SegmentArrays, tokens: Ids) -> tuple[Ids, Ids]:
     """Return the directory entries of tokens, and which of the tokens each belongs to."""
     first = arrays.entry_first
@@ -104,36 +61,19 @@ def entry_rows(arrays: SegmentArrays, entry: int) -> Ids:
     return units[::2] + (units[1::2] << 16)
 
 
-def _rows_by_table(arrays: SegmentArrays, tuples: Ids) -> dict[int, Ids]:
-    """Return the rows of each table that hold a value of the key column that has the fewest directory entries."""
-    entries = min((entries_of(arrays, np.unique(column))[0] for column in tuples.T), key=len)
-    found: dict[int, list[Ids]] = {}
-    for entry, table in zip(entries.tolist(), arrays.column_table[arrays.entry_column[entries]].tolist(), strict=True):
-        found.setdefault(table, []).append(entry_rows(arrays, entry))
-    return {table: np.unique(np.concatenate(rows)) for table, rows in found.items()}
-
-
 def score_table(
-    arrays: SegmentArrays,
-    table: int,
-    tuples: Ids,
-    floor: int = 0,
-    rows: Ids | None = None,
-    work: Counter[str] | None = None,
+    arrays: SegmentArrays, table: int, tuples: Ids, floor: int = 0, rows: Ids | None = None
 ) -> Score | None:
     """Return the best injective mapping of a table, of equals the smallest list; None if none exceeds `floor`.
 
-    Only some rows are looked at if it is known that no others join. What was done is added to `work`, by the names of
-    `Statistics`.
+    Only some rows are looked at if it is known that no others join.
     """
     if int(np.diff(arrays.table_column_first[table : table + 2])[0]) < tuples.shape[1]:
         return None
     if rows is None:
         rows = np.arange(int(np.diff(arrays.table_row_first[table : table + 2])[0]))
     nothing_chosen = _Partial((), rows, np.zeros(len(rows), np.int64), len(tuples))
-    best = _best(
-        _Table(arrays, table, _prefixes(tuples), Counter() if work is None else work), nothing_chosen, Score(floor, ())
-    )
+    best = _best(_Table(arrays, table, _prefixes(tuples)), nothing_chosen, Score(floor, ()))
     return best if best.mapping else None
 
 
@@ -151,8 +91,8 @@ def _prefixes(tuples: Ids) -> list[_Prefixes]:
 class _Table:
     """A table, as far as it can hold key tuples."""
 
-    def __init__(self, arrays: SegmentArrays, table: int, prefixes: list[_Prefixes], work: Counter[str]) -> None:
-        self.prefixes, self._work = prefixes, work
+    def __init__(self, arrays: SegmentArrays, table: int, prefixes: list[_Prefixes]) -> None:
+        self.prefixes = prefixes
         self._arrays = arrays
         self._columns = range(*arrays.table_column_first[table : table + 2].tolist())
         self._numbers = [dict(self._columns_with(level.values)) for level in prefixes]
@@ -175,9 +115,6 @@ class _Table:
         for column, numbers in self._numbers[key].items():
             if column in partial.mapping:
                 continue
-            self._work["mappings_bounded"] += key > 0
-            self._work["mappings_checked"] += key == len(self.prefixes) - 1
-            self._work["rows_read"] += len(partial.rows)
             value = numbers[column_codes(self._arrays, self._columns[column])[partial.rows]]
             combined = np.where(value >= 0, partial.prefix * len(level.values) + value, -1)
             prefix = np.minimum(np.searchsorted(level.combined, combined), len(level.combined) - 1)

@@ -14,7 +14,7 @@ import numpy as np
 from mate.errors import StoreError
 from mate.hashing import Keys, SuperKeyHash, or_aggregate
 from mate.lake.base import Ids
-from mate.lake.layout import SegmentArrays, read_only_view
+from mate.lake.layout import SegmentArrays
 from mate.lake.super_keys import by_function, key_offsets, key_words
 from mate.search.candidates import Groups, Probes
 from mate.search.engine import SegmentSearch
@@ -47,7 +47,7 @@ def fixed_filter(arrays: SegmentArrays, row_keys: Keys, tuple_keys: Keys) -> Mak
         asked = np.ascontiguousarray(tuple_keys[probe.order]).reshape(-1)
         first = arrays.table_row_first[:-1] * words
         sizes, nowhere = np.full(tables, words), np.zeros(tables, np.int64)
-        return RowFilter(read_only_view(row_keys.reshape(-1)), first, sizes, asked, nowhere, 0)
+        return RowFilter(row_keys.reshape(-1), first, sizes, asked, nowhere, 0)
 
     return make
 
@@ -79,7 +79,7 @@ def super_key_filter(part: SegmentSearch) -> MakeFilter:
         with search.statistics.phase("hash query"):
             asked, asked_first = _tuple_keys(function, part, probe, groups)
         bits = function.bits if function.by_column else 0
-        return RowFilter(read_only_view(row_keys), first[:-1], words, asked, asked_first, bits)
+        return RowFilter(row_keys, first[:-1], words, asked, asked_first, bits)
 
     return make
 

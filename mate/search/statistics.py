@@ -38,7 +38,6 @@ class Statistics:
     """Column-first: partial and whole mappings that the joint bound was computed for."""
     mappings_checked: int = 0
     checks_by_postings: int = 0
-    checks_by_look_up: int = 0
     checks_by_scan: int = 0
     tables_by_row: int = 0
     """Column-first: tables that were counted row by row, for all mappings at once."""
@@ -111,7 +110,6 @@ WORK = (
     "mappings_bounded",
     "mappings_checked",
     "checks_by_postings",
-    "checks_by_look_up",
     "checks_by_scan",
     "tables_by_row",
     "rows_read",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,17 +12,13 @@ from mate.lake.base import Ids
 from mate.lake.folder import LakeFolder
 from mate.lake.layout import SegmentArrays
 from mate.lake.segment import SearchSegment
-from mate.search.reference import entries_of
+from mate.search._suggest import add_weights
 from mate.search.suggestion_columns import QueryColumns
-from mate.values.compiled import is_worth
 
 Shares = npt.NDArray[np.float64]
 
 LEAST = 0.3
 """Share of a column's rows whose values a lake column must hold for the two to be tried."""
-
-SMALL = 200_000
-"""Directory entries up to which plain NumPy is done before a compiler is loaded."""
 
 
 class Covered(NamedTuple):
@@ -131,31 +126,5 @@ def _cover(segment: SearchSegment, own: QueryColumns) -> Covered:
     """Count for each column of a segment the rows of the query's columns whose values it holds."""
     places = [segment.places(column.ids, column.values) for column in own.columns]
     weights = [column.rows for column in own.columns]
-    arrays = segment.arrays
-    count = _compiled if is_worth(_entries(arrays, places), SMALL) else _plain
-    rows = np.stack([count(arrays, p, w) for p, w in zip(places, weights, strict=True)], axis=1)
+    rows = np.stack([add_weights(segment.native, p, w) for p, w in zip(places, weights, strict=True)], axis=1)
     return Covered(segment, places, rows / np.array([weight.sum() for weight in weights]))
-
-
-def _entries(arrays: SegmentArrays, places: Sequence[Ids]) -> int:
-    """Return the number of directory entries of all values."""
-    known = np.concatenate([place[place >= 0] for place in places])
-    first = arrays.entry_first
-    return int((first[known + 1].astype(np.int64) - first[known].astype(np.int64)).sum())
-
-
-def _plain(arrays: SegmentArrays, places: Ids, weights: Ids) -> Ids:
-    """Add up the weights of tokens by the columns that hold them."""
-    known = np.flatnonzero(places >= 0)
-    entries, owner = entries_of(arrays, places[known])
-    columns = arrays.entry_column[entries]
-    found = np.bincount(columns, weights[known][owner], minlength=len(arrays.column_table))
-    return found.astype(np.int64)
-
-
-def _compiled(arrays: SegmentArrays, places: Ids, weights: Ids) -> Ids:
-    from mate.search.suggestion_kernel import add_weights
-
-    found = np.zeros(len(arrays.column_table), np.int64)
-    add_weights(arrays.entry_first, arrays.entry_column, places, weights, found)
-    return found

@@ -1,1 +1,1 @@
-"""Raw cell to token to number: the one normalisation, and what compiled kernels read."""
+"""Raw cell to token to number: the one normalisation, and what native loops read."""

@@ -1,4 +1,4 @@
-"""Arrow strings as the plain buffers that compiled kernels read, and back."""
+"""Arrow strings as the plain buffers that native loops read, and back."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _helpers() -> ThreadPoolExecutor:
 os.register_at_fork(after_in_child=_helpers.cache_clear)
 
 
-def in_parts(kernel: Callable[[int, int], None], count: int) -> None:
-    """Call ``kernel(start, stop)`` for parts that make up ``range(count)``; the kernel must release the GIL."""
+def in_parts(loop: Callable[[int, int], None], count: int) -> None:
+    """Call ``loop(start, stop)`` for parts that make up ``range(count)``; the loop must release the GIL."""
     parts = max(1, min(os.cpu_count() or 1, count // _WORTH_A_THREAD))
-    at_once(kernel, *zip(*pairwise(count * part // parts for part in range(parts + 1)), strict=True))
+    at_once(loop, *zip(*pairwise(count * part // parts for part in range(parts + 1)), strict=True))

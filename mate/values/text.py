@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mate.errors import TextError
+from mate.values._text import normalise_ascii
 from mate.values.arrow import Bytes, Offsets, string_array, string_buffers, strings_from_buffers
-from mate.values.compiled import is_worth
 
 NORMALISATION_VERSION = 1
 """Recorded in every index: a change of the rule above makes old tokens incomparable."""
@@ -28,15 +28,6 @@ UNICODE_VERSION = unicodedata.unidata_version
 
 NULL_SPELLINGS = frozenset({"nan", "null", "none", "n/a", "na", "-", "–", "—", "?", "unknown"})
 """Tokens that mean "no value" unless the caller says otherwise."""
-
-_SMALL = 500_000
-"""Fewer cells are normalised before the compiler is loaded."""
-
-_WHITE = np.isin(np.arange(256), [0x20, *range(0x09, 0x0E), *range(0x1C, 0x20)])
-"""ASCII bytes that are white space."""
-
-_LOWER = np.arange(256, dtype=np.uint8) + np.where(np.isin(np.arange(256), range(0x41, 0x5B)), 0x20, 0).astype(np.uint8)
-"""Each byte in lower case."""
 
 
 def token(value: str, nulls: Set[str] = NULL_SPELLINGS) -> str | None:
@@ -67,7 +58,7 @@ def tokens(values: Any, nulls: Set[str] = NULL_SPELLINGS) -> pa.StringArray:
 
 def normal_buffers(cells: pa.StringArray) -> tuple[Bytes, Offsets]:
     """Return the bytes and offsets of cells that were normalised, whether they stand for a value or not."""
-    data, offsets, ascii_only = _normalise_ascii(cells)
+    data, offsets, ascii_only = normalise_ascii(*string_buffers(cells))
     if ascii_only.all():
         return data, offsets
     foreign = pa.array(~ascii_only)
@@ -89,51 +80,12 @@ def _spellings(nulls: frozenset[str]) -> pa.StringArray:
     return pa.array(sorted({"", *nulls}), pa.string())
 
 
-def _normalise_ascii(cells: pa.StringArray) -> tuple[Bytes, Offsets, npt.NDArray[np.bool_]]:
-    """Normalise the cells that are ASCII, and tell which are; the others come out empty."""
-    if not is_worth(len(cells), _SMALL):
-        return _normalise_arrays(*string_buffers(cells))
-    from mate.values.text_kernel import normalise_ascii
-
-    return normalise_ascii(*string_buffers(cells))
-
-
 def _normalise(value: str) -> str:
     if not value.isascii():
         value = unicodedata.normalize("NFKC", value).casefold()
         # Folding can undo the composition ("ΐ" becomes three code points), so it is composed again.
         return " ".join(unicodedata.normalize("NFKC", value).split())
     return " ".join(value.lower().split())
-
-
-def _normalise_arrays(data: Bytes, offsets: Offsets) -> tuple[Bytes, Offsets, npt.NDArray[np.bool_]]:
-    """Do what `normalise_ascii` does, without the compiler."""
-    data, bounds = data[offsets[0] : offsets[-1]], offsets - offsets[0]
-    ascii_only = np.ones(len(bounds) - 1, np.bool_)
-    foreign = np.flatnonzero(data >= 0x80)
-    ascii_only[np.searchsorted(bounds, foreign, "right") - 1] = False
-    white = np.flatnonzero(_WHITE[data])
-    inside = _between_words(white, bounds)
-    text = _LOWER[data]
-    text[inside] = 0x20
-    dropped = np.zeros(len(data), np.bool_)
-    dropped[white] = True
-    dropped[inside] = False
-    if len(foreign):
-        dropped |= np.repeat(~ascii_only, np.diff(bounds))
-    return text[~dropped], bounds - np.searchsorted(np.flatnonzero(dropped), bounds), ascii_only
-
-
-def _between_words(white: Offsets, bounds: Offsets) -> Offsets:
-    """Return where each run of white space begins that has something before and after it in its cell."""
-    cell = np.searchsorted(bounds, white, "right")
-    start, stop = bounds[cell - 1], bounds[cell]
-    first = np.diff(white, prepend=-2) > 1
-    first |= white == start
-    last = np.append(first[1:], True)[: len(white)]  # the next one begins a run, or there is none
-    begins, ends = np.flatnonzero(first), np.flatnonzero(last)
-    found: Offsets = white[begins[(white[begins] > start[begins]) & (white[ends] + 1 < stop[ends])]]
-    return found
 
 
 def characters(values: pa.StringArray) -> npt.NDArray[np.int32]:

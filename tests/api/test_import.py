@@ -10,7 +10,7 @@ import pytest
 
 import mate
 
-HEAVY = ("numpy", "pyarrow", "numba", "pandas", "pyspark", "rich", "duckdb", "vertica_python")
+HEAVY = ("numpy", "pyarrow", "pandas", "pyspark", "rich", "duckdb", "vertica_python")
 
 
 def loaded(script: str, folder: Path) -> set[str]:

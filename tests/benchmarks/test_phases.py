@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.phases import Phase, _cover_reads, summary
-from benchmarks.phases_kernel import add_first, add_ranges
+from benchmarks.phases import Phase, _cover_reads, add_up, summary
 from mate.search.engine import SearchSettings, prepare
 from tests.lakes import lake as make_lake
 
@@ -44,10 +43,9 @@ def test_cover_reads_the_entries_of_distinct_values(tmp_path: Path) -> None:
 
 
 def test_plain_sums() -> None:
-    numbers = np.arange(10, dtype=np.uint16)
-    assert add_ranges(numbers, np.array([0, 5]), np.array([3, 7])) == 0 + 1 + 2 + 5 + 6
-    assert add_first(numbers, 12) == 45 + 0 + 1
-    assert add_first(numbers[:0], 5) == 0
+    numbers = np.array([3, 0, 0, 0, 4, 0, 0, 0, 9, 9], np.uint16)  # two whole words
+    assert [add_up(numbers, size) for size in (0, 7, 8, 16, 24, 40)] == [0, 0, 3, 7, 10, 17]
+    assert add_up(numbers[:0], 5) == 0
 
 
 def test_summary() -> None:

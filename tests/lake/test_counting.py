@@ -1,12 +1,12 @@
-"""Counts that follow from the directory: compiled, and without the compiler, against the postings themselves."""
+"""Counts that follow from the directory against the postings themselves."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from mate.lake import counting
 from mate.lake.layout import NO_PLACE, WIDE_ROWS, SegmentArrays, Shapes, make_arrays
+from mate.lake.segment import SearchSegment
 from tests.lake.test_layout import texts
 from tests.lakes import postings_of
 
@@ -25,17 +25,13 @@ def arrays() -> SegmentArrays:
     return make_arrays(Shapes(np.arange(TABLES), rows, columns), texts(TOKENS), cells)
 
 
-@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("gone", [[], [3], [80, 81], list(range(0, TABLES, 2))], ids=["none", "one", "long", "half"])
-def test_only_tables_in_use_count(
-    arrays: SegmentArrays, gone: list[int], compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(counting, "is_worth", lambda *_: compiled)
+def test_only_tables_in_use_count(arrays: SegmentArrays, gone: list[int]) -> None:
     live = np.ones(TABLES, np.bool_)
     live[gone] = False
     expected = [0] * TOKENS
     for token, table, *_ in postings_of(arrays):
         expected[token] += bool(live[table])
     places = np.array([*range(TOKENS), NO_PLACE, 0])
-    assert counting.posting_counts(arrays, places, live).tolist() == [*expected, 0, expected[0]]
+    assert SearchSegment(arrays, [], live, None).posting_counts(places).tolist() == [*expected, 0, expected[0]]
     assert expected[-1] == 0 < expected[0]

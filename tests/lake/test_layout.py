@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mate.lake import layout_reference
+from mate.lake._arrays import make_columns
 from mate.lake.columns import column_codes, column_dictionary, column_tokens
-from mate.lake.counting import entry_sizes, posting_counts, ranges
+from mate.lake.counting import entry_sizes, ranges
 from mate.lake.layout import NO_PLACE, WIDE_ROWS, SegmentArrays, Shapes, Texts, make_arrays, row_keys
 from mate.lake.segment import SearchSegment
 from tests.lakes import codes_of, postings_of
@@ -54,6 +56,10 @@ def arrays_of(given_tables: Sequence[Table], tokens: int = TOKENS) -> SegmentArr
     return make_arrays(shapes_of(given_tables), texts(tokens), flat(given_tables))
 
 
+def in_use(arrays: SegmentArrays) -> SearchSegment:
+    return SearchSegment(arrays, [], np.ones(len(arrays.table_id), np.bool_), None)
+
+
 def reference(given_tables: Sequence[Table]) -> list[tuple[int, int, int, int]]:
     """Token, table number, column and row of every cell with a token, in the order of the directory."""
     return sorted(
@@ -91,12 +97,24 @@ def test_arrays_are_those_of_the_reference(given_tables: list[Table]) -> None:
     assert_right(arrays_of(given_tables), given_tables)
 
 
+@given(st.lists(st.lists(st.integers(-1, TOKENS - 1), max_size=9), max_size=8), st.sampled_from((0, 255, 256, 300)))
+def test_columns_are_those_of_numpy(columns: list[list[int]], long: int) -> None:
+    """Every array, byte for byte: how wide the codes of a column are, and what fills them up."""
+    columns.insert(len(columns) // 2, list(range(long - 1, -2, -1)))
+    cells = np.array([cell for column in columns for cell in column], np.int32)
+    rows, tokens = np.array([len(column) for column in columns], np.int64), TOKENS + long
+    expected = layout_reference.make_columns(cells, rows, tokens)
+    for found, own in zip(make_columns(cells, rows, tokens), expected, strict=True):
+        assert found.dtype == own.dtype
+        assert np.array_equal(found, own)
+
+
 @given(tables())
 def test_counts_are_those_of_the_reference(given_tables: list[Table]) -> None:
     arrays, expected = arrays_of(given_tables), reference(given_tables)
     counts = [sum(token == place for token, *_ in expected) for place in range(TOKENS)]
     places = np.array([*range(TOKENS), NO_PLACE, 0])
-    assert posting_counts(arrays, places, np.ones(len(arrays.table_id), bool)).tolist() == [*counts, 0, counts[0]]
+    assert in_use(arrays).posting_counts(places).tolist() == [*counts, 0, counts[0]]
     entries: dict[tuple[int, ...], int] = defaultdict(int)
     for token, table, column, _ in expected:
         entries[token, table, column] += 1
@@ -144,7 +162,7 @@ def test_tables_of_very_many_rows(rows: int) -> None:
         right = [(4, column, int(row)) for column, d in enumerate(distinct) for row in np.flatnonzero(d == token)]
         more = [(n, c, r) for n in (1, 7) for r, row in enumerate(small) for c, cell in enumerate(row) if cell == token]
         assert found == sorted(right + more)
-        assert posting_counts(arrays, np.array([token]), np.ones(3, bool)).tolist() == [len(found)]
+        assert in_use(arrays).posting_counts(np.array([token])).tolist() == [len(found)]
 
 
 def of_token(arrays: SegmentArrays, token: int) -> list[tuple[int, int, int]]:
@@ -178,7 +196,7 @@ def test_tokens_are_found_by_id_and_text(ids: list[int], asked: list[tuple[int, 
     tokens = Texts(np.array(sorted(ids), np.int64), first, np.frombuffer(b"".join(encoded), np.uint8))
     shapes = Shapes(np.array([0]), np.array([len(ids)]), np.array([1]))
     arrays = make_arrays(shapes, tokens, np.arange(len(ids), dtype=np.int32))
-    segment = SearchSegment(arrays, [], np.ones(1, np.bool_), None)
+    segment = in_use(arrays)
     known = {(ids[place], words[place]): rank for rank, place in enumerate(order)}
     queries = [(number, f"w{word}") for number, word in asked]
     found = segment.places(np.array([n for n, _ in queries], np.int64), pa.array([t for _, t in queries], pa.string()))

@@ -1,4 +1,4 @@
-"""Arrays that do not fit each other are refused before a kernel reads them; the right ones never are."""
+"""Arrays that do not fit each other are refused before a native loop reads them; the right ones never are."""
 
 from __future__ import annotations
 

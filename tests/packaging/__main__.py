@@ -20,7 +20,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 ROOT = Path(__file__).parents[2]
-NEEDED = {"numpy", "pyarrow", "numba", "llvmlite", "rich", "markdown-it-py", "mdurl", "pygments", "chardet"}
+NEEDED = {"numpy", "pyarrow", "rich", "markdown-it-py", "mdurl", "pygments", "chardet"}
 """All that a plain installation brings, with what these packages need themselves."""
 QUERY = ["lake/synthetic-000047.csv", "--key", "country,reporting year", "--store", "lake.mate"]
 LIBRARY = """

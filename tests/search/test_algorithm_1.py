@@ -1,14 +1,11 @@
-"""Algorithm 1: every limit beyond which the same is done in another way; kernels count what plain Python counts."""
+"""Algorithm 1: every limit beyond which the same is done in another way; native loops count what plain Python does."""
 
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import baselines.systems.mcr
 import mate.search.algorithm_1
-import mate.search.candidates
-import mate.search.scratch
 from mate.lake.manifest import HashSpec
-from mate.search.algorithm_1 import scan
+from mate.search.algorithm_1 import Limits, scan
+from mate.search.algorithm_1_reference import bound_plainly, group_plainly, scan_plainly
 from mate.search.candidates import bound, group, probes
 from mate.search.engine import SearchSettings, prepare
 from mate.search.results import Result, SearchResult
@@ -30,25 +25,20 @@ from mate.search.systems import find_system
 from tests.search.memory_lake import MemoryLake
 from tests.search.test_exactness import Case, assert_right, cases, ladders, query_of, search
 
-SEARCH, SCRATCH = mate.search.algorithm_1, mate.search.scratch
-INTERPRETED = (SEARCH, mate.search.candidates, baselines.systems.mcr)
-"""Modules that choose between a kernel and its reference."""
-
-Limit = tuple[ModuleType, str, int]
-LIMITS: dict[str, list[Limit]] = {
-    "usual": [],
-    "candidates held one at a time": [(SCRATCH, "ROOM", 1)],
-    "one table per block, in parts": [(SEARCH, "BLOCK_PAIRS", 0), (SEARCH, "GROWTH", 0)],
-    "growing blocks, in parts": [(SEARCH, "BLOCK_PAIRS", 3)],
-    "few mappings listed": [(SCRATCH, "MOST_WAYS", 2)],
-    "hardly any mapping listed": [(SCRATCH, "MOST_WAYS", 1), (SEARCH, "SMALLEST", 1)],
-    "no pair of columns counted by bits": [(SCRATCH, "CELLS", 0)],
-    "keys of two without masks": [(SCRATCH, "MASKS", 0)],
-    "masks for the smallest tables": [(SCRATCH, "MASKS", 8)],
-    "a scratch that grows": [(SEARCH, "SMALLEST", 1), (SCRATCH, "MOST_WAYS", 4), (SCRATCH, "MASKS", 0)],
-    "one that grows while candidates wait": [(SEARCH, "SMALLEST", 1), (SCRATCH, "MOST_WAYS", 2), (SCRATCH, "ROOM", 2)],
+WAYS: dict[str, dict[str, object]] = {
+    "usual": {},
+    "candidates held one at a time": {"LIMITS": Limits(held=1)},
+    "one table per block, in parts": {"BLOCK_PAIRS": 0, "GROWTH": 0},
+    "growing blocks, in parts": {"BLOCK_PAIRS": 3},
+    "few mappings listed": {"LIMITS": Limits(ways=2)},
+    "hardly any mapping listed": {"LIMITS": Limits(ways=1)},
+    "no pair of columns counted by bits": {"LIMITS": Limits(cells=0)},
+    "keys of two without masks": {"LIMITS": Limits(masks=0)},
+    "masks for the smallest tables": {"LIMITS": Limits(masks=8)},
+    "few mappings while candidates wait": {"LIMITS": Limits(held=2, ways=2, masks=0)},
+    "plain Python": {"scan_groups": scan_plainly},
 }
-
+"""What of `mate.search.algorithm_1` is replaced."""
 
 SPECS = [HashSpec("xash", bits, {"alpha": 5}) for bits in (64, 128, 256, 512)]
 SPECS += [HashSpec("wide", 4), HashSpec("wide", 20), HashSpec("fingerprint", 4), HashSpec("fingerprint", 20)]
@@ -56,32 +46,21 @@ OPTIONS = st.fixed_dictionaries({"tight_bound": st.booleans(), "semi_join": st.b
 
 
 @contextmanager
-def limited(limits: list[Limit], *, compiled: bool = True) -> Iterator[None]:
-    """Let searches run with these limits, on kernels or on what stands for them."""
+def replaced(**names: object) -> Iterator[None]:
+    """Let searches run with other limits or loops."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in INTERPRETED:
-            patch.setattr(module, "is_worth", lambda *_: compiled)
-        for limit in limits:
-            patch.setattr(*limit)
+        for name, value in names.items():
+            patch.setattr(mate.search.algorithm_1, name, value)
         yield
 
 
-@pytest.mark.parametrize("way", LIMITS)
+@pytest.mark.parametrize("way", WAYS)
 @settings(max_examples=40)
 @given(case=cases(), tight=st.booleans(), semi=st.booleans(), parts=st.integers(1, 3))
 def test_every_way_to_scan(case: Case, tight: bool, semi: bool, parts: int, way: str) -> None:
     lake = MemoryLake.of(case.tables, parts)
-    with limited(LIMITS[way]):
+    with replaced(**WAYS[way]):
         for system in ("mate", "scr", "mcr", "scr-josie"):
-            assert_right(search(lake, case, system, tight_bound=tight, semi_join=semi), case)
-
-
-@settings(max_examples=60)
-@given(case=cases(), tight=st.booleans(), semi=st.booleans(), parts=st.integers(1, 3))
-def test_plain_python(case: Case, tight: bool, semi: bool, parts: int) -> None:
-    lake = MemoryLake.of(case.tables, parts)
-    with limited([], compiled=False):
-        for system in ("mate", "scr", "mcr"):
             assert_right(search(lake, case, system, tight_bound=tight, semi_join=semi), case)
 
 
@@ -96,15 +75,14 @@ def test_columns_beyond_a_word(width: int, seed: int) -> None:
         rows[dice.randrange(3)][min(column, width - 1)] = "x"
     query: list[list[str | None]] = [[dice.choice("abcx"), dice.choice("efgx")] for _ in range(6)]
     case = Case([rows, [row[-3:] for row in rows]], query, [0, 1], 2)
-    with limited([]):
-        assert_right(search(MemoryLake.of(case.tables), case), case)
+    assert_right(search(MemoryLake.of(case.tables), case), case)
 
 
 @settings(max_examples=60)
 @given(case=ladders(), tight=st.booleans(), filters=st.booleans())
 def test_blocks_and_parts_cut_no_answer(case: Case, tight: bool, filters: bool) -> None:
     for way in ("one table per block, in parts", "growing blocks, in parts"):
-        with limited(LIMITS[way]):
+        with replaced(**WAYS[way]):
             assert_right(search(MemoryLake.of(case.tables), case, tight_bound=tight, table_filters=filters), case)
 
 
@@ -114,21 +92,21 @@ def counted(statistics: Statistics) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("way", ["usual", "keys of two without masks", "few mappings listed", "a scratch that grows"])
+@pytest.mark.parametrize("way", ["usual", "keys of two without masks", "few mappings listed"])
 @pytest.mark.parametrize("system", ["mate", "scr", "mcr"])
 @settings(max_examples=40)
 @given(case=st.one_of(cases(), ladders()), options=OPTIONS, parts=st.integers(1, 2))
-def test_kernels_count_what_plain_python_counts(
+def test_native_loops_count_what_plain_python_counts(
     case: Case, options: dict[str, bool], parts: int, way: str, system: str
 ) -> None:
     lake = MemoryLake.of(case.tables, parts)
-    with limited(LIMITS[way]):
-        compiled = search(lake, case, system, **options)
-    with limited([], compiled=False):
+    with replaced(**WAYS[way]):
+        native = search(lake, case, system, **options)
+    with replaced(**WAYS["plain Python"]):
         plain = search(lake, case, system, **options)
-    if compiled is not None and plain is not None:
-        assert counted(compiled.statistics) == counted(plain.statistics)
-        assert decided(compiled, case.k) == decided(plain, case.k)
+    if native is not None and plain is not None:
+        assert counted(native.statistics) == counted(plain.statistics)
+        assert decided(native, case.k) == decided(plain, case.k)
 
 
 def decided(found: SearchResult, k: int) -> tuple[list[int], list[Result]]:
@@ -140,19 +118,17 @@ def decided(found: SearchResult, k: int) -> tuple[list[int], list[Result]]:
 
 @settings(max_examples=60)
 @given(case=cases())
-def test_groups_and_bounds_of_kernels_are_those_of_numpy(case: Case) -> None:
+def test_groups_and_bounds_are_those_of_numpy(case: Case) -> None:
     if not case.ranking:
         return
     lake = MemoryLake.of(case.tables)
     part = prepare("test", lake, *query_of(case), SearchSettings()).part(lake.segments[0])
     probe = probes(part)
-    arrays, wanted = part.segment.read_only, np.arange(len(case.tables)) % 3 != 1
-    found = []
-    for compiled in (True, False):
-        with limited([], compiled=compiled):
-            groups = group(arrays, probe.value, wanted)
-            found.append([array.tolist() for array in (*groups, *bound(arrays, groups, probe))])
-    assert found[0] == found[1]
+    arrays, native, wanted = part.segment.arrays, part.segment.native, np.arange(len(case.tables)) % 3 != 1
+    groups, expected = group(native, probe.value, wanted), group_plainly(arrays, probe.value, wanted)
+    assert [array.tolist() for array in groups] == [array.tolist() for array in expected]
+    bounds, expected_bounds = bound(native, groups, probe), bound_plainly(arrays, groups, probe)
+    assert [array.tolist() for array in bounds] == [array.tolist() for array in expected_bounds]
 
 
 def test_the_tight_bound_counts_a_tuple_once_per_column() -> None:
@@ -162,8 +138,8 @@ def test_the_tight_bound_counts_a_tuple_once_per_column() -> None:
     lake = MemoryLake.of([rows, [["b", "1"], ["b", "2"], ["a", "3"]]])
     part = prepare("test", lake, query, ["x", "y"], SearchSettings(initial_column="x")).part(lake.segments[0])
     probe = probes(part)
-    groups = group(part.segment.arrays, probe.value, part.wanted_tables())
-    bounds = bound(part.segment.arrays, groups, probe)
+    groups = group(part.segment.native, probe.value, part.wanted_tables())
+    bounds = bound(part.segment.native, groups, probe)
     assert bounds.postings.tolist() == [10, 3]
     assert bounds.pairs.tolist() == [5 * 3 + 5, 3 + 2]
     assert bounds.tight.tolist() == [3 + 1, 1 + 1]
@@ -185,8 +161,8 @@ def test_counts_are_those_of_the_funnel() -> None:
     """Two of seven pairs join, the others share the initial value only; without a filter all are candidates."""
     lake = MemoryLake.of([[["a", "x"], ["a", "y"], ["b", "x"]], [["a", "z"], ["c", "c"]]])
     query = pa.table({"one": ["a", "a", "b"], "two": ["x", "y", "z"]})
-    for compiled in (True, False):
-        with limited([], compiled=compiled):
+    for way in ("usual", "plain Python"):
+        with replaced(**WAYS[way]):
             settings = SearchSettings(row_filter=False, initial_column="one")
             found = find_system("mate")(lake, query, ["one", "two"], settings=settings)
         counts = found.statistics
@@ -199,10 +175,10 @@ def test_without_a_semi_join_unknown_values_are_left_to_the_row_filter() -> None
     """Of (a, x), (a, nowhere), (nowhere, x) the semi-join keeps the first; the second has candidates, too."""
     lake = MemoryLake.of([[["a", "x"], ["a", "y"]]])
     query = pa.table({"one": ["a", "a", "nowhere"], "two": ["x", "nowhere", "x"]})
-    for compiled in (True, False):
+    for way in ("usual", "plain Python"):
         for semi_join, expected in ((True, (2, 2, 1)), (False, (4, 4, 3))):
             options = SearchSettings(row_filter=False, initial_column="one", semi_join=semi_join)
-            with limited([], compiled=compiled):
+            with replaced(**WAYS[way]):
                 counts = find_system("mate")(lake, query, ["one", "two"], settings=options).statistics
             assert (counts.pairs, counts.candidates, counts.false_positives) == expected
 
@@ -230,9 +206,9 @@ def test_false_positives_that_no_filter_can_remove_are_counted_apart(keys: int) 
     lake = MemoryLake.of([[["a", "b", "c"], ["a", "a", "b"], ["d", "b", "c"]]])
     names = ["one", "two", "three"][:keys]
     query = pa.table(dict(zip(names, (["a", "d"], ["a", "e"], ["b", "b"]), strict=False)))
-    for compiled in (True, False):
+    for way in ("usual", "plain Python"):
         options = SearchSettings(initial_column="one", semi_join=False, row_filter=False)
-        with limited([], compiled=compiled):
+        with replaced(**WAYS[way]):
             counts = find_system("mate")(lake, query, names, settings=options).statistics
         assert (counts.true_positives, counts.false_positives, counts.false_positives_held) == (2, 2, 1)
         assert (counts.precision, counts.filter_precision) == (2 / 4, 2 / 3)
@@ -240,14 +216,13 @@ def test_false_positives_that_no_filter_can_remove_are_counted_apart(keys: int) 
 
 @settings(max_examples=20)
 @given(case=cases(most_keys=3), spec=st.sampled_from(SPECS))
-def test_all_kinds_of_keys_filter_the_same_rows_in_kernels(case: Case, spec: HashSpec) -> None:
+def test_all_kinds_of_keys_filter_the_same_rows_as_in_plain_python(case: Case, spec: HashSpec) -> None:
     lake = MemoryLake.of(case.tables, hashes=[spec])
-    with limited([]):
-        compiled = search(lake, case)
-    with limited([], compiled=False):
+    native = search(lake, case)
+    with replaced(**WAYS["plain Python"]):
         plain = search(lake, case)
-    if compiled is not None and plain is not None:
-        assert counted(compiled.statistics) == counted(plain.statistics)
+    if native is not None and plain is not None:
+        assert counted(native.statistics) == counted(plain.statistics)
 
 
 def test_results_do_not_depend_on_the_number_of_processors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +231,7 @@ def test_results_do_not_depend_on_the_number_of_processors(monkeypatch: pytest.M
     query = pa.table({"a": [f"{i % 30}" for i in range(60)], "b": [f"{i // 2}" for i in range(60)]})
     lake = MemoryLake.of(tables)
     found = []
-    with limited([(SEARCH, "BLOCK_PAIRS", 10)]):
+    with replaced(BLOCK_PAIRS=10):
         for processors in (1, 3, 8):
             monkeypatch.setattr("os.cpu_count", lambda count=processors: count)
             result = find_system("mate")(lake, query, ["a", "b"], 4)
@@ -264,29 +239,14 @@ def test_results_do_not_depend_on_the_number_of_processors(monkeypatch: pytest.M
     assert found[0] == found[1] == found[2]
 
 
-def test_a_search_in_parts_runs_on_the_same_loops_as_any_other() -> None:
-    """numba compiles them for each kind of array: a quarter of a minute, in the middle of the first large search."""
-    from mate.search.algorithm_1_kernel import scan as scan_groups
-
-    lake = MemoryLake.of([[["a", "b"]] * 9 for _ in range(9)])
-    query = pa.table({"a": ["a"], "b": ["b"]})
-    signatures = []
-    for most in (10**6, 0):
-        with limited([(SEARCH, "BLOCK_PAIRS", most)]):
-            find_system("mate")(lake, query, ["a", "b"], 4)
-        signatures.append(len(scan_groups.signatures))
-    assert signatures[0] == signatures[1]
-
-
-TINY = """
-import sys
-from mate.search.algorithm_1 import algorithm_1
-from mate.search.reference import reference
-from mate.search.systems import BUILT_IN
-assert BUILT_IN["mate"].strategy is algorithm_1
-assert "numba" not in sys.modules
-"""
-
-
-def test_nothing_is_compiled_before_it_is_needed() -> None:
-    subprocess.run([sys.executable, "-c", TINY], check=True)
+def test_mappings_and_columns_that_do_not_fit_the_first_room() -> None:
+    """A value in a hundred columns, and key tuples that a thousand mappings join."""
+    dice = random.Random(3)
+    wide = [[dice.choice("ab") for _ in range(90)] + ["c"] for _ in range(3)]
+    case = Case([wide], [["a", "b"], ["b", "a"], ["c", "a"]], [0, 1], 1)
+    with replaced(LIMITS=Limits(masks=0, ways=100)):
+        assert_right(search(MemoryLake.of(case.tables), case), case)
+    triples = [[dice.choice("abcd") for _ in range(30)] for _ in range(3)]
+    case = Case([triples], [[x, y, z] for x in "abcd" for y in "abcd" for z in "abcd"], [0, 1, 2], 1)
+    with replaced(LIMITS=Limits(ways=1_000)):
+        assert_right(search(MemoryLake.of(case.tables), case), case)

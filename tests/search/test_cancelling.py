@@ -26,7 +26,9 @@ def test_work_that_is_not_wanted_ends(lake: mate.Lake, folder: Path, way: str) -
     with doing(Work()) as work:
         WAYS[way](lake)
     assert 0 < work.done <= work.total
-    with doing(Work(cancelled=True)), pytest.raises(CancelledError, match="cancelled"):
+    unwanted = Work()
+    unwanted.cancel()
+    with doing(unwanted), pytest.raises(CancelledError, match="cancelled"):
         WAYS[way](lake)
 
 

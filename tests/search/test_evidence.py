@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mate.lake.base import Ids
+from mate.lake.layout import SegmentArrays
 from mate.search import evidence as fast
 from mate.search.engine import SearchSettings
 from mate.search.evidence import Evidence, measure
 from mate.search.evidence_reference import expected_by_chance, measure_rows
+from mate.search.matching import matches
 from mate.search.systems import find_system
 from tests.search import oracle
 from tests.search.memory_lake import MemoryLake
@@ -37,20 +40,19 @@ def held(draw: st.DrawFn) -> tuple[list[list[str | None]], list[int], list[tuple
     return rows, list(mapping), draw(st.lists(one, min_size=1, max_size=12, unique=True))
 
 
-@pytest.mark.parametrize(("compiled", "most_codes"), [(True, 0), (False, fast.MOST_CODES), (False, 3)])
-@settings(max_examples=80)
-@given(case=held())
-def test_measure_equals_the_reference(
-    case: tuple[list[list[str | None]], list[int], list[tuple[str, ...]]], compiled: bool, most_codes: int
-) -> None:
-    rows, mapping, tuples = case
+def placed(rows: list[list[str | None]], tuples: list[tuple[str, ...]]) -> tuple[SegmentArrays, Ids]:
+    """Return a lake of one table, and key tuples as places of their tokens in it."""
     (part,) = MemoryLake.of([rows]).segments
     texts = part.texts(np.arange(len(part.arrays.token_id))).to_pylist()
-    places = np.array([[texts.index(v) if v in texts else -1 for v in values] for values in tuples])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fast, "MOST_CODES", most_codes)
-        patch.setattr(fast, "is_worth", lambda *_: compiled)
-        found = measure(part.arrays, 0, places, mapping)
+    return part.arrays, np.array([[texts.index(v) if v in texts else -1 for v in values] for values in tuples])
+
+
+@settings(max_examples=200)
+@given(case=held())
+def test_measure_equals_the_reference(case: tuple[list[list[str | None]], list[int], list[tuple[str, ...]]]) -> None:
+    rows, mapping, tuples = case
+    arrays, places = placed(rows, tuples)
+    found = measure(arrays, 0, places, mapping)
     expected = measure_rows([[row[c] for c in mapping] for row in rows], tuples)
     assert found._replace(chance=0.0) == expected._replace(chance=0.0)
     assert found.chance == pytest.approx(expected.chance, rel=1e-12, abs=1e-12)
@@ -58,6 +60,33 @@ def test_measure_equals_the_reference(
     assert 0 <= found.joinability <= len(tuples)
     assert found.fan_out <= found.most_fan_out <= len(rows)
     assert 0 <= found.chance <= len(tuples) + 1e-9
+
+
+@settings(max_examples=100)
+@given(case=held())
+def test_matches_are_the_rows_that_hold_each_key_tuple(
+    case: tuple[list[list[str | None]], list[int], list[tuple[str, ...]]],
+) -> None:
+    rows, mapping, tuples = case
+    arrays, places = placed(rows, tuples)
+    number, row = matches(arrays, 0, places, mapping)
+    held_by = [tuple(own[c] for c in mapping) for own in rows]
+    expected = [(n, r) for n, values in enumerate(tuples) for r, own in enumerate(held_by) if own == values]
+    assert list(zip(number.tolist(), row.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("rows", [70_000, 300])
+def test_tables_of_many_rows_and_values_are_measured(rows: int) -> None:
+    """Codes of 1, 2 and 4 bytes, and a column without a value."""
+    cells: list[list[str | None]] = [[str(n), str(n % 300), str(n % 7), None] for n in range(rows)]
+    arrays, places = placed(cells, [("5", "5", "5"), ("8", "8", "1"), ("8", "8", "2"), ("x", "1", "1")])
+    table = fast.HeldTable(arrays, 0)
+    asked = fast.tuple_codes(arrays, 0, places, [0, 1, 2])
+    assert table.fan_outs([0, 1, 2], asked).tolist() == [1, 1, 0, 0]
+    assert table.uniqueness([1, 2]) == min(rows, 2_100) / rows
+    assert table.uniqueness([1, 3]) == 0
+    assert table.fan_outs([0, 3], asked[:, :2]).tolist() == [0, 0, 0, 0]
+    assert np.flatnonzero(table.tuples_of_rows([0, 1, 2], asked) >= 0).tolist() == [5, 8]
 
 
 @settings(max_examples=60)

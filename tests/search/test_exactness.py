@@ -14,8 +14,7 @@ from mate.errors import QueryError
 from mate.hashing import available, find
 from mate.lake.manifest import HashSpec
 from mate.search import column_first, engine
-from mate.search.engine import NamedStrategy, SearchSettings, run
-from mate.search.reference import reference
+from mate.search.engine import SearchSettings
 from mate.search.results import SearchResult
 from mate.search.systems import find_system
 from tests.search import oracle
@@ -227,17 +226,6 @@ def test_matching_rows_are_those_that_join(case: Case, parts: int, system: str) 
         pairs = list(zip(result.matches.tuple_id.tolist(), result.matches.row.tolist(), strict=True))
         assert {(tuple(texts[p] for p in found.key.place[t]), r) for t, r in pairs} == expected
         assert len(pairs) == len(expected)
-
-
-@settings(max_examples=100)
-@given(case=cases(), parts=PARTS)
-def test_the_reference(case: Case, parts: int) -> None:
-    try:
-        strategy = NamedStrategy("reference", reference)
-        found = run(strategy, MemoryLake.of(case.tables, parts), *query_of(case), SearchSettings(k=case.k))
-    except QueryError:
-        return
-    assert_right(found, case)
 
 
 @EVERY_SYSTEM

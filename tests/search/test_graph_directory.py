@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate.search.graph_directory import NUMBERS, lake_directory, plain_overlaps
-from mate.search.graph_kernel import add_overlaps
+from mate.search.graph_directory import NUMBERS, lake_directory
 from tests.search.memory_lake import MemoryLake
 
 CELL = st.sampled_from(["a", "b", "3", "2019-01-01", None])
@@ -46,18 +45,6 @@ def test_overlaps_are_those_of_the_cells(tables: list[list[list[str | None]]], p
         found, rows_held = directory.overlaps(column)
         expected = {other: sum(cell is not None and cell in held for cell in cells) for other, held in columns.items()}
         assert dict(zip(found.tolist(), rows_held.tolist(), strict=True)) == {o: n for o, n in expected.items() if n}
-
-
-@given(st.lists(st.lists(st.integers(0, 9), max_size=6, unique=True), min_size=1, max_size=6))
-def test_the_kernel_is_the_plain_way(holders: list[list[int]]) -> None:
-    first = np.cumsum([0, *map(len, holders)])
-    columns = np.array([column for held in holders for column in sorted(held)], np.int32)
-    rows = np.arange(1, len(holders) + 1, dtype=np.int32)
-    counts = np.zeros(10, np.int64)
-    expected = plain_overlaps(columns, first[:-1], first[1:], rows)
-    for found, wanted in zip(add_overlaps(columns, first[:-1], first[1:], rows, counts), expected, strict=True):
-        assert found.tolist() == wanted.tolist()
-    assert not counts.any()
 
 
 def test_values_that_are_too_common_are_not_counted() -> None:

@@ -16,14 +16,14 @@ from mate.errors import QueryError
 from mate.lake.base import Index
 from mate.lake.records import TableInfo
 from mate.search import suggestion as whole
-from mate.search import suggestion_check, suggestion_cover, suggestion_growth
+from mate.search import suggestion_cover, suggestion_table
+from mate.search.evidence import HeldTable, measure
 from mate.search.evidence_reference import measure_rows
 from mate.search.names import similarity
-from mate.search.query import QueryTable, from_arrow
+from mate.search.query import from_arrow
 from mate.search.suggestion import Suggestion, SuggestionSettings, suggest
 from mate.search.suggestion_columns import QueryColumns
-from mate.search.suggestion_growth import CHECKS, Growing, Grown, longer_plain, padded
-from mate.search.suggestion_growth_kernel import longer_mappings
+from mate.search.suggestion_growth import CHECKS, Growing, Grown, longer, padded
 from mate.search.suggestion_pairs import PARTNERS, Pair
 from mate.search.suggestion_table import Candidate, TableKeys
 from tests.search import oracle
@@ -129,16 +129,16 @@ def test_excluded_tables_and_other_columns_play_no_part() -> None:
     assert all(len(s.key) == 1 for s in suggest(lake, players(), SuggestionSettings(most_columns=1)))
 
 
-def test_the_directory_is_read_in_compiled_loops_as_in_plain_ones() -> None:
-    (segment,) = MemoryLake.of([SEASONS, [["team 1", "1990"], ["team 2", "x"]]]).segments
-    for column in QueryColumns.of(suggestable(), None, frozenset()).columns:
-        places = segment.places(column.ids, column.values)
-        plain = suggestion_cover._plain(segment.arrays, places, column.rows)
-        assert np.array_equal(plain, suggestion_cover._compiled(segment.arrays, places, column.rows))
-
-
-def suggestable() -> QueryTable:
-    return from_arrow(players())
+def test_shares_are_those_of_rows_whose_value_a_column_holds() -> None:
+    tables: list[Rows] = [SEASONS, [["team 1", "1990"], ["team 2", "x"]]]
+    asked = players()
+    (part,) = suggestion_cover.promising_tables(
+        MemoryLake.of(tables), QueryColumns.of(from_arrow(asked), None, frozenset()), frozenset()
+    )[:1]
+    held = [{row[c] for row in rows} for rows in tables for c in range(len(rows[0]))]
+    cells = [column.to_pylist() for column in asked.columns]
+    expected = [[sum(cell in values for cell in column) / len(column) for column in cells] for values in held]
+    assert part.covered.share.tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -158,10 +158,12 @@ def test_what_cannot_be_asked_for_is_refused(options: dict[str, object], message
 def test_a_table_of_very_many_columns_takes_no_square_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns with a value twice: none is unique, each could be part of a longer key with each other."""
     found: list[int] = []
-    bounds = suggestion_growth._bounds
-    monkeypatch.setattr(suggestion_growth, "is_worth", lambda *_: False)
     monkeypatch.setattr(
-        suggestion_growth, "_bounds", lambda *given: found.append(bounds(*given).size) or bounds(*given)
+        suggestion_table,
+        "longer",
+        lambda growing, grown, unique: (
+            found.append(len(grown.mappings) * len(growing.own)) or longer(growing, grown, unique)
+        ),
     )
     monkeypatch.setattr("mate.search.suggestion_table.GROWN", 20)
     wide: Rows = [[f"{column} {row // 2}" for column in range(90)] for row in range(6)]
@@ -225,16 +227,23 @@ def chosen_plainly(
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_compiled_loops_suggest_what_plain_ones_do(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_joint_checks_tell_what_evidence_does(seed: int) -> None:
     lake, query = random_lake(seed)
-    found = []
-    for is_worth in (False, True):
-        for module in (suggestion_cover, suggestion_check, suggestion_growth):
-            monkeypatch.setattr(module, "is_worth", lambda *_, is_worth=is_worth: is_worth)
-        result = suggest(lake, query)
-        found.append((found_in(result.found), [one.result.evidence for one in result], result.effort.checks))
-    assert found[0] == found[1]
-    assert found[0][2] > 0
+    own = QueryColumns.of(from_arrow(query), None, frozenset())
+    infos = {info.table_id: info for info in lake.tables()}
+    checked = 0
+    for one in suggestion_cover.promising_tables(lake, own, frozenset()):
+        held = HeldTable(one.arrays, one.place)
+        for key in TableKeys(one, infos[one.table_id], own, held).grow(4):
+            mapping = [pair.other for pair in key.pairs]
+            tuples = own.tuples(key.key)
+            places = [one.covered.places[c][own.sampled_values(c)][tuples[:, at]] for at, c in enumerate(key.key)]
+            measured = measure(one.arrays, one.place, np.stack(places, axis=1), mapping)
+            assert (key.joinability, key.uniqueness) == (measured.joinability, measured.uniqueness)
+            assert key.containment == measured.joinability / len(tuples)
+            assert key.find_chance() == measured.chance
+            checked += 1
+    assert checked
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -271,8 +280,22 @@ def test_longer_keys_are_those_of_the_plain_way(seed: int, width: int, pairs: in
     count = len(mappings)
     grown = Grown(mappings, dice.choice([0.3, 0.4, 0.9], count), dice.choice([0.1, 0.2, 1.0], count))
     unique = padded(mappings[dice.random(count) < 0.3].tolist())
-    plain = longer_plain(growing, grown, unique)
-    assert np.array_equal(longer_mappings(growing, grown, unique, suggestion_cover.LEAST, CHECKS), plain)
+    assert longer(growing, grown, unique).tolist() == longer_plainly(growing, grown, unique)
+
+
+def longer_plainly(growing: Growing, grown: Grown, unique: npt.NDArray[np.int64]) -> list[list[int]]:
+    """Return mappings with one more pair, without those that have a unique part, by falling least bound."""
+    least: dict[tuple[int, ...], float] = {}
+    for part, mapping in enumerate(grown.mappings.tolist()):
+        for added in range(len(growing.own)):
+            if fits(growing.own, growing.other, (*mapping, added)):
+                bound = min(grown.containment[part], growing.share[added])
+                bound *= min(1.0, grown.uniqueness[part] * growing.distinct[added])
+                extended = tuple(sorted((*mapping, added)))
+                least[extended] = min(bound, least.get(extended, bound))
+    parts = [set(row) - {-1} for row in unique.tolist()]
+    found = [m for m in least if least[m] >= suggestion_cover.LEAST and not any(part <= set(m) for part in parts)]
+    return [list(mapping) for mapping in sorted(found, key=lambda mapping: (-least[mapping], mapping))[:CHECKS]]
 
 
 def fits(own: npt.NDArray[np.int64], other: npt.NDArray[np.int64], mapping: tuple[int, ...]) -> bool:

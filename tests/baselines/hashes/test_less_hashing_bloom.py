@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.hashes.less_hashing_bloom import LessHashingBloomFilter
-from baselines.hashes.murmur3_kernel import less_hashing_filters
+from baselines.hashes.less_hashing_bloom import LessHashingBloomFilter, less_hashing_bloom
 from mate.errors import HashError
 from mate.hashing import bits_set, get
 from tests.keys import to_ints
@@ -38,9 +37,10 @@ def test_probes_are_multiples_of_the_second_hash(values: list[str], bits: int, p
 
 
 @given(values, sizes, probe_counts)
-def test_kernel_sets_the_same_bits(values: list[str], bits: int, probes: int) -> None:
-    kernel = less_hashing_filters(pa.array(values, pa.string()), bits, probes)
-    assert to_ints(kernel) == [filter_of(value, bits, probes) for value in values]
+def test_the_definition_sets_the_same_bits(values: list[str], bits: int, probes: int) -> None:
+    expected = [less_hashing_bloom(value, bits, probes) for value in values]
+    assert [filter_of(value, bits, probes) for value in values] == expected
+    assert to_ints(LessHashingBloomFilter(bits, probes).hash_tokens(pa.array(values, pa.string()))) == expected
 
 
 @given(st.lists(st.text(min_size=1), max_size=20), sizes)

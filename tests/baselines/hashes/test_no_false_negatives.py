@@ -1,7 +1,7 @@
 """The lemma of section 6.3 for every hash: the super key never misses a joinable row.
 
-The row's super key comes from a batch as the index hashes it, with or without a kernel; the key of the values
-looked for comes from a small batch of its own, as a query hashes it.
+The row's super key comes from a batch as the index hashes it; the key of the values looked for comes from a small batch
+of its own, as a query hashes it.
 """
 
 from itertools import product
@@ -22,7 +22,6 @@ HASHES = [
     *product(["md5", "murmur", "city"], (128,)),
 ]
 FILLING: Row = [f"cell {i}" for i in range(1_000)]
-"""Makes a batch so large that it is hashed by a kernel, where there is one."""
 
 cells = st.none() | st.sampled_from(["", "a", "berlin", "Σ"]) | st.text(max_size=30)
 tables = st.lists(st.lists(cells, min_size=1, max_size=30), min_size=1, max_size=5)

@@ -1,4 +1,4 @@
-"""SimHash: the README of the package as the definition, and the kernel that must equal it."""
+"""SimHash: the README of the package as the definition, and the native loops that must equal it."""
 
 import hashlib
 import re
@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from simhash import Simhash
 
-from baselines.hashes.simhash import SimHash, shingles
-from baselines.hashes.simhash_kernel import majorities, pack_shingles
+from baselines.hashes.simhash import SimHash, _packed_shingles, majorities, shingles, simhash
 from mate.hashing.superkey import from_ints
 from tests.keys import to_ints
 
@@ -52,15 +51,16 @@ def test_equals_the_package(values: list[str], bits: int) -> None:
 @example([], 128)
 @example(["", "--", "a", "ab", "abc", "abcd"], 128)
 @example(["ΑΣ", "Σ", "ΑΣ Α", "İİİ", "\U0010ffff\U00010400\U00020000"], 512)
-def test_kernel_equals_the_package(values: list[str], bits: int) -> None:
-    kernel = SimHash(bits)._hash_kernel(pa.array(values, pa.string()))
-    assert to_ints(kernel) == [simhash_of(value, bits) for value in values]
+def test_batches_equal_the_package(values: list[str], bits: int) -> None:
+    expected = [simhash_of(value, bits) for value in values]
+    assert [simhash(value, bits) for value in values] == expected
+    assert to_ints(SimHash(bits).hash_tokens(pa.array(values, pa.string()))) == expected
 
 
 @given(st.lists(st.text("abc\U0010ffff", max_size=8), max_size=10))
 def test_packed_shingles(texts: list[str]) -> None:
     points = np.array([ord(c) for c in "".join(texts)], np.uint32)
-    packed, offsets = pack_shingles(points, np.cumsum([0, *map(len, texts)]))
+    packed, offsets = _packed_shingles(points, np.cumsum([0, *map(len, texts)]))
     expected = [[t[i : i + 3] for i in range(max(len(t) - 2, 1))] for t in texts]
     assert np.diff(offsets).tolist() == [len(features) for features in expected]
     codes = [[ord(c) for c in feature.ljust(3, "\0")] for features in expected for feature in features]

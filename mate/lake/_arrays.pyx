@@ -1,0 +1,549 @@
+"""Native loops over the arrays of a segment: how they are made, and what is counted and looked up in them."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp
+from libcpp.algorithm cimport sort
+
+from mate.native cimport (
+    Arena,
+    Interrupt,
+    Matrix,
+    Span,
+    bytes_of,
+    int32s,
+    int64s,
+    offsets_of,
+    run,
+    uint16s,
+    uint32s,
+    uint64_matrix,
+    uint64s,
+)
+
+import numpy as np
+
+
+cdef class SegmentView:
+    """The arrays of a segment, for native loops; they are kept as long as it is."""
+
+    def __init__(self, arrays):
+        self.arrays = arrays
+        self.segment.token_id = int64s(arrays.token_id)
+        self.segment.text_first = offsets_of(arrays.text_first)
+        self.segment.text = bytes_of(arrays.text)
+        self.segment.entry_first = offsets_of(arrays.entry_first)
+        self.segment.entry_column = uint32s(arrays.entry_column)
+        self.segment.posting_first = offsets_of(arrays.posting_first)
+        self.segment.postings = uint16s(arrays.postings)
+        self.segment.column_table = uint32s(arrays.column_table)
+        self.segment.column_entry_first = offsets_of(arrays.column_entry_first)
+        self.segment.column_token = uint32s(arrays.column_token)
+        self.segment.code_first = int64s(arrays.code_first)
+        self.segment.code_bytes = bytes_of(arrays.code_bytes)
+        self.segment.codes = bytes_of(arrays.codes)
+        self.segment.table_column_first = int64s(arrays.table_column_first)
+        self.segment.table_row_first = int64s(arrays.table_row_first)
+        self.segment.table_id = int64s(arrays.table_id)
+
+
+# How the columns of a segment follow from its cells
+
+ctypedef fused Code:
+    uint8_t
+    uint16_t
+    uint32_t
+
+
+cdef struct Columns:
+    Span[int32_t] cells
+    Span[int64_t] rows
+    Span[int64_t] column_entry_first
+    Span[uint32_t] column_token
+    Span[uint32_t] sizes
+    Span[int64_t] place
+    Span[int64_t] code_first
+    Span[uint8_t] code_bytes
+    Span[uint8_t] codes
+    Span[int64_t] entry_first
+    Span[uint32_t] entry_column
+    Span[int64_t] posting_first
+    Span[uint16_t] postings
+
+
+def make_columns(const int32_t[::1] cells, const int64_t[::1] rows, int64_t tokens):
+    """Return the arrays that follow from the cells of columns of so many rows each (`mate.lake.layout.Columns`)."""
+    cdef Columns c
+    column_entry_first, code_first = np.zeros(len(rows) + 1, np.int64), np.zeros(len(rows) + 1, np.int64)
+    code_bytes, entry_first = np.empty(len(rows), np.uint8), np.zeros(tokens + 1, np.int64)
+    c.cells, c.rows, c.column_entry_first = int32s(cells), int64s(rows), int64s(column_entry_first)
+    c.code_first, c.code_bytes, c.entry_first = int64s(code_first), bytes_of(code_bytes), int64s(entry_first)
+    with nogil:
+        run(&_count_entries, &c)
+    entries = column_entry_first[len(rows)]
+    codes = np.zeros(code_first[len(rows)], np.uint8)
+    column_token, entry_column = np.empty(entries, np.uint32), np.empty(entries, np.uint32)
+    sizes, place = np.zeros(entries, np.uint32), np.empty(entries, np.int64)
+    posting_first = np.zeros(entries + 1, np.int64)
+    c.codes, c.column_token, c.entry_column = bytes_of(codes), uint32s(column_token), uint32s(entry_column)
+    c.sizes, c.place, c.posting_first = uint32s(sizes), int64s(place), int64s(posting_first)
+    with nogil:
+        run(&_encode_columns, &c)
+        run(&_fill_directory, &c)
+    postings = np.empty(posting_first[entries], np.uint16)
+    c.postings = uint16s(postings)
+    with nogil:
+        run(&_fill_postings, &c)
+    return (
+        column_entry_first,
+        column_token,
+        code_bytes,
+        code_first,
+        codes,
+        entry_first,
+        entry_column,
+        posting_first,
+        postings,
+    )
+
+
+cdef inline int64_t _units(int64_t rows) noexcept nogil:
+    return 2 if rows >= WIDE_ROWS else 1
+
+
+cdef void _count_entries(void* state) noexcept nogil:
+    """Count the distinct tokens of every column, and the columns of every token."""
+    cdef Columns* c = <Columns*>state
+    cdef Span[int32_t] own
+    cdef int64_t column, row, token, distinct, size, at = 0
+    cdef Arena arena
+    cdef Interrupt interrupt
+    cdef Span[uint32_t] seen = arena.zeros[uint32_t](c.entry_first.size)
+    for column in range(c.rows.size):
+        interrupt.tick(c.rows[column])
+        own = c.cells.slice(at, at + c.rows[column])
+        at += c.rows[column]
+        distinct = 0
+        for row in range(own.size):
+            token = own[row]
+            if token >= 0 and seen[token] != column + 1:
+                seen[token] = column + 1
+                distinct += 1
+                c.entry_first[token + 1] += 1
+        size = 0 if distinct == 0 else 1 if distinct < 1 << 8 else 2 if distinct < 1 << 16 else 4
+        c.column_entry_first[column + 1] = c.column_entry_first[column] + distinct
+        c.code_bytes[column] = size
+        c.code_first[column + 1] = c.code_first[column] + ((own.size * size + 3) & ~3)
+    for token in range(1, c.entry_first.size):
+        c.entry_first[token] += c.entry_first[token - 1]
+
+
+cdef void _encode_columns(void* state) noexcept nogil:
+    """Number the tokens of every column and write its codes; `sizes` gets how many rows have each of them."""
+    cdef Columns* c = <Columns*>state
+    cdef Span[int32_t] own
+    cdef Span[uint32_t] tokens, sizes
+    cdef int64_t column, place, at = 0
+    cdef uint8_t* codes
+    cdef Arena arena
+    cdef Interrupt interrupt
+    cdef Span[uint32_t] code_of = arena.zeros[uint32_t](c.entry_first.size)
+    for column in range(c.rows.size):
+        interrupt.tick(c.rows[column])
+        own = c.cells.slice(at, at + c.rows[column])
+        at += c.rows[column]
+        tokens = c.column_token.slice(c.column_entry_first[column], c.column_entry_first[column + 1])
+        sizes = c.sizes.slice(c.column_entry_first[column], c.column_entry_first[column + 1])
+        if tokens.size == 0:
+            continue
+        _number_tokens(own, tokens, code_of)
+        codes = c.codes.slice(c.code_first[column], c.code_first[column + 1]).data
+        if c.code_bytes[column] == 1:
+            _write_codes(own, code_of, sizes, codes)
+        elif c.code_bytes[column] == 2:
+            _write_codes(own, code_of, sizes, <uint16_t*>codes)
+        else:
+            _write_codes(own, code_of, sizes, <uint32_t*>codes)
+        for place in range(tokens.size):
+            code_of[tokens[place]] = 0
+
+
+cdef void _number_tokens(Span[int32_t] cells, Span[uint32_t] tokens, Span[uint32_t] code_of) noexcept nogil:
+    """Collect the distinct tokens of a column, ascending, and number them from 1."""
+    cdef int64_t row, place, token, found = 0
+    for row in range(cells.size):
+        token = cells[row]
+        if token >= 0 and code_of[token] == 0:
+            code_of[token] = 1
+            tokens[found] = token
+            found += 1
+    sort(tokens.data, tokens.data + tokens.size)
+    for place in range(tokens.size):
+        code_of[tokens[place]] = place + 1
+
+
+cdef void _write_codes(
+    Span[int32_t] cells, Span[uint32_t] code_of, Span[uint32_t] sizes, Code* codes
+) noexcept nogil:
+    """Write the codes of a column, and count the rows of each of its tokens."""
+    cdef int64_t row, token, code
+    for row in range(cells.size):
+        token = cells[row]
+        if token >= 0:
+            code = code_of[token]
+            sizes[code - 1] += 1
+            codes[row] = code
+
+
+cdef void _fill_directory(void* state) noexcept nogil:
+    """Turn columns with their tokens into tokens with their columns; `place` gets the entry of each column's token."""
+    cdef Columns* c = <Columns*>state
+    cdef int64_t column, at, token, entry, units
+    cdef Arena arena
+    cdef Interrupt interrupt
+    cdef Span[int64_t] cursor = arena.empty[int64_t](c.entry_first.size)
+    cursor.copy_from(c.entry_first)
+    for column in range(c.rows.size):
+        interrupt.tick(c.column_entry_first[column + 1] - c.column_entry_first[column])
+        units = _units(c.rows[column])
+        for at in range(c.column_entry_first[column], c.column_entry_first[column + 1]):
+            token = c.column_token[at]
+            entry = cursor[token]
+            cursor[token] += 1
+            c.entry_column[entry] = column
+            c.place[at] = entry
+            c.posting_first[entry + 1] = c.sizes[at] * units
+    for entry in range(1, c.posting_first.size):
+        c.posting_first[entry] += c.posting_first[entry - 1]
+
+
+cdef void _fill_postings(void* state) noexcept nogil:
+    """Write the rows of every directory entry; `place` becomes where the next row of each column's token goes."""
+    cdef Columns* c = <Columns*>state
+    cdef Span[int64_t] cursor
+    cdef int64_t column, entry, rows
+    cdef uint8_t* codes
+    cdef Interrupt interrupt
+    for column in range(c.rows.size):
+        rows = c.rows[column]
+        interrupt.tick(rows)
+        cursor = c.place.slice(c.column_entry_first[column], c.column_entry_first[column + 1])
+        for entry in range(cursor.size):
+            cursor[entry] = c.posting_first[cursor[entry]]
+        codes = c.codes.slice(c.code_first[column], c.code_first[column + 1]).data
+        if c.code_bytes[column] == 1:
+            _post_column(codes, rows, cursor, c.postings)
+        elif c.code_bytes[column] == 2:
+            _post_column(<uint16_t*>codes, rows, cursor, c.postings)
+        elif c.code_bytes[column] == 4:
+            _post_column(<uint32_t*>codes, rows, cursor, c.postings)
+
+
+cdef void _post_column(Code* codes, int64_t rows, Span[int64_t] cursor, Span[uint16_t] postings) noexcept nogil:
+    cdef int64_t row, code, at, units = _units(rows)
+    for row in range(rows):
+        code = codes[row]
+        if code:
+            at = cursor[code - 1]
+            cursor[code - 1] = at + units
+            postings[at] = row & 0xFFFF
+            if units == 2:
+                postings[at + 1] = row >> 16
+
+
+# The super keys of rows
+
+cdef enum:
+    AHEAD = 16
+
+
+cdef struct RowKeys:
+    Span[int32_t] cells
+    Span[int64_t] rows
+    Span[int64_t] columns
+    Matrix[uint64_t] hashes
+    int64_t bits
+    Span[int64_t] first
+    Span[uint64_t] keys
+
+
+def or_rows(
+    const int32_t[::1] cells, const int64_t[::1] rows, const int64_t[::1] columns, const uint64_t[:, ::1] hashes
+):
+    """Return the OR of the hashes of every row's tokens; the cells of a table are given column after column."""
+    cdef RowKeys state
+    keys = np.zeros((np.sum(rows, dtype=np.int64), hashes.shape[1]), np.uint64)
+    state.cells, state.rows, state.columns = int32s(cells), int64s(rows), int64s(columns)
+    state.hashes, state.keys = uint64_matrix(hashes), uint64s(keys.reshape(keys.size))
+    with nogil:
+        run(&_or_rows, &state)
+    return keys
+
+
+cdef void _or_rows(void* state) noexcept nogil:
+    cdef RowKeys* s = <RowKeys*>state
+    cdef Span[uint64_t] key, own, hashes = s.hashes.all()
+    cdef int64_t table, row, word, words = s.hashes.columns, token, first_row = 0, at = 0
+    cdef Interrupt interrupt
+    for table in range(s.rows.size):
+        for _ in range(s.columns[table]):
+            interrupt.tick(s.rows[table])
+            for row in range(first_row, first_row + s.rows[table]):
+                if at + AHEAD < s.cells.size:
+                    hashes.prefetch(s.cells[at + AHEAD] * words)
+                token = s.cells[at]
+                at += 1
+                if token < 0:
+                    continue
+                key, own = s.keys.slice(row * words, (row + 1) * words), s.hashes[token]
+                if words == 2:
+                    key[0] |= own[0]
+                    key[1] |= own[1]
+                else:
+                    for word in range(words):
+                        key[word] |= own[word]
+        first_row += s.rows[table]
+
+
+def list_fingerprints(
+    const int32_t[::1] cells,
+    const int64_t[::1] rows,
+    const int64_t[::1] columns,
+    const uint64_t[:, ::1] fingerprints,
+    int64_t bits,
+    const int64_t[::1] first,
+    uint64_t[::1] keys,
+):
+    """Put the fingerprints of every row's tokens side by side, those of one column after those before it."""
+    cdef RowKeys state
+    state.cells, state.rows, state.columns = int32s(cells), int64s(rows), int64s(columns)
+    state.hashes, state.bits, state.first, state.keys = uint64_matrix(fingerprints), bits, int64s(first), uint64s(keys)
+    with nogil:
+        run(&_list_fingerprints, &state)
+
+
+cdef void _list_fingerprints(void* state) noexcept nogil:
+    cdef RowKeys* s = <RowKeys*>state
+    cdef Span[uint64_t] prints = s.hashes.all()
+    cdef int64_t table, column, row, words, word, shift, place, at = 0
+    cdef Interrupt interrupt
+    for table in range(s.rows.size):
+        words = (s.bits * s.columns[table] + 63) >> 6
+        for column in range(s.columns[table]):
+            interrupt.tick(s.rows[table])
+            word, shift = (column * s.bits) >> 6, (column * s.bits) & 63
+            for row in range(s.rows[table]):
+                if s.cells[at] >= 0:
+                    place = s.first[table] + row * words + word
+                    s.keys[place] |= prints[s.cells[at]] << shift
+                    if shift + s.bits > 64:
+                        s.keys[place + 1] |= prints[s.cells[at]] >> (64 - shift)
+                at += 1
+
+
+# Texts that share an id
+
+cdef struct Texts:
+    Span[uint8_t] data
+    Span[int64_t] bounds
+    Span[int64_t] representative
+    Span[uint8_t] flags
+
+
+def differing(const uint8_t[::1] data, const int64_t[::1] bounds, const int64_t[::1] representative):
+    """Tell for every text ``data[bounds[i]:bounds[i + 1]]`` whether it differs from the one that represents it."""
+    cdef Texts state
+    flags = np.zeros(len(bounds) - 1, np.bool_)
+    state.data, state.bounds, state.representative = bytes_of(data), int64s(bounds), int64s(representative)
+    state.flags = bytes_of(flags.view(np.uint8))
+    with nogil:
+        run(&_differing, &state)
+    return flags
+
+
+cdef void _differing(void* state) noexcept nogil:
+    cdef Texts* s = <Texts*>state
+    cdef int64_t place, other
+    cdef Interrupt interrupt
+    for place in range(s.flags.size):
+        interrupt.tick()
+        other = s.representative[place]
+        if other != place:
+            s.flags[place] = not _equal(
+                s.data.slice(s.bounds[place], s.bounds[place + 1]), s.data.slice(s.bounds[other], s.bounds[other + 1])
+            )
+
+
+cdef inline bint _equal(Span[uint8_t] one, Span[uint8_t] other) noexcept nogil:
+    return one.size == other.size and (one.size == 0 or memcmp(one.data, other.data, one.size) == 0)
+
+
+# The places of tokens. Ids are hashes: where one stands among all of them is guessed, nearly right. The id that stands
+# there tells how far that is off, so that the second guess is hardly ever off by more than a hundred. What a step reads
+# is asked for in the step before, for all tokens: each is somewhere else in a large file.
+
+cdef double IDS = 2.0**63
+
+
+cdef struct Places:
+    Segment* segment
+    Span[int64_t] ids
+    Span[uint8_t] data
+    Span[int64_t] bounds
+    Span[int64_t] found
+
+
+def find_places(
+    SegmentView view not None, const int64_t[::1] ids, const uint8_t[::1] data, const int64_t[::1] bounds
+):
+    """Return the place of each token, given by its id and its text ``data[bounds[i]:bounds[i + 1]]``; -1 for none."""
+    cdef Places state
+    found = np.empty(len(ids), np.int64)
+    state.segment, state.ids, state.data, state.bounds = &view.segment, int64s(ids), bytes_of(data), int64s(bounds)
+    state.found = int64s(found)
+    with nogil:
+        run(&_find_places, &state)
+    return found
+
+
+cdef void _find_places(void* state) noexcept nogil:
+    cdef Places* s = <Places*>state
+    cdef Segment* segment = s.segment
+    cdef Span[int64_t] known = segment.token_id, found = s.found
+    cdef int64_t i
+    cdef Interrupt interrupt
+    if known.size == 0:
+        found.fill(-1)
+        return
+    for i in range(found.size):
+        found[i] = min(<int64_t>(s.ids[i] / IDS * known.size), known.size - 1)
+        known.prefetch(found[i])
+    for i in range(found.size):
+        interrupt.tick()
+        found[i] += <int64_t>((s.ids[i] - known[found[i]]) / IDS * known.size)
+        found[i] = min(max(found[i], <int64_t>0), known.size - 1)
+        known.prefetch(found[i])
+        segment.text_first.prefetch(found[i])
+    for i in range(found.size):
+        interrupt.tick()
+        found[i] = _lower_bound(known, s.ids[i], found[i])
+        if found[i] < known.size:
+            segment.text.prefetch(segment.text_first[found[i]])
+    for i in range(found.size):
+        interrupt.tick()
+        found[i] = _with_text(segment, s.ids[i], found[i], s.data.slice(s.bounds[i], s.bounds[i + 1]))
+
+
+cdef int64_t _lower_bound(Span[int64_t] ids, int64_t wanted, int64_t guess) noexcept nogil:
+    """Return the first place of an id that is not less than the one wanted, which is near the guess."""
+    cdef int64_t low = guess, high = guess, step = 1, middle
+    while high < ids.size and ids[high] < wanted:
+        low = high + 1
+        high += step
+        step *= 2
+    step = 1
+    while low > 0 and ids[low - 1] >= wanted:
+        high = low - 1
+        low -= step
+        step *= 2
+    low, high = max(low, <int64_t>0), min(high, ids.size)
+    while low < high:
+        middle = (low + high) // 2
+        if ids[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef int64_t _with_text(Segment* segment, int64_t wanted, int64_t place, Span[uint8_t] text) noexcept nogil:
+    """Return the place of the token that has this id and this text, from `place` on; -1 for none."""
+    while place < segment.token_id.size and segment.token_id[place] == wanted:
+        if _equal(segment.text.slice(segment.text_first[place], segment.text_first[place + 1]), text):
+            return place
+        place += 1  # two texts that share an id follow each other
+    return -1
+
+
+# How many postings tokens have
+
+cdef enum:
+    STEPS = 16  # about how many it takes to find a table among the entries of a token
+
+
+cdef struct Counting:
+    Segment* segment
+    Span[int64_t] places
+    Span[uint8_t] live
+    Span[int64_t] counts
+
+
+def count_postings(SegmentView view not None, const int64_t[::1] places, const uint8_t[::1] live):
+    """Return how many postings each token has in the tables that are in use (flags); 0 for a place of -1."""
+    cdef Counting state
+    counts = np.zeros(len(places), np.int64)
+    state.segment, state.places, state.live = &view.segment, int64s(places), bytes_of(live)
+    state.counts = int64s(counts)
+    with nogil:
+        run(&_count_postings, &state)
+    return counts
+
+
+cdef void _count_postings(void* state) noexcept nogil:
+    """Count postings by the first and the last entry of a token, between which all of its units lie.
+
+    That is wrong for the odd tables: those that are not in use, or have postings of two units. Tokens with few entries
+    are counted entry by entry.
+    """
+    cdef Counting* c = <Counting*>state
+    cdef Segment* segment = c.segment
+    cdef int64_t i, token, start, stop, odd = -1
+    cdef Arena arena
+    cdef Interrupt interrupt
+    cdef Span[int64_t] tables
+    for i in range(c.places.size):
+        token = c.places[i]
+        if token < 0:
+            continue
+        start, stop = segment.entry_first[token], segment.entry_first[token + 1]
+        interrupt.tick(min(stop - start, <int64_t>1 << 16))
+        if odd < 0 and stop - start > STEPS:
+            tables = arena.empty[int64_t](segment.table_id.size)
+            odd = _odd_tables(segment, c.live, tables)
+        if stop - start <= STEPS or odd * STEPS > stop - start:
+            c.counts[i] = _count_entry_by_entry(segment, start, stop, c.live)
+        else:
+            c.counts[i] = segment.posting_first[stop] - segment.posting_first[start]
+            c.counts[i] -= _miscounted(segment, token, c.live, tables.slice(0, odd))
+
+
+cdef int64_t _odd_tables(Segment* segment, Span[uint8_t] live, Span[int64_t] tables) noexcept nogil:
+    """Collect the tables whose postings are not as many as their units; return how many there are."""
+    cdef int64_t table, found = 0
+    for table in range(tables.size):
+        if not live[table] or rows_of(segment, table) >= WIDE_ROWS:
+            tables[found] = table
+            found += 1
+    return found
+
+
+cdef int64_t _count_entry_by_entry(Segment* segment, int64_t start, int64_t stop, Span[uint8_t] live) noexcept nogil:
+    cdef int64_t total = 0, entry, table, units
+    for entry in range(start, stop):
+        table = segment.column_table[segment.entry_column[entry]]
+        if live[table]:
+            units = segment.posting_first[entry + 1] - segment.posting_first[entry]
+            total += units // units_per_posting(segment, table)
+    return total
+
+
+cdef int64_t _miscounted(Segment* segment, int64_t token, Span[uint8_t] live, Span[int64_t] odd) noexcept nogil:
+    """Return by how many the units of a token exceed its postings in tables in use."""
+    cdef int64_t total = 0, stop = segment.entry_first[token + 1], i, table, first, end, units
+    for i in range(odd.size):
+        table = odd[i]
+        first = end = first_entry(segment, token, segment.table_column_first[table])
+        while end < stop and segment.entry_column[end] < segment.table_column_first[table + 1]:
+            end += 1
+        units = segment.posting_first[end] - segment.posting_first[first]
+        total += units // 2 if live[table] else units
+    return total

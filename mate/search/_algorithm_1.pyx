@@ -1,0 +1,737 @@
+"""The loops of Algorithm 1: runs of the initial values by table, bounds, the row filter, and what candidates join.
+
+A value of the query is looked up once per table: its *options* are the columns that hold it and its code there. A
+candidate then reads the codes of these columns only.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from mate.lake._arrays cimport Segment, SegmentView, code_at, first_entry, posting_row, units_per_posting
+from mate.native cimport Arena, Interrupt, Matrix, Span, bytes_of, int64s, lowest_bit, run, uint64s
+from mate.search._best cimport Best, kth_score, offer, view_best
+from mate.search._numbering cimport Numbering, forget_all, key_of, new_numbering, number_of
+
+import numpy as np
+
+cdef enum:
+    # So many postings, or runs, before a row's key is read it is asked for from memory.
+    AHEAD = 8
+
+
+cdef struct Groups:
+    Segment* segment
+    Span[int64_t] table
+    Span[int64_t] first
+    Span[int64_t] entry
+    Span[int64_t] value
+
+
+cdef inline int64_t _size(Segment* segment, int64_t entry, int64_t units) noexcept nogil:
+    """Postings of a directory entry."""
+    return (segment.posting_first[entry + 1] - segment.posting_first[entry]) // units
+
+
+cdef inline int64_t _columns(Segment* segment, int64_t table) noexcept nogil:
+    return segment.table_column_first[table + 1] - segment.table_column_first[table]
+
+
+# Groups: the runs of each table
+
+
+cdef struct Grouping:
+    Groups groups
+    Span[int64_t] token
+    Span[uint8_t] wanted
+    # Runs by table, then the place of a table's next run.
+    Span[int64_t] runs
+
+
+cdef void _count_runs(void* state) noexcept nogil:
+    cdef Grouping* g = <Grouping*>state
+    cdef Segment* segment = g.groups.segment
+    cdef int64_t value, entry, table
+    cdef Interrupt interrupt
+    for value in range(g.token.size):
+        for entry in range(segment.entry_first[g.token[value]], segment.entry_first[g.token[value] + 1]):
+            interrupt.tick()
+            table = segment.column_table[segment.entry_column[entry]]
+            g.runs[table] += g.wanted[table]
+
+
+cdef void _place_runs(void* state) noexcept nogil:
+    cdef Grouping* g = <Grouping*>state
+    cdef Segment* segment = g.groups.segment
+    cdef Groups groups = g.groups
+    cdef int64_t value, entry, table, place, count = 0, total = 0
+    cdef Interrupt interrupt
+    for table in range(g.runs.size):
+        if g.runs[table]:
+            groups.table[count], groups.first[count] = table, total
+            total += g.runs[table]
+            g.runs[table] = groups.first[count]
+            count += 1
+    groups.first[count] = total
+    for value in range(g.token.size):
+        for entry in range(segment.entry_first[g.token[value]], segment.entry_first[g.token[value] + 1]):
+            interrupt.tick()
+            table = segment.column_table[segment.entry_column[entry]]
+            if g.wanted[table]:
+                place = g.runs[table]
+                groups.entry[place], groups.value[place] = entry, value
+                g.runs[table] += 1
+
+
+cdef Groups _view_groups(SegmentView view, groups):
+    cdef Groups found
+    found.segment = &view.segment
+    found.table, found.first = int64s(groups[0]), int64s(groups[1])
+    found.entry, found.value = int64s(groups[2]), int64s(groups[3])
+    return found
+
+
+def group_runs(SegmentView view not None, const int64_t[::1] token, const uint8_t[::1] wanted):
+    """Return the fields of `mate.search.candidates.Groups` for tokens, in the tables that are wanted."""
+    cdef Grouping g
+    runs = np.zeros(len(wanted), np.int64)
+    g.groups.segment = &view.segment
+    g.token, g.wanted, g.runs = int64s(token), bytes_of(wanted), int64s(runs)
+    with nogil:
+        run(&_count_runs, &g)
+    count, total = np.count_nonzero(runs), runs.sum()
+    groups = tuple(np.empty(size, np.int64) for size in (count, count + 1, total, total))
+    g.groups = _view_groups(view, groups)
+    with nogil:
+        run(&_place_runs, &g)
+    return groups
+
+
+cdef struct Bounding:
+    Groups groups
+    Span[int64_t] tuple_first
+    Span[int64_t] postings
+    Span[int64_t] pairs
+    Span[int64_t] tight
+
+
+cdef void _bound_groups(void* state) noexcept nogil:
+    cdef Bounding* b = <Bounding*>state
+    cdef Groups groups = b.groups
+    cdef Segment* segment = groups.segment
+    cdef int64_t group, place, entry, value, column, size, tuples, table, first_column, units, widest = 0
+    cdef int64_t postings, pairs, tight
+    cdef Span[int64_t] joining
+    cdef Arena arena
+    cdef Interrupt interrupt
+    for group in range(groups.table.size):
+        widest = max(widest, _columns(segment, groups.table[group]))
+    joining = arena.zeros[int64_t](widest)
+    for group in range(groups.table.size):
+        table = groups.table[group]
+        first_column, units = segment.table_column_first[table], units_per_posting(segment, table)
+        postings = pairs = tight = 0
+        interrupt.tick(groups.first[group + 1] - groups.first[group])
+        for place in range(groups.first[group], groups.first[group + 1]):
+            entry, value = groups.entry[place], groups.value[place]
+            size, tuples = _size(segment, entry, units), b.tuple_first[value + 1] - b.tuple_first[value]
+            postings += size
+            pairs += size * tuples
+            column = segment.entry_column[entry] - first_column
+            joining[column] += min(size, tuples)
+            tight = max(tight, joining[column])
+        for place in range(groups.first[group], groups.first[group + 1]):
+            joining[segment.entry_column[groups.entry[place]] - first_column] = 0
+        b.postings[group], b.pairs[group], b.tight[group] = postings, pairs, tight
+
+
+def bound_groups(SegmentView view not None, groups, const int64_t[::1] tuple_first):
+    """Return the fields of `mate.search.candidates.Bounds`."""
+    cdef Bounding b
+    postings, pairs, tight = bounds = tuple(np.empty(len(groups[0]), np.int64) for _ in range(3))
+    b.groups, b.tuple_first = _view_groups(view, groups), int64s(tuple_first)
+    b.postings, b.pairs, b.tight = int64s(postings), int64s(pairs), int64s(tight)
+    with nogil:
+        run(&_bound_groups, &b)
+    return bounds
+
+
+# The scan of groups
+
+
+cdef struct Counts:
+    int64_t tables_cut_rule_1
+    int64_t tables_cut_rule_2
+    int64_t tables_checked
+    int64_t candidates
+    int64_t rows_read
+    int64_t true_positives
+    int64_t false_positives
+    int64_t false_positives_held
+
+
+cdef struct Filter:
+    Span[uint64_t] row_keys
+    Span[int64_t] row_first
+    Span[int64_t] words
+    Span[uint64_t] tuple_keys
+    Span[int64_t] tuple_first
+    int64_t fingerprint
+
+
+cdef struct Option:
+    int64_t column
+    int64_t code
+    # Where the codes of the column begin, and the bytes of each.
+    int64_t first
+    int64_t size
+
+
+cdef struct Scan:
+    Arena* arena
+    Interrupt* interrupt
+    Segment* segment
+    Filter filter
+    Groups groups
+    Span[int64_t] limit
+    Span[int64_t] postings
+    bint filtering
+    bint tight
+    Span[int64_t] order
+    int64_t at
+    Best best
+    Counts counts
+    # The key tuples: see `mate.search.candidates.Probes`.
+    int64_t initial
+    Span[int64_t] tuple_first
+    Matrix[int32_t] number
+    Matrix[int32_t] needed
+    Span[int64_t] token
+    # Candidates that were not compared with their rows yet: postings, each with the end of its key tuples.
+    int64_t room
+    int64_t kept
+    Span[int32_t] held_row
+    Span[int32_t] held_column
+    Span[int32_t] held_stop
+    Span[int32_t] held_tuple
+    # The last group that each key tuple had a candidate in.
+    Span[int64_t] met
+    # The options of each token in the table at hand, and the last group that it was looked up for.
+    Span[int64_t] resolved
+    Span[int64_t] option_first
+    Span[int64_t] option_stop
+    Span[Option] options
+    int64_t option_count
+    # Keys of two columns: for every initial column and key tuple a bit per column that holds the other value.
+    int64_t most_masks
+    int64_t most_cells
+    Span[uint64_t] masks
+    Span[int64_t] mask_used
+    int64_t masks_used
+    Span[int64_t] cells
+    Span[int64_t] cell_used
+    # Other keys: the columns that hold each value, the mappings that join, and the key tuples counted for each.
+    int64_t most_ways
+    bint too_many
+    Matrix[int64_t] choices
+    Span[int64_t] found
+    Span[int64_t] wheel
+    Span[int64_t] mapping
+    Numbering mappings
+    Numbering members
+
+
+cdef void _make_room(void* state) noexcept nogil:
+    """Make room for what is held and counted."""
+    cdef Scan* s = <Scan*>state
+    cdef Arena* arena = s.arena
+    cdef int64_t width = s.number.columns
+    s.held_row, s.held_column = arena.empty[int32_t](s.room), arena.empty[int32_t](s.room)
+    s.held_stop, s.held_tuple = arena.empty[int32_t](s.room), arena.empty[int32_t](s.room)
+    s.met, s.resolved = arena.full[int64_t](s.number.rows, -1), arena.full[int64_t](s.token.size, -1)
+    s.option_first, s.option_stop = arena.empty[int64_t](s.token.size), arena.empty[int64_t](s.token.size)
+    s.options = arena.empty[Option](64)
+    s.masks, s.mask_used = arena.empty[uint64_t](0), arena.empty[int64_t](0)
+    s.cells, s.cell_used = arena.empty[int64_t](0), arena.empty[int64_t](0)
+    s.choices = arena.empty_matrix[int64_t](width, s.most_ways)
+    s.found, s.wheel, s.mapping = arena.empty[int64_t](width), arena.empty[int64_t](width), arena.empty[int64_t](width)
+    s.mappings, s.members = new_numbering(arena, width), new_numbering(arena, 1)
+
+
+cdef void _scan(void* state) noexcept nogil:
+    """Go through groups, and offer their tables; stop early at one that has too many mappings to be scored here."""
+    cdef Scan* s = <Scan*>state
+    cdef Segment* segment = s.segment
+    cdef int64_t group, table, slack, place, posting, count, score
+    cdef bint masked, cut
+    while s.at < s.order.size:
+        group = s.order[s.at]
+        if s.filtering and s.limit[group] <= kth_score(&s.best):
+            s.counts.tables_cut_rule_1 += s.order.size - s.at
+            s.at = s.order.size
+            return
+        table = s.groups.table[group]
+        slack = (_tuples_at_most(s, group) if s.tight else s.postings[group]) - kth_score(&s.best)
+        masked = _make_masks(s, _columns(segment, table))
+        s.option_count = 0
+        s.too_many = cut = False
+        place, posting = s.groups.first[group], 0
+        while place < s.groups.first[group + 1] and not cut:
+            cut = _filter_rows(s, group, &place, &posting, &slack)
+            if not cut:
+                if masked:
+                    _verify_pairs(s, group)
+                else:
+                    _verify(s, group)
+        if cut:
+            s.counts.tables_cut_rule_2 += 1
+        else:
+            s.counts.tables_checked += 1
+        # What is not offered has to be cleared, too.
+        score = _best_pair(s, _columns(segment, table)) if masked else _best_mapping(s)
+        if not cut and s.too_many:
+            return
+        if not cut and score > 0:
+            offer(&s.best, score, segment.table_id[table], s.mapping)
+        s.at += 1
+
+
+cdef int64_t _tuples_at_most(Scan* s, int64_t group) noexcept nogil:
+    """Key tuples that may have a candidate in a table: per value not more than it has postings.
+
+    The postings, which are read next, are asked for from memory.
+    """
+    cdef int64_t place = s.groups.first[group], end = s.groups.first[group + 1], value, size, total = 0
+    cdef int64_t units = units_per_posting(s.segment, s.groups.table[group])
+    while place < end:
+        value, size = s.groups.value[place], 0
+        while place < end and s.groups.value[place] == value:
+            s.segment.postings.prefetch(s.segment.posting_first[s.groups.entry[place]])
+            size += _size(s.segment, s.groups.entry[place], units)
+            place += 1
+        total += min(size, s.tuple_first[value + 1] - s.tuple_first[value])
+    return total
+
+
+# The row filter
+
+
+cdef inline int64_t _covered(
+    Span[uint64_t] keys, int64_t first, int64_t last, Span[uint64_t] row_key, Span[int32_t] noted, int64_t count,
+    int64_t words,
+) noexcept nogil:
+    """Note the key tuples without a bit that the row's key lacks; return the end of the notes.
+
+    With a constant number of words, up to 8, the row's key stays in registers, and there is no branch.
+    """
+    cdef uint64_t lacks[8]
+    cdef uint64_t missing
+    cdef int64_t word, key_tuple
+    for word in range(words):
+        lacks[word] = ~row_key[word]
+    for key_tuple in range(first, last):
+        noted[count] = <int32_t>key_tuple
+        missing = 0
+        for word in range(words):
+            missing |= keys[key_tuple * words + word] & lacks[word]
+        count += missing == 0
+    return count
+
+
+cdef int64_t _covered_any(
+    Span[uint64_t] keys, int64_t first, int64_t last, Span[uint64_t] row_key, Span[int32_t] noted, int64_t count
+) noexcept nogil:
+    """Do the same for any number of words, none of them included."""
+    cdef uint64_t missing
+    cdef int64_t word, key_tuple, words = row_key.size
+    for key_tuple in range(first, last):
+        noted[count] = <int32_t>key_tuple
+        missing = 0
+        for word in range(words):
+            missing |= keys[key_tuple * words + word] & ~row_key[word]
+        count += missing == 0
+    return count
+
+
+cdef bint _lists_all(
+    Span[uint64_t] key, int64_t initial, Span[uint64_t] row_key, int64_t columns, int64_t bits, int64_t own
+) noexcept nogil:
+    """Whether a row lists the fingerprint of every value but the initial one, outside the initial one's column."""
+    cdef uint64_t mask = (<uint64_t>1 << bits) - 1, listed
+    cdef int64_t i, column, word, shift
+    for i in range(key.size):
+        if i == initial:
+            continue
+        for column in range(columns):
+            word, shift = (column * bits) >> 6, (column * bits) & 63
+            listed = row_key[word] >> shift
+            if shift + bits > 64:
+                listed |= row_key[word + 1] << (64 - shift)
+            if listed & mask == key[i] and column != own:
+                break
+        else:
+            return False
+    return True
+
+
+cdef bint _filter_rows(
+    Scan* s, int64_t group, int64_t* next_run, int64_t* next_posting, int64_t* slack_left
+) noexcept nogil:
+    """Hold the pairs of a posting and a key tuple whose keys agree, from a run's posting on, while there is room.
+
+    Rule 2 compares what may still match with the k-th score. Their difference is the slack: it begins with all postings
+    of the table, or key tuples that may have one, and loses those that turn out to have no candidate. Return whether
+    the table is cut.
+    """
+    cdef Segment* segment = s.segment
+    cdef Span[int32_t] noted = s.held_tuple
+    cdef Span[uint64_t] row_keys = s.filter.row_keys, keys, row_key
+    cdef Interrupt* interrupt = s.interrupt
+    cdef int64_t table = s.groups.table[group], end = s.groups.first[group + 1], width = s.number.columns
+    cdef int64_t units = units_per_posting(segment, table), words = s.filter.words[table], bits = s.filter.fingerprint
+    cdef int64_t first_key = s.filter.row_first[table], first_column = segment.table_column_first[table]
+    cdef int64_t columns = _columns(segment, table), tuples = s.number.rows, room = s.room
+    cdef int64_t place = next_run[0], posting = next_posting[0], slack = slack_left[0], kept = 0, count = 0
+    cdef int64_t value, entry, first, last, start, stop, own, ahead, at, row, before, i, postings = 0
+    cdef bint cut = False, full = False, tight = s.tight, filtering = s.filtering
+    keys = s.filter.tuple_keys.slice(s.filter.tuple_first[table], s.filter.tuple_keys.size)
+    while place < end and not cut:
+        value, entry = s.groups.value[place], s.groups.entry[place]
+        first, last = s.tuple_first[value], s.tuple_first[value + 1]
+        start, stop = segment.posting_first[entry], segment.posting_first[entry + 1]
+        own = segment.entry_column[entry] - first_column
+        ahead = segment.posting_first[s.groups.entry[min(place + AHEAD, end - 1)]]
+        row_keys.prefetch(first_key + posting_row(segment, ahead, units) * words)
+        at = start + posting * units
+        while at < stop:
+            if count + last - first > room:
+                full = True
+                break
+            interrupt.tick(last - first)
+            ahead = posting_row(segment, min(at + AHEAD * units, stop - units), units)
+            row_keys.prefetch(first_key + ahead * words)
+            row = posting_row(segment, at, units)
+            row_key = row_keys.slice(first_key + row * words, first_key + (row + 1) * words)
+            before = count
+            if bits:
+                for i in range(first, last):
+                    noted[count] = <int32_t>i
+                    count += _lists_all(keys.slice(i * width, (i + 1) * width), s.initial, row_key, columns, bits, own)
+            elif words == 2:
+                count = _covered(keys, first, last, row_key, noted, count, 2)
+            elif words == 4:
+                count = _covered(keys, first, last, row_key, noted, count, 4)
+            elif words == 8:
+                count = _covered(keys, first, last, row_key, noted, count, 8)
+            else:
+                count = _covered_any(keys, first, last, row_key, noted, count)
+            if count > before:
+                s.held_row[kept], s.held_column[kept] = <int32_t>row, <int32_t>own
+                s.held_stop[kept] = <int32_t>count
+                kept += 1
+            if tight:
+                for i in range(before, count):
+                    slack += s.met[noted[i]] != group
+                    s.met[noted[i]] = group
+            elif count == before:
+                slack -= 1
+                if filtering and slack <= 0:
+                    cut = True
+                    break
+            at += units
+        if full or cut:
+            posting = (at - start) // units
+            break
+        place, posting = place + 1, 0
+        if tight and (place == end or s.groups.value[place] != value):
+            slack -= min(last - first, _postings_before(s, group, place, units))
+            cut = filtering and slack <= 0
+    s.kept = kept
+    s.counts.candidates += count
+    next_run[0], next_posting[0], slack_left[0] = place, posting, slack
+    return cut
+
+
+cdef int64_t _postings_before(Scan* s, int64_t group, int64_t place, int64_t units) noexcept nogil:
+    """Postings of the value whose runs end before a run."""
+    cdef int64_t first = s.groups.first[group], value = s.groups.value[place - 1], total = 0
+    while place > first and s.groups.value[place - 1] == value:
+        place -= 1
+        total += _size(s.segment, s.groups.entry[place], units)
+    return total
+
+
+# What candidates join
+
+
+cdef void _find_options(Scan* s, int64_t group, int64_t number) noexcept nogil:
+    """Look a value up in the directory for the table at hand."""
+    cdef Segment* segment = s.segment
+    cdef int64_t table = s.groups.table[group], token = s.token[number], entry, column, row
+    cdef int64_t first_column = segment.table_column_first[table], last_column = segment.table_column_first[table + 1]
+    cdef int64_t units = units_per_posting(segment, table)
+    cdef Span[Option] larger
+    cdef Option option
+    s.resolved[number] = group
+    s.option_first[number] = s.option_count
+    if token >= 0:
+        for entry in range(first_entry(segment, token, first_column), segment.entry_first[token + 1]):
+            column = segment.entry_column[entry]
+            if column >= last_column:
+                break
+            if s.option_count == s.options.size:
+                larger = s.arena.empty[Option](2 * s.options.size)
+                larger.copy_from(s.options)
+                s.options = larger
+            row = posting_row(segment, segment.posting_first[entry], units)
+            option.column, option.first, option.size = (
+                column - first_column, segment.code_first[column], segment.code_bytes[column]
+            )
+            option.code = code_at(segment, option.first, option.size, row)
+            s.options[s.option_count] = option
+            s.option_count += 1
+    s.option_stop[number] = s.option_count
+
+
+cdef bint _make_masks(Scan* s, int64_t columns) noexcept nogil:
+    """Make room to count a table of so many columns by bits; return whether it may be."""
+    cdef int64_t masks = columns * s.number.rows * ((columns + 63) >> 6), cells = columns * columns
+    if s.number.columns != 2 or masks > s.most_masks or cells > s.most_cells:
+        return False
+    if masks > s.masks.size:
+        s.masks = s.arena.zeros[uint64_t](2 * masks)
+        s.mask_used = s.arena.empty[int64_t](2 * masks)
+    if cells > s.cells.size:
+        s.cells = s.arena.zeros[int64_t](2 * cells)
+        s.cell_used = s.arena.empty[int64_t](2 * cells)
+    return True
+
+
+cdef void _verify_pairs(Scan* s, int64_t group) noexcept nogil:
+    """Note which columns of the candidates' rows hold the other value."""
+    cdef Segment* segment = s.segment
+    cdef Matrix[int32_t] numbers = s.number
+    cdef Span[int64_t] resolved = s.resolved, option_first = s.option_first, option_stop = s.option_stop
+    cdef Span[Option] options = s.options
+    cdef Span[uint64_t] masks = s.masks
+    cdef int64_t words = (_columns(segment, s.groups.table[group]) + 63) >> 6, tuples = numbers.rows
+    cdef int64_t initial = s.initial, other = 1 - initial, used = s.masks_used
+    cdef int64_t posting, row, own, end, i, key_tuple, number, o, place, begin = 0, joined = 0, same = 0
+    cdef Option* option
+    cdef bint joins
+    for posting in range(s.kept):
+        row, own, end = s.held_row[posting], s.held_column[posting], s.held_stop[posting]
+        s.interrupt.tick(end - begin)
+        for i in range(begin, end):
+            key_tuple = s.held_tuple[i]
+            number = numbers[key_tuple][other]
+            if resolved[number] != group:
+                _find_options(s, group, number)
+                options = s.options
+            joins = False
+            for o in range(option_first[number], option_stop[number]):
+                option = &options[o]
+                if code_at(segment, option.first, option.size, row) == option.code and option.column != own:
+                    joins = True
+                    place = (own * tuples + key_tuple) * words + (option.column >> 6)
+                    if not masks[place]:
+                        s.mask_used[used] = place
+                        used += 1
+                    masks[place] |= <uint64_t>1 << (option.column & 63)
+            joined += joins
+            # Where values differ, the column of one is not that of the other: a row that holds both joins.
+            same += not joins and number == numbers[key_tuple][initial]
+        begin = end
+    s.masks_used = used
+    s.counts.rows_read += s.kept
+    s.counts.true_positives += joined
+    s.counts.false_positives += begin - joined
+    s.counts.false_positives_held += same
+
+
+cdef int64_t _best_pair(Scan* s, int64_t columns) noexcept nogil:
+    """Empty the masks into counts per pair of columns; return the highest, and the smallest pair that has it."""
+    cdef int64_t words = (columns + 63) >> 6, per_column = words * s.number.rows
+    cdef int64_t i, place, own, column, cell, used = 0, best = 0, best_cell = 0
+    cdef uint64_t held
+    for i in range(s.masks_used):
+        place = s.mask_used[i]
+        held, s.masks[place] = s.masks[place], 0
+        own = place // per_column
+        while held:
+            column = ((place % words) << 6) + lowest_bit(held)
+            held &= held - 1
+            cell = own * columns + column if s.initial == 0 else column * columns + own
+            if s.cells[cell] == 0:
+                s.cell_used[used] = cell
+                used += 1
+            s.cells[cell] += 1
+    s.masks_used = 0
+    for i in range(used):
+        cell = s.cell_used[i]
+        if s.cells[cell] > best or (s.cells[cell] == best and cell < best_cell):
+            best, best_cell = s.cells[cell], cell
+        s.cells[cell] = 0
+    if best:
+        s.mapping[0], s.mapping[1] = best_cell // columns, best_cell % columns
+    return best
+
+
+cdef void _verify(Scan* s, int64_t group) noexcept nogil:
+    """List the mappings that fit each candidate, and count each key tuple once per mapping."""
+    cdef int64_t posting, row, own, end, i, ways, begin = 0, joined = 0, complete = 0
+    for posting in range(s.kept):
+        row, own, end = s.held_row[posting], s.held_column[posting], s.held_stop[posting]
+        s.interrupt.tick(end - begin)
+        for i in range(begin, end):
+            if not _find_all_options(s, group, s.held_tuple[i]):
+                continue
+            ways = _find_choices(s, s.held_tuple[i], row, own)
+            joined += ways > 0
+            complete += ways >= 0
+            if ways > s.most_ways:
+                s.too_many = True
+            elif ways > 0 and not s.too_many:
+                _count_mappings(s, ways, s.held_tuple[i])
+        begin = end
+    s.counts.rows_read += s.kept
+    s.counts.true_positives += joined
+    s.counts.false_positives += begin - joined
+    s.counts.false_positives_held += complete - joined
+
+
+cdef bint _find_all_options(Scan* s, int64_t group, int64_t key_tuple) noexcept nogil:
+    """Look up all values of a key tuple but the initial one; return whether the table has them."""
+    cdef int64_t key, number
+    for key in range(s.number.columns):
+        if key != s.initial:
+            number = s.number[key_tuple][key]
+            if s.resolved[number] != group:
+                _find_options(s, group, number)
+            if s.option_first[number] == s.option_stop[number]:
+                return False
+    return True
+
+
+cdef int64_t _find_choices(Scan* s, int64_t key_tuple, int64_t row, int64_t own) noexcept nogil:
+    """Find the columns that each value of a key tuple has in a row, all but the initial one outside its own column.
+
+    Return the number of combinations, at most one more than may be listed; 0 if none of them is injective, which is so
+    exactly if some value is in fewer columns than the key tuple needs it in; -1 if the row lacks a value altogether.
+    """
+    cdef int64_t key, number, o, found, ways = 1, most = s.most_ways
+    cdef Span[int32_t] numbers = s.number[key_tuple], needed = s.needed[key_tuple]
+    cdef Span[int64_t] choices
+    cdef Option* option
+    cdef bint injective = True
+    for key in range(numbers.size):
+        choices = s.choices[key]
+        if key == s.initial:
+            choices[0] = own
+            s.found[key] = 1
+            continue
+        number, found = numbers[key], 0
+        for o in range(s.option_first[number], s.option_stop[number]):
+            option = &s.options[o]
+            if code_at(s.segment, option.first, option.size, row) == option.code and option.column != own:
+                if found < most:
+                    choices[found] = option.column
+                found += 1
+        if found == 0 and number != numbers[s.initial]:
+            return -1
+        injective = injective and found >= needed[key]
+        s.found[key] = found
+        ways = min(ways * found, most + 1)
+    return ways if injective else 0
+
+
+cdef void _count_mappings(Scan* s, int64_t ways, int64_t key_tuple) noexcept nogil:
+    """Count a key tuple for every injective combination of its choices."""
+    cdef int64_t way, number, member, key, before
+    cdef Span[int64_t] member_key
+    member_key.data, member_key.size = &member, 1
+    s.wheel.fill(0)
+    for way in range(ways):
+        if _is_injective(s):
+            number, before = number_of(&s.mappings, s.mapping), s.members.count
+            member = number * s.number.rows + key_tuple
+            number_of(&s.members, member_key)
+            s.mappings.counts[number] += s.members.count - before
+        key = s.wheel.size - 1
+        while key >= 0:
+            s.wheel[key] += 1
+            if s.wheel[key] < s.found[key]:
+                break
+            s.wheel[key] = 0
+            key -= 1
+
+
+cdef bint _is_injective(Scan* s) noexcept nogil:
+    """Put the combination that the wheel shows into `mapping`; return whether its columns differ."""
+    cdef int64_t key, other
+    for key in range(s.mapping.size):
+        s.mapping[key] = s.choices[key][s.wheel[key]]
+        for other in range(key):
+            if s.mapping[other] == s.mapping[key]:
+                return False
+    return True
+
+
+cdef int64_t _best_mapping(Scan* s) noexcept nogil:
+    """Return the highest count, and the smallest column list that has it; forget all mappings."""
+    cdef int64_t number, best = 0, score = 0
+    for number in range(s.mappings.count):
+        if number == 0 or _is_better(&s.mappings, number, best):
+            best, score = number, s.mappings.counts[number]
+    if score:
+        s.mapping.copy_from(key_of(&s.mappings, best))
+    forget_all(&s.mappings)
+    forget_all(&s.members)
+    return score
+
+
+cdef bint _is_better(Numbering* mappings, int64_t one, int64_t other) noexcept nogil:
+    cdef int64_t key
+    cdef Span[int64_t] columns = key_of(mappings, one), others = key_of(mappings, other)
+    if mappings.counts[one] != mappings.counts[other]:
+        return mappings.counts[one] > mappings.counts[other]
+    for key in range(columns.size):
+        if columns[key] != others[key]:
+            return columns[key] < others[key]
+    return False
+
+
+cdef Matrix[int32_t] _int32_matrix(const int32_t[:, ::1] array):
+    cdef Matrix[int32_t] found
+    found.data, found.rows, found.columns = <int32_t*>&array[0, 0], array.shape[0], array.shape[1]
+    return found
+
+
+def scan_groups(task, const int64_t[::1] order, best, limits, score):
+    """Go through the groups of a `mate.search.algorithm_1.Task` in this order, and offer their tables.
+
+    `score` is called with a group whose rows fit too many mappings to list them. Return what was counted.
+    """
+    cdef SegmentView view = task.native
+    cdef Arena arena
+    cdef Interrupt interrupt
+    cdef Scan s
+    s.arena, s.interrupt, s.segment = &arena, &interrupt, &view.segment
+    s.filter.row_keys, s.filter.tuple_keys = uint64s(task.filter.row_keys), uint64s(task.filter.tuple_keys)
+    s.filter.row_first, s.filter.words = int64s(task.filter.row_first), int64s(task.filter.words)
+    s.filter.tuple_first, s.filter.fingerprint = int64s(task.filter.tuple_first), task.filter.fingerprint
+    s.groups = _view_groups(view, task.groups)
+    s.limit, s.postings, s.filtering, s.tight = int64s(task.limit), int64s(task.postings), task.filtering, task.tight
+    s.order, s.at, s.best = int64s(order), 0, view_best(best)
+    s.counts = Counts(0, 0, 0, 0, 0, 0, 0, 0)
+    s.initial, s.tuple_first, s.token = task.probes.initial, int64s(task.probes.first), int64s(task.probes.token)
+    s.number, s.needed = _int32_matrix(task.probes.number), _int32_matrix(task.probes.needed)
+    s.kept, s.masks_used, s.room = 0, 0, limits.held
+    s.most_masks, s.most_cells, s.most_ways = limits.masks, limits.cells, limits.ways
+    with nogil:
+        run(&_make_room, &s)
+    while True:
+        with nogil:
+            run(&_scan, &s)
+        if s.at == s.order.size:
+            return s.counts
+        score(order[s.at])
+        s.at += 1

@@ -1,0 +1,23 @@
+from mate.lake._arrays import SegmentView
+from mate.lake.arrays import Array
+from mate.lake.base import Ids
+from mate.search.suggestion_check import Lookups
+from mate.search.suggestion_columns import SampledPlaces
+from mate.search.suggestion_growth import Growing, Grown
+
+def add_weights(view: SegmentView, places: Ids, weights: Ids) -> Ids: ...
+def add_overlaps(
+    values: Array, rows: Array, value_first: Ids, value_column: Array, most_columns: int, room: Ids
+) -> tuple[Ids, Ids]: ...
+def longer_mappings(growing: Growing, grown: Grown, unique: Ids, least: float, most: int) -> Ids: ...
+def check_mappings(
+    view: SegmentView,
+    own: Ids,
+    column: Ids,
+    sample: SampledPlaces,
+    lookups: Lookups,
+    mappings: Ids,
+    tuples: Array,
+    places: Ids,
+    least: float,
+) -> Ids: ...
