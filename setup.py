@@ -76,7 +76,7 @@ def native_modules():
                 ".".join(path.with_suffix("").parts),
                 [str(path)],
                 include_dirs=["mate/native"],
-                depends=["mate/native/native.h"],
+                depends=["mate/native/native.h", "mate/native/__init__.pxd"],
                 extra_compile_args=flags,
                 extra_link_args=links,
                 language="c++",
