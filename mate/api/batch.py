@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from mate.build.engine import Engine
     from mate.build.progress import Progress
     from mate.lake.base import Index
-    from mate.search.batch import Answered, BatchQuery, BatchSearch
-    from mate.search.batch_file import AnswersFile
+    from mate.search.batches import Answered, BatchQuery, BatchSearch
+    from mate.search.batches.file import AnswersFile
 
 USEFULNESS = "usefulness"
 
@@ -132,7 +132,7 @@ class Batch:
 
     def run(self, file: AnswersFile | None, engine: Engine | None, progress: Progress) -> BatchAnswers:
         """Answer all queries, on threads unless there is an engine of Spark's; write the answers to a file, if any."""
-        from mate.search.batch_file import as_table
+        from mate.search.batches.file import as_table
 
         names = [query.name for query in self.queries]
         done = file.done if file else set()
@@ -156,7 +156,7 @@ class Batch:
         return BatchAnswers(names, file.finish(names) if file else as_table(kept), len(done))
 
     def _on_threads(self, queries: Sequence[PlannedQuery]) -> Iterator[Answered]:
-        from mate.search.batch import Answered
+        from mate.search.batches import Answered
 
         cores = os.cpu_count() or 1
         search = self.search if len(queries) < cores else _on_one_thread(self.search)
@@ -170,8 +170,8 @@ class Batch:
 
     def _on_spark(self, queries: Sequence[PlannedQuery], engine: Engine, progress: Progress) -> list[Answered]:
         """Answer queries in tasks, each in a share of the segments; files are read here."""
-        from mate.search.batch import Answered
-        from mate.search.batch_tasks import batch_tasks
+        from mate.search.batches import Answered
+        from mate.search.batches.tasks import batch_tasks
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             loaded = list(pool.map(self._load, queries))
@@ -184,7 +184,7 @@ class Batch:
 
     def _load(self, planned: PlannedQuery) -> BatchQuery | Answered:
         """Read a query; what is wrong with it is its answer."""
-        from mate.search.batch import Answered, BatchQuery
+        from mate.search.batches import Answered, BatchQuery
 
         try:
             table, key = planned.read()
@@ -239,8 +239,8 @@ def search_many(
     """Answer queries in one state of an index."""
     from mate.api.own_tables import OwnTables
     from mate.build.progress import Silent
-    from mate.search.batch import BatchSearch
-    from mate.search.batch_file import AnswersFile
+    from mate.search.batches import BatchSearch
+    from mate.search.batches.file import AnswersFile
     from mate.search.engine import check_settings
 
     own = exclude if isinstance(exclude, OwnTables) else None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mate.lake.folder import LakeFolder
     from mate.lake.records import TableInfo
     from mate.search.graph import Edge, JoinGraph, Joins
-    from mate.search.graph_rows import Copy
+    from mate.search.graph.copies import Copy
 
 JOIN, DUPLICATE, NEAR_DUPLICATE = "join", "duplicate", "near-duplicate"
 SHORTEST, LONGEST = 1, 4
@@ -136,9 +136,9 @@ def graph_of(index: Index, most_columns: int, options: GraphOptions) -> Graph:
 def _compared(index: LakeFolder, most_columns: int, engine: Engine, options: GraphOptions) -> Graph:
     from mate.build.progress import Silent
     from mate.search.graph import JoinGraph
-    from mate.search.graph_directory import lake_directory
-    from mate.search.graph_rows import copies, same_columns
-    from mate.search.graph_tasks import table_infos
+    from mate.search.graph.copies import copies, same_columns
+    from mate.search.graph.directory import lake_directory
+    from mate.search.graph.tasks import table_infos
 
     progress = options.get("progress") or Silent()
     index.verify()
@@ -162,7 +162,7 @@ def _compared(index: LakeFolder, most_columns: int, engine: Engine, options: Gra
 def _joins(index: LakeFolder, graph: JoinGraph, engine: Engine, options: GraphOptions, progress: Progress) -> Joins:
     """Return the joins of all tables: here, or in tasks that map lake and directory."""
     from mate.search.graph import all_joins
-    from mate.search.graph_tasks import stored_directory, table_ranges
+    from mate.search.graph.tasks import stored_directory, table_ranges
 
     if engine.is_spark:
         work = Path(options["work"]) if "work" in options else None
