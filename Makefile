@@ -130,7 +130,7 @@ coverage: $(READY) $(JAVA) $(BROWSER)
 
 # Native code that is built to find its mistakes, in a folder of its own.
 CHECKS := tests/search tests/lake tests/hashing tests/baselines tests/test_query.py tests/test_text.py \
-          tests/test_token_ids.py tests/updates/test_integrity.py tests/build/test_attacks.py
+          tests/test_token_ids.py tests/updates/test_integrity.py
 checked: $(READY)
 	$(call native-tests,)
 

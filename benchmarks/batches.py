@@ -29,7 +29,7 @@ from mate.lake.base import Index
 from mate.lake.remote import open_lake
 from mate.search.batches import Answered, BatchQuery, BatchSearch
 from mate.search.batches.file import as_table
-from mate.search.engine import SearchSettings
+from mate.search.settings import SearchSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa

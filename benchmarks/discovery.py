@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,8 +33,8 @@ from experiments.worker import make_sets
 from mate.cli.terminal import console, table
 from mate.errors import MateError
 from mate.lake.folder import LakeFolder, open_folder
-from mate.search.engine import SearchSettings
 from mate.search.evidence.ranking import JOINABILITY, USEFULNESS
+from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
 
 if TYPE_CHECKING:
@@ -208,11 +208,10 @@ def _system(name: str, lake: LakeFolder, options: argparse.Namespace, stack: Exi
         join = stack.enter_context(SqlJoin(lake, Path(folder, "postings.duckdb"), options.timeout))
         return lambda query: Answered(join(query.table, query.key, options.k), {}, {}, list)
     search = find_system({TIGHT: "mate", report.USEFUL: report.BASE}.get(name, name))
-    settings = SearchSettings(
-        initial_column=options.initial_column, rank=USEFULNESS if name == report.USEFUL else JOINABILITY
-    )
+    filters = FilterSettings(initial_column=options.initial_column)
     if name == TIGHT:
-        settings = replace(settings, initial_column="pairs", tight_bound=True, semi_join=True)
+        filters = FilterSettings(initial_column="pairs", tight_bound=True, semi_join=True)
+    settings = SearchSettings(rank=USEFULNESS if name == report.USEFUL else JOINABILITY, filters=filters)
     if name.endswith("-josie"):
         make_sets(lake)
 

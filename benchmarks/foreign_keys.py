@@ -24,9 +24,9 @@ from mate.build.lake_target import LakeTarget
 from mate.cli.terminal import console, table
 from mate.errors import MateError
 from mate.lake.folder import LakeFolder, open_folder
-from mate.search.engine import SearchSettings
 from mate.search.query import read_query
 from mate.search.results import Result
+from mate.search.settings import SearchSettings
 from mate.search.suggest import SuggestionSettings, suggest
 from mate.search.systems import find_system
 

@@ -30,7 +30,7 @@ from mate.errors import MateError
 from mate.lake.base import Index
 from mate.lake.folder import MANIFEST, LakeFolder
 from mate.lake.records import TableInfo
-from mate.search.engine import SearchSettings
+from mate.search.settings import SearchSettings
 from mate.search.systems import find_system
 from mate.sql.failures import MissingError
 from mate.sql.row_keys import form_of
@@ -78,7 +78,7 @@ class LakeRun:
             seconds["filtered"].append(middle - start)
             seconds["plain"].append(time.perf_counter() - middle)
         if [r.joinability for r in found.found] != [r.joinability for r in right.found]:
-            raise MateError(f"{settings.hash_name}: query {query.name} has other answers than without a filter")
+            raise MateError(f"{settings.filters.hash_name}: query {query.name} has other answers than without a filter")
         told, unfiltered = found.statistics, right.statistics
         return {
             "query": query.name,

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,10 @@ from mate.cli.terminal import console, table
 from mate.errors import MateError
 from mate.lake.arrays import Array
 from mate.lake.folder import LakeFolder, open_folder
-from mate.search.column_first import column_first
-from mate.search.engine import Search, SearchSettings, SegmentSearch, go_through, prepare
+from mate.search.column_first import SYSTEM
+from mate.search.engine import search_segment
+from mate.search.search import Search, SegmentSearch, prepare
+from mate.search.settings import FilterSettings, SearchSettings
 
 if TYPE_CHECKING:
     from mate.cli import Commands
@@ -86,7 +89,7 @@ def run(options: argparse.Namespace) -> None:
 
 def measured(lake: LakeFolder, query: Query, options: argparse.Namespace) -> Iterator[Phase]:
     """Yield the phases of a search: the best of some rounds, after one that does not count."""
-    settings = SearchSettings(k=options.k, row_filter=False)
+    settings = SearchSettings(k=options.k, filters=FilterSettings(row_filter=False))
     rounds = [_search(lake, query, settings) for _ in range(options.rounds + 1)][1:]
     search, visited = rounds[0]
     for name in PHASES:
@@ -102,11 +105,11 @@ def measured(lake: LakeFolder, query: Query, options: argparse.Namespace) -> Ite
 
 def _search(lake: LakeFolder, query: Query, settings: SearchSettings) -> tuple[Search, list[SegmentSearch]]:
     """Search segment after segment; return which ones, too."""
-    search = prepare("column-first", lake, query.table, query.key, settings, column_first=True)
+    search = prepare(SYSTEM.name, lake, query.table, query.key, settings, column_first=True)
     visited = []
-    for part in (part for wave in search.waves() for part in wave):
+    for part in chain.from_iterable(search.segment_groups()):
         if part.is_promising and len(part.tuples):
-            go_through(part, column_first)
+            search_segment(part, SYSTEM)
             visited.append(part)
     return search, visited
 

@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from mate.errors import MateError
-from mate.search.engine import SearchSettings, prepare
+from mate.search.search import prepare
+from mate.search.settings import FilterSettings, SearchSettings
 from mate.sql.export import NAMES, posting_batches
 
 if TYPE_CHECKING:
     from mate.lake.folder import LakeFolder
-    from mate.search.engine import AnyQuery
+    from mate.search.search import AnyQuery
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     # Up to this many values a join skips row groups by their exact values; the default is 50.
@@ -67,7 +68,7 @@ class SqlJoin:
 
     def __call__(self, query: AnyQuery, key: Sequence[str], k: int) -> list[int]:
         """Return the scores of the k best tables."""
-        search = prepare("sql", self._lake, query, key, SearchSettings(k=k, semi_join=True))
+        search = prepare("sql", self._lake, query, key, SearchSettings(k=k, filters=FilterSettings(semi_join=True)))
         timer = threading.Timer(self._timeout, self._database.interrupt)
         timer.start()
         try:

@@ -6,8 +6,7 @@ one line of code would: rows are filtered less well, and none that joins is lost
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,44 +14,27 @@ from mate.hashing import Keys
 from mate.search.algorithm_1 import scan
 from mate.search.algorithm_1.candidates import with_unknown
 from mate.search.algorithm_1.row_filter import fixed_filter
-from mate.search.engine import NamedStrategy, SearchSettings, SegmentSearch, run
-from mate.search.systems import settings_with
-
-if TYPE_CHECKING:
-    from mate.lake.base import Index
-    from mate.search.engine import AnyQuery
-    from mate.search.results import SearchResult
+from mate.search.search import SegmentSearch
+from mate.search.systems import System
 
 Combine = Callable[[Keys], Keys]
 """From the hashes of values, ``uint64[tuples, key columns, words]``, to one key per tuple."""
 
 
-class MistakenSystem:
-    """Algorithm 1 with wrong super keys of key tuples."""
+def mistaken(name: str, combine: Combine) -> System:
+    """Return Algorithm 1 with wrong super keys of key tuples."""
 
-    def __init__(self, name: str, combine: Combine) -> None:
-        self.name, self._combine = name, combine
-
-    def __call__(
-        self,
-        index: Index,
-        query: AnyQuery,
-        key: Sequence[str],
-        k: int | None = None,
-        settings: SearchSettings | None = None,
-    ) -> SearchResult:
-        """Return the k tables with the highest joinability."""
-        return run(NamedStrategy(self.name, self._visit), index, query, key, settings_with(k, settings))
-
-    def _visit(self, part: SegmentSearch) -> None:
+    def visit(part: SegmentSearch) -> None:
         part, search = with_unknown(part), part.search
         if not len(part.tuples):
             return
         assert search.hash_number is not None
         spec = search.index.manifest.hashes[search.hash_number]
         search.statistics.hash = str(spec)
-        keys = self._combine(spec.function().hash(search.key.tokens)[search.key.place[part.tuple_id]])
+        keys = combine(spec.function().hash(search.key.tokens)[search.key.place[part.tuple_id]])
         scan(part, fixed_filter(part.segment.arrays, part.segment.keys[search.hash_number], keys))
+
+    return System(name, visit)
 
 
 def _last(hashes: Keys) -> Keys:
@@ -60,11 +42,11 @@ def _last(hashes: Keys) -> Keys:
     return last
 
 
-last_value = MistakenSystem("last value", _last)
+last_value = mistaken("last value", _last)
 """``key = hash`` in the loop instead of ``key |= hash``."""
-and_of_values = MistakenSystem("AND of values", lambda hashes: np.bitwise_and.reduce(hashes, axis=1))
+and_of_values = mistaken("AND of values", lambda hashes: np.bitwise_and.reduce(hashes, axis=1))
 """``key &= hash``."""
-xor_of_values = MistakenSystem("XOR of values", lambda hashes: np.bitwise_xor.reduce(hashes, axis=1))
+xor_of_values = mistaken("XOR of values", lambda hashes: np.bitwise_xor.reduce(hashes, axis=1))
 """``key ^= hash``: bits that two values share are lost."""
 
 QUERY_MISTAKES = {

@@ -20,7 +20,7 @@ from experiments.definitions import Method
 if TYPE_CHECKING:
     from experiments.queries import Query
     from mate.lake.base import Index
-    from mate.search.engine import SearchSettings
+    from mate.search.settings import SearchSettings
     from mate.search.systems import System
 
 START_LIMIT = 120.0
@@ -160,7 +160,7 @@ def make_sets(index: Index) -> None:
 
 
 def _prepared(index: Index, query: Query, task: Task) -> Outcome:
-    from mate.search.engine import prepare
+    from mate.search.search import prepare
 
     start = time.perf_counter()
     search = prepare(task.method.system, index, query.table, query.key, settings_of(task.method))
@@ -177,12 +177,12 @@ def _prepared(index: Index, query: Query, task: Task) -> Outcome:
 
 def settings_of(method: Method) -> SearchSettings:
     """Return how a method searches."""
-    from mate.search.engine import SearchSettings
+    from mate.search.settings import FilterSettings, SearchSettings
 
-    plain = SearchSettings(
+    filters = FilterSettings(
         initial_column=method.initial_column, tight_bound=method.tight_bound, semi_join=method.semi_join
     )
-    return replace(plain, hash_name=method.hash, bits=method.bits) if method.hash else plain
+    return SearchSettings(filters=replace(filters, hash_name=method.hash, bits=method.bits) if method.hash else filters)
 
 
 def system_of(name: str) -> System:

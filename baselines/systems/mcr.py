@@ -7,35 +7,18 @@ Algorithm 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from baselines.systems._systems import mark
-from mate.lake.base import Index
 from mate.search.algorithm_1 import scan
 from mate.search.algorithm_1.candidates import with_unknown
 from mate.search.algorithm_1.row_filter import fixed_filter
-from mate.search.engine import NamedStrategy, SearchSettings, SegmentSearch, run
-from mate.search.results import SearchResult
-from mate.search.systems import settings_with
-
-if TYPE_CHECKING:
-    from mate.search.engine import AnyQuery
-
-
-def search(
-    index: Index, query: AnyQuery, key: Sequence[str], k: int | None = None, settings: SearchSettings | None = None
-) -> SearchResult:
-    """Return the k tables with the highest joinability, by intersecting posting lists."""
-    unfiltered = replace(settings_with(k, settings), row_filter=False)
-    return run(NamedStrategy("mcr", mcr, intersects=True), index, query, key, unfiltered)
+from mate.search.search import SegmentSearch
+from mate.search.systems import System
 
 
 def mcr(part: SegmentSearch) -> None:
-    """Mark the rows that have a value of a key column, and go through those with all marks: a `Strategy`."""
+    """Mark the rows that have a value of a key column, and go through those with all marks."""
     part = with_unknown(part)
     if not len(part.tuples):
         return
@@ -50,3 +33,6 @@ def mcr(part: SegmentSearch) -> None:
             statistics.count({"postings": postings})
         wanted = np.full((len(part.tuples), 1), sum(1 << column for column in others), np.uint64)
     scan(part, fixed_filter(arrays, marks, wanted))
+
+
+SYSTEM = System("mcr", mcr, intersects=True, filters_rows=False)

@@ -7,7 +7,6 @@ missed: by design, as in the paper. Experiments and benchmarks say how many were
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,12 +19,14 @@ from baselines.systems.josie_costs import costs_of
 from mate.lake.base import Ids, Index
 from mate.search.algorithm_1 import scan
 from mate.search.algorithm_1.candidates import with_unknown
-from mate.search.engine import Search, SearchSettings, SegmentSearch, answer, prepare
+from mate.search.engine import answer
 from mate.search.results import SearchResult
+from mate.search.search import Search, SegmentSearch, prepare
+from mate.search.settings import SearchSettings
 from mate.search.systems import settings_with
 
 if TYPE_CHECKING:
-    from mate.search.engine import AnyQuery
+    from mate.search.search import AnyQuery
 
 
 class Asked(NamedTuple):
@@ -45,7 +46,7 @@ def search(
 ) -> SearchResult:
     """Return up to k tables with a high joinability, of those that JOSIE finds for every key column."""
     lake = require_lake(index)
-    prepared = prepare("mcr-josie", lake, query, key, replace(settings_with(k, settings), row_filter=False))
+    prepared = prepare("mcr-josie", lake, query, key, settings_with(k, settings).unfiltered())
     with prepared.statistics.phase("prepare"):
         parts = [with_unknown(prepared.part(segment)) for segment in lake.segments]
         prepared.statistics.segments += len(parts)

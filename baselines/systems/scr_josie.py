@@ -13,41 +13,24 @@ last one it did. So tables are taken from JOSIE, some columns at a time, until t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from baselines.systems.column_sets import column_sets, require_lake
+from baselines.systems.column_sets import column_sets
 from baselines.systems.josie import Options
 from baselines.systems.josie import top_k as josie_top_k
 from baselines.systems.josie_costs import costs_of
-from mate.lake.base import Index
 from mate.search.algorithm_1 import scan
 from mate.search.algorithm_1.candidates import with_unknown
-from mate.search.engine import NamedStrategy, SearchSettings, SegmentSearch, run
-from mate.search.results import SearchResult
-from mate.search.systems import settings_with
-
-if TYPE_CHECKING:
-    from mate.search.engine import AnyQuery
+from mate.search.search import SegmentSearch
+from mate.search.systems import System
 
 FIRST_COLUMNS = 100
 GROWTH = 4
 """Columns that JOSIE is asked for at first, and how many times more in every further round."""
 
 
-def search(
-    index: Index, query: AnyQuery, key: Sequence[str], k: int | None = None, settings: SearchSettings | None = None
-) -> SearchResult:
-    """Return the k tables with the highest joinability, those to look at given by JOSIE."""
-    unfiltered = replace(settings_with(k, settings), row_filter=False)
-    return run(NamedStrategy("scr-josie", scr_josie), require_lake(index), query, key, unfiltered)
-
-
 def scr_josie(part: SegmentSearch) -> None:
-    """Ask JOSIE for more and more columns until no table left can be among the k best: a `Strategy`."""
+    """Ask JOSIE for more and more columns until no table left can be among the k best."""
     part, search = with_unknown(part), part.search
     if not len(part.tuples):
         return
@@ -66,3 +49,6 @@ def scr_josie(part: SegmentSearch) -> None:
         scan(part, only=tables)
         left = len(found.set_id) == columns and int(found.overlap[-1]) > part.floor
         columns *= GROWTH
+
+
+SYSTEM = System("scr-josie", scr_josie, filters_rows=False)

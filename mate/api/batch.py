@@ -241,7 +241,6 @@ def search_many(
     from mate.build.progress import Silent
     from mate.search.batches import BatchSearch
     from mate.search.batches.file import AnswersFile
-    from mate.search.engine import check_settings
 
     own = exclude if isinstance(exclude, OwnTables) else None
     strategy = options.get("strategy", COLUMN_FIRST)
@@ -254,7 +253,7 @@ def search_many(
         names=options.get("names", True),
         exclude=frozenset() if isinstance(exclude, OwnTables) else exclude,
     )
-    check_settings(settings)
+    settings.check()
     batch = Batch(queries, index, BatchSearch(chosen.system, settings), own)
     with ExitStack() as stack:
         file = None if into is None else stack.enter_context(AnswersFile(into, batch.fingerprint()))

@@ -1,26 +1,51 @@
-"""Discovery systems by name: those built in, and those that packages declare (entry points ``mate.systems``)."""
+"""Discovery systems: how each goes through a segment, and which there are.
+
+Systems read the same arrays and differ in how they go through a segment. All but MCR JOSIE are exact: a table that they
+leave out joins no more key tuples than the k-th. Packages declare further ones as entry points of ``mate.systems``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from mate.errors import QueryError, did_you_mean
-from mate.search.engine import NamedStrategy, SearchSettings, Strategy, run
+from mate.search.engine import run
+from mate.search.settings import SearchSettings
 
 if TYPE_CHECKING:
     from mate.lake.base import Index
-    from mate.search.engine import AnyQuery
     from mate.search.results import SearchResult
+    from mate.search.search import AnyQuery, SegmentSearch
 
 ENTRY_POINTS = "mate.systems"
+DEFAULT = "column-first"
+BUILT_IN: Mapping[str, str] = {DEFAULT: "mate.search.column_first", "mate": "mate.search.algorithm_1"}
+"""Modules that have a `SYSTEM`, by its name; loaded when first used."""
+
+Remainder: TypeAlias = Callable[[], None]
+"""Does what is left to do of a segment."""
 
 
-class System(Protocol):
-    """A function that finds joinable tables."""
+@dataclass(frozen=True)
+class System:
+    """A way through a segment. Calling it searches an index."""
+
+    name: str
+    visit: Callable[[SegmentSearch], Remainder | None]
+    """Offer every table that may be among the k best to ``part.best``.
+
+    May return early, with what is left to do, when the k-th score is worth knowing in other segments.
+    """
+    prefetch: Callable[[SegmentSearch], None] | None = None
+    """Compute what does not depend on the k-th score into ``part.prefetched``, while another segment is searched."""
+    column_first: bool = False
+    intersects: bool = False
+    filters_rows: bool = True
+    """Whether super keys filter rows, unless the settings say otherwise."""
 
     def __call__(
         self,
@@ -30,55 +55,15 @@ class System(Protocol):
         k: int | None = None,
         settings: SearchSettings | None = None,
     ) -> SearchResult:
-        """Return the k tables with the highest joinability; ``settings.k`` of them unless `k` is given."""
+        """Return the best tables; `k`, if given, overrides that of the settings."""
+        chosen = settings_with(k, settings)
+        return run(self, index, query, key, chosen if self.filters_rows else chosen.unfiltered())
 
 
 def settings_with(k: int | None, settings: SearchSettings | None = None) -> SearchSettings:
     """Return the settings, or the usual ones, with another k if one is given."""
     chosen = settings or SearchSettings()
     return chosen if k is None else replace(chosen, k=k)
-
-
-@dataclass(frozen=True)
-class StrategySystem:
-    """The system that goes through segments with a strategy, given by module and function; loaded when first used."""
-
-    name: str
-    module: str
-    function: str
-    ahead: str | None = None
-    """Function that works out what can be known of a segment before the strategy comes to it."""
-    column_first: bool = False
-    """Whether it is column-first search (see `Search`)."""
-
-    @property
-    def strategy(self) -> Strategy:
-        """The strategy itself."""
-        found: Strategy = getattr(import_module(self.module), self.function)
-        return found
-
-    def __call__(
-        self,
-        index: Index,
-        query: AnyQuery,
-        key: Sequence[str],
-        k: int | None = None,
-        settings: SearchSettings | None = None,
-    ) -> SearchResult:
-        """Return the k tables with the highest joinability."""
-        ahead = getattr(import_module(self.module), self.ahead) if self.ahead else None
-        strategy = NamedStrategy(self.name, self.strategy, ahead, self.column_first)
-        return run(strategy, index, query, key, settings_with(k, settings))
-
-
-BUILT_IN: Mapping[str, StrategySystem] = {
-    system.name: system
-    for system in (
-        StrategySystem("column-first", "mate.search.column_first", "column_first", "cover_ahead", column_first=True),
-        StrategySystem("mate", "mate.search.algorithm_1", "algorithm_1"),
-    )
-}
-DEFAULT = "column-first"
 
 
 def available() -> list[str]:
@@ -89,8 +74,7 @@ def available() -> list[str]:
 def find_system(name: str = DEFAULT) -> System:
     """Return the system of that name."""
     if name in BUILT_IN:
-        return BUILT_IN[name]
+        return cast(System, import_module(BUILT_IN[name]).SYSTEM)
     for entry in entry_points(group=ENTRY_POINTS, name=name):
-        system: System = entry.load()
-        return system
+        return cast(System, entry.load())
     raise QueryError(f'unknown system "{name}"; {did_you_mean(name, available())}')

@@ -19,7 +19,7 @@ import pyarrow as pa
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.updates import Updates
 from mate.errors import MateError, StoreError
-from mate.search.engine import SearchSettings
+from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
 from mate.sql import statements as sql
 from mate.sql.address import Address
@@ -315,7 +315,7 @@ def _compared(address: str, folder: Path) -> str:
         Updates(place, master="none").remove_tables([0])
         with open_index(place) as index:
             search, key = find_system(), ["c0", "c1"]
-            filters = [SearchSettings(k=5, hash_name=request.name) for request in _HASHES]
+            filters = [SearchSettings(k=5, filters=FilterSettings(hash_name=request.name)) for request in _HASHES]
             answers = [search(index, str(query), key, settings=settings) for settings in filters]
             found.append([[(r.table_id, r.joinability) for r in answer] for answer in answers])
     assert found[0] == found[1], f"{found[0]} where a lake has {found[1]}"

@@ -15,7 +15,7 @@ import pytest
 import mate
 from mate.api import batch
 from mate.errors import MateError, QueryError
-from mate.search import engine
+from mate.search import engine, search
 from mate.values.parallel import at_once
 from tests.lakes import write_csv
 
@@ -93,7 +93,7 @@ def test_many_queries_start_no_threads_of_their_own(
         return at_once(task, *items)
 
     monkeypatch.setattr(engine, "WORTH_THREADS", 0)
-    monkeypatch.setattr(engine, "at_once", counted)
+    monkeypatch.setattr(search, "at_once", counted)
     queries = random_lake / "queries"
     options: Any = {"rank": "joinability", "k": 4}
     found = many.search_many(queries, **options)

@@ -15,7 +15,7 @@ from mate.api.batch import Batch
 from mate.errors import MateError
 from mate.lake.folder import open_folder
 from mate.search.batches import Answered, BatchSearch
-from mate.search.engine import SearchSettings
+from mate.search.settings import SearchSettings
 
 
 @pytest.fixture(scope="module")

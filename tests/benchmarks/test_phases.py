@@ -9,7 +9,8 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.phases import Phase, _cover_reads, add_up, summary
-from mate.search.engine import SearchSettings, prepare
+from mate.search.search import prepare
+from mate.search.settings import SearchSettings
 from tests.lakes import lake as make_lake
 
 TABLES = [[[f"name {(i * step) % 40}", f"{1990 + i % 7}", f"city {i % 11}"] for i in range(60)] for step in range(1, 9)]

@@ -22,7 +22,7 @@ from mate.build.progress import Silent
 from mate.build.session import spark_session
 from mate.lake.folder import open_folder
 from mate.search.batches import BatchSearch
-from mate.search.engine import SearchSettings
+from mate.search.settings import SearchSettings
 
 class Deadly(SparkEngine):
     '''Kills the executor of the first task that gets there; raises in another, once.'''

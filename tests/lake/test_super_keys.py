@@ -18,7 +18,7 @@ from mate.hashing import SuperKeyHash, get
 from mate.hashing.by_width import packed, unpacked
 from mate.lake.layout import NO_PLACE, Shapes
 from mate.lake.super_keys import key_offsets, key_words, super_keys
-from mate.search.engine import SearchSettings
+from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
 from mate.stores import open_index
 
@@ -117,7 +117,7 @@ def _agree(store: str, query: Path, name: str) -> None:
         assert len(right) > 5
         found = {}
         for chosen in (name, "xash"):
-            settings = SearchSettings(k=20, hash_name=chosen)
+            settings = SearchSettings(k=20, filters=FilterSettings(hash_name=chosen))
             found[chosen] = find_system("mate")(index, query, ["c0", "c1"], 20, settings)
             assert [r.joinability for r in found[chosen]] == [r.joinability for r in right]
         assert found[name].statistics.hash.startswith(name)

@@ -16,7 +16,7 @@ from mate.cli.program import main
 from mate.errors import StoreError
 from mate.lake.folder import open_folder
 from mate.search.query import QueryTable
-from mate.search.systems import BUILT_IN
+from mate.search.systems import find_system
 from mate.sql.address import Address
 from mate.sql.schema import Column
 from mate.sql.session import Session
@@ -79,7 +79,7 @@ def test_a_reader_needs_grants_only_and_keeps_them_through_a_rebuild(
     server.run(f"GRANT USAGE ON SCHEMA {name} TO reader", f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO reader")
     for _ in range(3):
         with open_index(reader) as found:
-            assert [r.joinability for r in BUILT_IN["column-first"](found, QUERY, ["a", "b"])] == [30]
+            assert [r.joinability for r in find_system("column-first")(found, QUERY, ["a", "b"])] == [30]
             assert found.sizes()["postings"] > 0
         index(files, address)
     with pytest.raises(StoreError, match="permission denied"):
@@ -98,10 +98,10 @@ def test_a_reader_needs_temporary_tables_where_they_were_revoked(
     server.run("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
     try:
         with pytest.raises(StoreError, match=r"temporary tables .*ask the owner"), open_index(reader) as found:
-            BUILT_IN["column-first"](found, QUERY, ["a", "b"])
+            find_system("column-first")(found, QUERY, ["a", "b"])
         server.run("GRANT TEMPORARY ON DATABASE postgres TO reader")
         with open_index(reader) as found:
-            assert [r.joinability for r in BUILT_IN["column-first"](found, QUERY, ["a", "b"])] == [30]
+            assert [r.joinability for r in find_system("column-first")(found, QUERY, ["a", "b"])] == [30]
     finally:
         server.run("GRANT TEMPORARY ON DATABASE postgres TO PUBLIC")
 
@@ -250,7 +250,7 @@ def test_searches_beside_changes_see_one_state_each(address: str) -> None:
     try:
         with open_index(address) as found:
             for n in range(12):
-                result = BUILT_IN["column-first"](found, QueryTable("query", queries[n % 2]), ["a", "b"])
+                result = find_system("column-first")(found, QueryTable("query", queries[n % 2]), ["a", "b"])
                 assert [r.joinability for r in result] == [50]
     finally:
         stop.set()

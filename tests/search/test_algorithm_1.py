@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +17,9 @@ from mate.lake.manifest import HashSpec
 from mate.search.algorithm_1 import Limits, scan
 from mate.search.algorithm_1.candidates import bound, group, probes
 from mate.search.algorithm_1.reference import bound_plainly, group_plainly, scan_plainly
-from mate.search.engine import SearchSettings, prepare
 from mate.search.results import Result, SearchResult
+from mate.search.search import prepare
+from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.statistics import Statistics
 from mate.search.systems import find_system
 from tests.search.memory_lake import MemoryLake
@@ -136,7 +136,9 @@ def test_the_tight_bound_counts_a_tuple_once_per_column() -> None:
     query = pa.table({"x": ["a", "a", "a", "b"], "y": ["1", "2", "3", "1"]})
     rows = [["a", "b", "1"], ["a", "b", "2"], ["a", "b", "3"], ["a", "a", "1"], ["b", "b", "1"]]
     lake = MemoryLake.of([rows, [["b", "1"], ["b", "2"], ["a", "3"]]])
-    part = prepare("test", lake, query, ["x", "y"], SearchSettings(initial_column="x")).part(lake.segments[0])
+    part = prepare("test", lake, query, ["x", "y"], SearchSettings(filters=FilterSettings(initial_column="x"))).part(
+        lake.segments[0]
+    )
     probe = probes(part)
     groups = group(part.segment.native, probe.value, part.wanted_tables())
     bounds = bound(part.segment.native, groups, probe)
@@ -163,7 +165,7 @@ def test_counts_are_those_of_the_funnel() -> None:
     query = pa.table({"one": ["a", "a", "b"], "two": ["x", "y", "z"]})
     for way in ("usual", "plain Python"):
         with replaced(**WAYS[way]):
-            settings = SearchSettings(row_filter=False, initial_column="one")
+            settings = SearchSettings(filters=FilterSettings(row_filter=False, initial_column="one"))
             found = find_system("mate")(lake, query, ["one", "two"], settings=settings)
         counts = found.statistics
         assert (counts.postings, counts.pairs, counts.candidates) == (4, 7, 7)
@@ -177,7 +179,9 @@ def test_without_a_semi_join_unknown_values_are_left_to_the_row_filter() -> None
     query = pa.table({"one": ["a", "a", "nowhere"], "two": ["x", "nowhere", "x"]})
     for way in ("usual", "plain Python"):
         for semi_join, expected in ((True, (2, 2, 1)), (False, (4, 4, 3))):
-            options = SearchSettings(row_filter=False, initial_column="one", semi_join=semi_join)
+            options = SearchSettings(
+                filters=FilterSettings(row_filter=False, initial_column="one", semi_join=semi_join)
+            )
             with replaced(**WAYS[way]):
                 counts = find_system("mate")(lake, query, ["one", "two"], settings=options).statistics
             assert (counts.pairs, counts.candidates, counts.false_positives) == expected
@@ -191,10 +195,10 @@ def test_unless_told_otherwise_it_is_as_in_the_paper() -> None:
     query = pa.table({"one": ["a", "a", "b", "b"], "two": ["x", "y", "z", "nowhere"]})
     for options, expected in (
         (SearchSettings(k=1), ("one", 8, 0)),
-        (SearchSettings(k=1, tight_bound=True), ("one", 8, 1)),
-        (SearchSettings(k=1, initial_column="pairs", semi_join=True), ("two", 3, 0)),
+        (SearchSettings(k=1, filters=FilterSettings(tight_bound=True)), ("one", 8, 1)),
+        (SearchSettings(k=1, filters=FilterSettings(initial_column="pairs", semi_join=True)), ("two", 3, 0)),
     ):
-        found = find_system("mate")(lake, query, ["one", "two"], settings=replace(options, row_filter=False))
+        found = find_system("mate")(lake, query, ["one", "two"], settings=options.unfiltered())
         done = found.statistics
         assert [(r.table_id, r.joinability) for r in found] == [(0, 3)]
         assert (done.initial_column, done.postings, done.tables_cut_rule_1) == expected
@@ -207,7 +211,7 @@ def test_false_positives_that_no_filter_can_remove_are_counted_apart(keys: int) 
     names = ["one", "two", "three"][:keys]
     query = pa.table(dict(zip(names, (["a", "d"], ["a", "e"], ["b", "b"]), strict=False)))
     for way in ("usual", "plain Python"):
-        options = SearchSettings(initial_column="one", semi_join=False, row_filter=False)
+        options = SearchSettings(filters=FilterSettings(initial_column="one", semi_join=False, row_filter=False))
         with replaced(**WAYS[way]):
             counts = find_system("mate")(lake, query, names, settings=options).statistics
         assert (counts.true_positives, counts.false_positives, counts.false_positives_held) == (2, 2, 1)

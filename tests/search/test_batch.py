@@ -14,8 +14,8 @@ import mate
 from mate.errors import ChangedError
 from mate.lake.folder import open_folder
 from mate.search.batches import Answered, BatchQuery, BatchSearch, in_slices, shares_of
-from mate.search.engine import SearchSettings
 from mate.search.query import from_arrow
+from mate.search.settings import SearchSettings
 from tests import lakes as lakes_on_disk
 from tests.search.memory_lake import MemoryLake
 from tests.search.test_ranking import Lake, lakes

@@ -16,8 +16,10 @@ from mate.lake.memory import RowBlock, memory_segment
 from mate.lake.segment import SearchSegment
 from mate.search import column_first as system
 from mate.search.best import Best
-from mate.search.engine import Search, SearchSettings, go_through
+from mate.search.engine import search_segment
 from mate.search.query import KeyTuples
+from mate.search.search import Search
+from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.statistics import WORK, Statistics
 from mate.work import Work, doing
 from tests.search.oracle import joinability
@@ -50,7 +52,7 @@ def search(segments: Sequence[SearchSegment], tuples: set[tuple[str, ...]], opti
     found = Search(None, key, options, Statistics(), ids, best)  # type: ignore[arg-type]
     for part in map(found.part, segments):
         if len(part.tuples):
-            go_through(part, system.column_first)
+            search_segment(part, system.SYSTEM)
     return found
 
 
@@ -98,7 +100,7 @@ WAYS: dict[str, dict[str, int]] = {
     "by row, ended early": {"waiting": 2, "by_row": -1, "step": 1},
     "by row, no room for anything": {"waiting": 2, "by_row": -1, "mask_words": 0, "cache_bytes": 0},
     "room for one mapping": {"cache_bytes": 0, "waiting": 2, "read": 10, "look_up": 1, "by_row": NEVER},
-    "room for some columns": {"cache_bytes": 500 * system.WAVE, "by_row": NEVER, "posting": 10, "look_up": 40},
+    "room for some columns": {"cache_bytes": 500 * system.AT_ONCE, "by_row": NEVER, "posting": 10, "look_up": 40},
     "looked up": {"look_up": 0, "by_row": NEVER},
     "looked up, unless that reads more": {"look_up": 1, "read": 1, "by_row": NEVER},
     "compared": {"posting": 0, "by_row": NEVER},
@@ -120,7 +122,7 @@ def test_finds_what_the_oracle_finds(
     tuples, tables = lake
     superseded = list(tables)[:1] if gone else []
     dealt = [{n: rows for n, rows in tables.items() if n // 3 % parts == part} for part in range(parts)]
-    options = SearchSettings(k=k, table_filters=filters)
+    options = SearchSettings(k=k, filters=FilterSettings(table_filters=filters))
     with costs(**WAYS[way]):
         found = search([segment(some, superseded) for some in dealt if some], tuples, options)
     assert_exact(found, tuples, {n: rows for n, rows in tables.items() if n not in superseded})

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from mate.lake.base import Ids
 from mate.lake.layout import SegmentArrays
 from mate.search import evidence as fast
-from mate.search.engine import SearchSettings
-from mate.search.evidence import Evidence, measure
+from mate.search.evidence import Evidence, match_rows, measure
 from mate.search.evidence.reference import expected_by_chance, measure_rows
-from mate.search.matching import matches
+from mate.search.settings import SearchSettings
 from mate.search.systems import find_system
 from tests.search import oracle
 from tests.search.memory_lake import MemoryLake
@@ -69,7 +68,7 @@ def test_matches_are_the_rows_that_hold_each_key_tuple(
 ) -> None:
     rows, mapping, tuples = case
     arrays, places = placed(rows, tuples)
-    number, row = matches(arrays, 0, places, mapping)
+    number, row = match_rows(arrays, 0, places, mapping)
     held_by = [tuple(own[c] for c in mapping) for own in rows]
     expected = [(n, r) for n, values in enumerate(tuples) for r, own in enumerate(held_by) if own == values]
     assert list(zip(number.tolist(), row.tolist(), strict=True)) == expected

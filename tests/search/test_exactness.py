@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,8 +15,9 @@ from mate.errors import QueryError
 from mate.hashing import available, find
 from mate.lake.manifest import HashSpec
 from mate.search import column_first, engine
-from mate.search.engine import SearchSettings
+from mate.search import search as searches
 from mate.search.results import SearchResult
+from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
 from tests.search import oracle
 from tests.search.memory_lake import XASH, MemoryLake
@@ -94,8 +96,11 @@ def query_of(case: Case) -> tuple[pa.Table, list[str]]:
 
 def search(lake: MemoryLake, case: Case, system: str = "mate", **options: object) -> SearchResult | None:
     """Search; None if the query has no usable key tuple."""
+    filters: Any = {name: options.pop(name) for name in FilterSettings.__slots__ if name in options}
+    more: Any = options
     try:
-        return system_named(system)(lake, *query_of(case), case.k, SearchSettings(**options))  # type: ignore[arg-type]
+        chosen = SearchSettings(**more, filters=FilterSettings(**filters))
+        return system_named(system)(lake, *query_of(case), case.k, chosen)
     except QueryError:
         assert not oracle.key_tuples(case.query, case.key)
         return None
@@ -163,14 +168,14 @@ def test_table_filters_cut_no_answer(case: Case, tight: bool, parts: int, spec: 
 
 @EVERY_SYSTEM
 @settings(max_examples=40)
-@given(case=ladders(), parts=st.integers(2, 9), wave=st.integers(2, 4), kept=st.integers(1, 3), rank=RANKS)
-def test_segments_in_threads(case: Case, parts: int, wave: int, kept: int, rank: str, system: str) -> None:
-    """However many segments are searched at the same time, and however few of them are remembered."""
+@given(case=ladders(), parts=st.integers(2, 9), group=st.integers(2, 4), cached=st.integers(1, 3), rank=RANKS)
+def test_segments_in_threads(case: Case, parts: int, group: int, cached: int, rank: str, system: str) -> None:
+    """However many segments are searched at the same time, and however few of them are cached."""
     lake = MemoryLake.of(case.tables, parts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "WORTH_THREADS", 0)
-        patch.setattr(engine, "WAVE", wave)
-        patch.setattr(engine, "PARTS_KEPT", kept)
+        patch.setattr(searches, "AT_ONCE", group)
+        patch.setattr(searches, "CACHED_SEGMENTS", cached)
         patch.setattr(column_first, "BATCH", 1)  # the others of a segment wait for those of other segments
         in_threads = search(lake, case, system, rank=rank)
     assert in_threads is not None

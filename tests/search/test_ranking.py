@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from mate.errors import QueryError
 from mate.search import engine
-from mate.search.engine import SearchSettings
 from mate.search.evidence.names import similarity
 from mate.search.evidence.ranking import Rank, floor
 from mate.search.evidence.reference import measure_rows
+from mate.search.settings import SearchSettings
 from mate.search.statistics import Statistics
 from mate.search.systems import find_system
 from tests.search import oracle

@@ -10,14 +10,14 @@ import pytest
 
 from mate.hashing import Keys, SuperKeyHash, base, get, or_aggregate
 from mate.lake.manifest import HashSpec
-from mate.search.engine import SearchSettings
-from mate.search.systems import BUILT_IN, find_system
+from mate.search.settings import FilterSettings, SearchSettings
+from mate.search.systems import find_system
 from mate.values.text import tokens
 from tests.keys import to_ints
 from tests.search.memory_lake import XASH, MemoryLake
 from tests.search.test_exactness import EVERY_SYSTEM
 
-search = BUILT_IN["mate"]
+search = find_system("mate")
 
 KEY = ["F. Name", "L. Name", "Country"]
 
@@ -110,7 +110,9 @@ def test_row_1_is_bound_to_the_5th_row_of_the_query(lake: MemoryLake, system: st
 
 def test_example_2_three_rows_hold_muhammad(lake: MemoryLake) -> None:
     """Without super keys all three are compared, and one of them holds."""
-    settings = SearchSettings(initial_column="F. Name", row_filter=False, exclude=frozenset({0}))
+    settings = SearchSettings(
+        exclude=frozenset({0}), filters=FilterSettings(initial_column="F. Name", row_filter=False)
+    )
     done = search(lake, D.slice(0, 1), KEY, settings=settings).statistics
     assert (done.candidates, done.rows_read, done.true_positives, done.false_positives) == (3, 3, 1, 2)
 
@@ -127,7 +129,9 @@ def test_example_3_super_keys() -> None:
 
 
 def test_example_3_rows_5_and_6_are_filtered_out(lake: MemoryLake) -> None:
-    settings = SearchSettings(hash_name="example3", initial_column="F. Name", exclude=frozenset({0}))
+    settings = SearchSettings(
+        exclude=frozenset({0}), filters=FilterSettings(hash_name="example3", initial_column="F. Name")
+    )
     found = search(lake, D.slice(0, 1), KEY, settings=settings)
     done = found.statistics
     assert (done.hash, done.candidates, done.rows_read, done.precision) == ("example3:64", 1, 1, 1.0)
@@ -137,7 +141,9 @@ def test_example_3_rows_5_and_6_are_filtered_out(lake: MemoryLake) -> None:
 
 def test_a_table_with_four_posting_list_items_cannot_replace_t1() -> None:
     """Section 6.2, rule 1: T1 has joinability 5, so that the search ends at a table with 4 PL items."""
-    settings = SearchSettings(k=1, initial_column="F. Name", row_filter=False, tight_bound=False)
+    settings = SearchSettings(
+        k=1, filters=FilterSettings(initial_column="F. Name", row_filter=False, tight_bound=False)
+    )
     found = search(MemoryLake.of([FOUR_HITS, T1]), D, KEY, settings=settings)
     assert [result.joinability for result in found] == [5]
     assert (found.statistics.tables, found.statistics.tables_cut_rule_1, found.statistics.tables_checked) == (2, 1, 1)

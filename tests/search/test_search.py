@@ -13,14 +13,14 @@ import pytest
 
 from mate.errors import MateError, QueryError
 from mate.lake.manifest import HashSpec
-from mate.search.engine import SearchSettings
 from mate.search.results import SearchResult
+from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.statistics import Statistics
-from mate.search.systems import BUILT_IN, find_system
+from mate.search.systems import find_system
 from tests.search.memory_lake import XASH, MemoryLake
 from tests.search.test_exactness import EVERY_SYSTEM, EXACT
 
-search = BUILT_IN["mate"]
+search = find_system("mate")
 KEY = ["first", "last"]
 
 PEOPLE = [
@@ -149,7 +149,7 @@ def crowded(request: pytest.FixtureRequest) -> MemoryLake:
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_the_funnel_adds_up(crowded: MemoryLake, k: int, row_filter: bool, tight: bool) -> None:
     query = pa.table({"x": [f"x{i}" for i in range(12)], "y": [f"y{i}" for i in range(12)]})
-    settings = SearchSettings(tight_bound=tight, row_filter=row_filter, initial_column="x")
+    settings = SearchSettings(filters=FilterSettings(tight_bound=tight, row_filter=row_filter, initial_column="x"))
     found = search(crowded, query, ["x", "y"], k, settings)
     done = found.statistics
     assert [result.joinability for result in found] == [12, 9, 7, 5, 4, 3, 2, 1][:k]
@@ -174,7 +174,9 @@ def test_the_row_filter_and_the_table_filters_save_work(crowded: MemoryLake) -> 
     query = pa.table({"x": [f"x{i}" for i in range(12)], "y": [f"y{i}" for i in range(12)]})
 
     def done(**changes: object) -> Statistics:
-        return search(crowded, query, ["x", "y"], 1, SearchSettings(initial_column="x", **changes)).statistics  # type: ignore[arg-type]
+        return search(
+            crowded, query, ["x", "y"], 1, SearchSettings(filters=FilterSettings(initial_column="x", **changes))
+        ).statistics  # type: ignore[arg-type]
 
     assert done().candidates < done(row_filter=False).candidates
     assert done().tables_cut_rule_1 > done(table_filters=False).tables_cut_rule_1 == 0
@@ -198,13 +200,19 @@ def test_a_system_says_its_name(crowded: MemoryLake, system: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (SearchSettings(hash_name="bf"), r"the index has no bf; it was built with: xash:128:alpha=\d+, ht:256"),
         (
-            SearchSettings(hash_name="xash", bits=512),
+            SearchSettings(filters=FilterSettings(hash_name="bf")),
+            r"the index has no bf; it was built with: xash:128:alpha=\d+, ht:256",
+        ),
+        (
+            SearchSettings(filters=FilterSettings(hash_name="xash", bits=512)),
             "the index has no xash with 512 bits; it was built with: xash:128",
         ),
-        (SearchSettings(bits=64), "with 64 bits; it was built with: xash:128"),
-        (SearchSettings(initial_column="lasst"), 'no strategy or key column is called "lasst"; did you mean "last"'),
+        (SearchSettings(filters=FilterSettings(bits=64)), "with 64 bits; it was built with: xash:128"),
+        (
+            SearchSettings(filters=FilterSettings(initial_column="lasst")),
+            'no strategy or key column is called "lasst"; did you mean "last"',
+        ),
     ],
 )
 def test_settings_that_do_not_fit_the_index(lake: MemoryLake, settings: SearchSettings, message: str) -> None:
@@ -215,8 +223,8 @@ def test_settings_that_do_not_fit_the_index(lake: MemoryLake, settings: SearchSe
 def test_any_hash_of_the_index_may_be_named(lake: MemoryLake) -> None:
     for settings, used in (
         (SearchSettings(), "xash:128:"),
-        (SearchSettings(hash_name="ht"), "ht:256"),
-        (SearchSettings(bits=256), "ht:256"),
+        (SearchSettings(filters=FilterSettings(hash_name="ht")), "ht:256"),
+        (SearchSettings(filters=FilterSettings(bits=256)), "ht:256"),
     ):
         assert search(lake, QUERY, KEY, settings=settings).statistics.hash.startswith(used)
 

@@ -12,26 +12,26 @@ import baselines.systems.scr
 import mate.search.systems
 from mate.errors import QueryError
 from mate.search.algorithm_1 import algorithm_1
-from mate.search.engine import NamedStrategy, SearchSettings, run
-from mate.search.systems import BUILT_IN, available, find_system, settings_with
+from mate.search.engine import run
+from mate.search.settings import FilterSettings, SearchSettings
+from mate.search.systems import System, available, find_system, settings_with
 from tests.search.memory_lake import MemoryLake
 
 
 def test_the_systems_that_are_declared() -> None:
     assert {"column-first", "mate", "scr", "mcr", "scr-josie", "mcr-josie"} <= set(available())
     assert available() == sorted(available())
-    assert find_system("mate") is BUILT_IN["mate"]
-    assert BUILT_IN["mate"].strategy is algorithm_1
+    assert find_system("mate").visit is algorithm_1
     assert find_system() is find_system("column-first")
-    assert find_system("scr") is baselines.systems.scr.search
-    assert find_system("mcr") is baselines.systems.mcr.search
+    assert find_system("scr") is baselines.systems.scr.SYSTEM
+    assert find_system("mcr") is baselines.systems.mcr.SYSTEM
 
 
 @pytest.mark.parametrize("intersects", [False, True])
-def test_a_strategy_says_what_is_fetched_for_it(intersects: bool) -> None:
+def test_a_system_says_what_is_fetched_for_it(intersects: bool) -> None:
     seen: list[bool] = []
-    strategy = NamedStrategy("mcr", lambda part: seen.append(part.search.intersects), intersects=intersects)
-    run(strategy, MemoryLake.of([[["a", "b"]]]), pa.table({"x": ["a"], "y": ["b"]}), ["x", "y"], SearchSettings())
+    system = System("mcr", lambda part: seen.append(part.search.intersects), intersects=intersects)
+    run(system, MemoryLake.of([[["a", "b"]]]), pa.table({"x": ["a"], "y": ["b"]}), ["x", "y"], SearchSettings())
     assert set(seen) == {intersects}
 
 
@@ -58,5 +58,9 @@ def test_a_package_may_declare_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_k_is_that_of_the_settings_unless_given() -> None:
     assert settings_with(None).k == SearchSettings().k
-    assert settings_with(None, SearchSettings(k=3, tight_bound=True)) == SearchSettings(k=3, tight_bound=True)
-    assert settings_with(5, SearchSettings(k=3, tight_bound=True)) == SearchSettings(k=5, tight_bound=True)
+    assert settings_with(None, SearchSettings(k=3, filters=FilterSettings(tight_bound=True))) == SearchSettings(
+        k=3, filters=FilterSettings(tight_bound=True)
+    )
+    assert settings_with(5, SearchSettings(k=3, filters=FilterSettings(tight_bound=True))) == SearchSettings(
+        k=5, filters=FilterSettings(tight_bound=True)
+    )

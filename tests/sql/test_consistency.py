@@ -15,7 +15,7 @@ from mate.build.updates import Updates
 from mate.errors import ChangedError, StoreError
 from mate.search.joins import enrich
 from mate.search.query import QueryTable
-from mate.search.systems import BUILT_IN
+from mate.search.systems import find_system
 from mate.sql.address import Address
 from mate.sql.failures import MissingError
 from mate.sql.index import DatabaseIndex
@@ -28,7 +28,7 @@ CITIES, PEOPLE = 0, 1
 QUERY = QueryTable(
     "query", pa.table({"a": [f"name {n}" for n in range(30)], "b": [f"city {n % 5}" for n in range(30)]})
 )
-search = BUILT_IN["column-first"]
+search = find_system("column-first")
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_an_index_that_was_replaced_twice_while_it_was_searched(
 
 def test_the_time_that_a_database_takes_is_told(opened: DatabaseIndex) -> None:
     for name in ("column-first", "mate"):
-        assert BUILT_IN[name](opened, QUERY, ["a", "b"]).statistics.seconds["fetch postings"] > 0
+        assert find_system(name)(opened, QUERY, ["a", "b"]).statistics.seconds["fetch postings"] > 0
 
 
 def test_a_temporary_table_outlives_a_rollback(address: str) -> None:

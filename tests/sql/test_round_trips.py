@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from mate.search.engine import SearchSettings
 from mate.search.query import QueryTable
-from mate.search.systems import BUILT_IN
+from mate.search.settings import SearchSettings
+from mate.search.systems import BUILT_IN, find_system
 from tests.sql.conftest import write_csv
 from tests.sql.faulty import FAULTY, FaultyServer, faulty_server
 from tests.sql.places import index, open_database
@@ -44,7 +44,7 @@ def sent_for(server: FaultyServer, name: str, query: QueryTable, settings: Searc
     """Open the index, search it and read the answer; return the statements."""
     server.statements.clear()
     with open_database(server.address()) as opened:
-        found = BUILT_IN[name](opened, query, ["a", "b"], settings=settings)
+        found = find_system(name)(opened, query, ["a", "b"], settings=settings)
         assert len(found) == 10
         assert found.found[0].joinability == len(found.key)
     return [statement for statement in server.statements if not statement.startswith(("BEGIN", "SET "))]
@@ -63,6 +63,6 @@ def test_few_records_come_back(server: FaultyServer, records_read: list[int]) ->
     """A record per key tuple that the best tables hold: none of other tables, and no other cells."""
     k, tuples = 10, 200
     with open_database(server.address()) as opened:
-        found = BUILT_IN["column-first"](opened, the_query(tuples), ["a", "b"], k=k)
+        found = find_system("column-first")(opened, the_query(tuples), ["a", "b"], k=k)
         assert len(found) == k
     assert TABLES + sum(result.joinability for result in found.found) <= sum(records_read) <= TABLES + k * tuples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,10 +19,10 @@ from mate.build.updates import Updates
 from mate.errors import StoreError
 from mate.lake.base import Ids, Index
 from mate.lake.folder import LakeFolder, open_folder
-from mate.search.engine import SearchSettings
 from mate.search.query import QueryTable
 from mate.search.results import SearchResult
-from mate.search.systems import BUILT_IN
+from mate.search.settings import FilterSettings, SearchSettings
+from mate.search.systems import find_system
 from mate.sql import blocks, rounds
 from mate.sql import index as sql_index
 from mate.sql.schema import LAYOUTS
@@ -39,9 +39,9 @@ HASHES = (
     *(HashRequest("wide", 20), HashRequest("fingerprint", 12), HashRequest("fingerprint", 20)),
 )
 BY_NAME = [("xash", 128), ("bf", 512), ("wide", 20), ("fingerprint", 12), ("fingerprint", 20)]
-SYSTEMS: dict[str, Callable[..., SearchResult]] = {**BUILT_IN, "scr": scr.search, "mcr": mcr.search}
-TIGHT = SearchSettings(k=3, initial_column="pairs", tight_bound=True, semi_join=True)
-PRUNING = [SearchSettings(k=3), TIGHT, SearchSettings(k=3, table_filters=False)]
+SYSTEMS = {name: find_system(name) for name in ("column-first", "mate", "scr", "mcr")}
+TIGHT = SearchSettings(k=3, filters=FilterSettings(initial_column="pairs", tight_bound=True, semi_join=True))
+PRUNING = [SearchSettings(k=3), TIGHT, SearchSettings(k=3, filters=FilterSettings(table_filters=False))]
 
 
 @pytest.fixture(scope="module", params=EVERYWHERE, ids="-".join)
@@ -119,9 +119,9 @@ def test_blocks_of_single_tables(index: Index, asked: list[Asked], name: str, mo
 def test_the_same_candidates_pass_as_in_a_lake(
     index: Index, same_lake: LakeFolder, asked: list[Asked], hash_name: str, bits: int
 ) -> None:
-    settings = SearchSettings(k=50, hash_name=hash_name, bits=bits, table_filters=False)
+    settings = SearchSettings(k=50, filters=FilterSettings(hash_name=hash_name, bits=bits, table_filters=False))
     for query, _ in asked:
-        one, other = (BUILT_IN["mate"](place, query, ["a", "b"], settings=settings) for place in (index, same_lake))
+        one, other = (find_system("mate")(place, query, ["a", "b"], settings=settings) for place in (index, same_lake))
         for counter in ("postings", "pairs", "candidates", "true_positives", "false_positives", "known_tuples"):
             assert getattr(one.statistics, counter) == getattr(other.statistics, counter), counter
         assert one.statistics.hash == other.statistics.hash
@@ -163,7 +163,7 @@ def test_matches_are_those_of_a_lake(index: Index, same_lake: LakeFolder, asked:
 
 def test_tables_that_are_not_wanted(index: Index, asked: list[Asked]) -> None:
     query = asked[0].query
-    found = BUILT_IN["mate"](index, query, ["a", "b"], k=50)
+    found = find_system("mate")(index, query, ["a", "b"], k=50)
     gone = frozenset(result.table_id for result in found.results[:2])
     for name in SYSTEMS:
         left = SYSTEMS[name](index, query, ["a", "b"], settings=SearchSettings(k=50, exclude=gone))
@@ -177,7 +177,7 @@ def test_a_query_that_nothing_joins(index: Index) -> None:
 
 
 def test_searches_at_the_same_time(index: Index, asked: list[Asked]) -> None:
-    search = BUILT_IN["column-first"]
+    search = find_system("column-first")
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda one: scores(search(index, one.query, ["a", "b"], k=3)), asked * 3))
     assert found == [one.best for one in asked] * 3
@@ -191,7 +191,7 @@ def test_an_index_without_a_hash_function(kind: str, lake: Path, asked: list[Ask
             found = SYSTEMS[name](opened, asked[0].query, ["a", "b"], k=3)
             assert scores(found) == asked[0].best
         with pytest.raises(StoreError, match="the index has no hash function"):
-            BUILT_IN["mate"](opened, asked[0].query, ["a", "b"])
+            find_system("mate")(opened, asked[0].query, ["a", "b"])
 
 
 @pytest.mark.parametrize("kind", PLACES)
@@ -214,10 +214,10 @@ def test_posting_lists_are_intersected_in_the_database(
         return tables, postings
 
     monkeypatch.setattr(blocks.Blocks, "_table_counts", counting)
-    settings = SearchSettings(initial_column="a")
+    settings = SearchSettings(filters=FilterSettings(initial_column="a"))
     with database_index(kind, LAYOUTS[0], folder, hashes=()) as opened:
-        assert scores(scr.search(opened, query, ["a", "b"], settings=settings)) == [5]
-        assert scores(mcr.search(opened, query, ["a", "b"], settings=settings)) == [5]
+        assert scores(scr.SYSTEM(opened, query, ["a", "b"], settings=settings)) == [5]
+        assert scores(mcr.SYSTEM(opened, query, ["a", "b"], settings=settings)) == [5]
     assert fetched == {"scr": 30, "mcr": 10}
 
 
@@ -230,7 +230,7 @@ def test_one_connection_is_enough(name: str, lake: Path, asked: list[Asked]) -> 
             done = threading.Event()
 
             def search() -> None:
-                assert scores(BUILT_IN["mate"](opened, asked[0].query, ["a", "b"], k=3)) == asked[0].best
+                assert scores(find_system("mate")(opened, asked[0].query, ["a", "b"], k=3)) == asked[0].best
                 done.set()
 
             threading.Thread(target=search, daemon=True).start()
@@ -248,10 +248,10 @@ def test_key_tuples_are_filtered_by_the_widths_that_tables_have_now(kind: str, t
     with PLACES[kind]() as address:
         build_index([str(tmp_path / "narrow.csv")], address, hashes=(HashRequest("wide", 20),))
         with open_database(address) as opened:
-            assert scores(BUILT_IN["mate"](opened, query, ["a", "b"])) == [30]
+            assert scores(find_system("mate")(opened, query, ["a", "b"])) == [30]
             Updates(address, master="none").add_tables([str(wide)])
-            for name in BUILT_IN:
-                assert scores(BUILT_IN[name](opened, query, ["a", "b"])) == [30, 30]
+            for name in ("column-first", "mate"):
+                assert scores(find_system(name)(opened, query, ["a", "b"])) == [30, 30]
 
 
 @pytest.mark.parametrize("kind", PLACES)
@@ -263,6 +263,6 @@ def test_rows_that_repeat_a_key_tuple_are_read_once(kind: str, tmp_path: Path, r
         build_index([str(tmp_path / "a.csv")], address)
         records_read.clear()
         with open_database(address) as opened:
-            [found] = BUILT_IN["column-first"](opened, query, ["a", "b"]).found
+            [found] = find_system("column-first")(opened, query, ["a", "b"]).found
             assert records_read == [1, 20]  # the table's bound, and its key tuples
             assert (found.joinability, found.column_ids, len(found.matches.row)) == (20, (0, 1), 1_000)

@@ -14,7 +14,7 @@ import vertica_python
 
 from mate.build.updates import Updates
 from mate.search.query import QueryTable
-from mate.search.systems import BUILT_IN
+from mate.search.systems import find_system
 from mate.sql import load
 from mate.sql.address import Address
 from mate.sql.dialects.vertica import Vertica, VerticaClient
@@ -142,7 +142,7 @@ def test_look_ups_and_deletes_give_constants_on_the_sort_columns(server: FaultyS
     server.statements.clear()
     query = QueryTable("query", pa.table({"a": ["x"], "b": ["y"]}))
     with open_database(server.address()) as opened:
-        assert [result.table_id for result in BUILT_IN["column-first"](opened, query, ["a", "b"])] == [0]
+        assert [result.table_id for result in find_system("column-first")(opened, query, ["a", "b"])] == [0]
     Updates(server.address(), master="none").remove_tables([1])
     with open_database(server.address()) as opened:
         [postings] = opened.reader.records_of(f"SELECT COUNT(*) FROM {opened.reader.table('postings')}")

@@ -15,8 +15,8 @@ from mate.build.build import BuildSettings, HashRequest, build_sources
 from mate.build.lake_target import LakeTarget
 from mate.build.updates import Updates
 from mate.lake.folder import LakeFolder, open_folder
-from mate.search.engine import SearchSettings
 from mate.search.query import QueryTable
+from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
 from mate.values.text import token
 from tests.lakes import OWN_UNIT, ListSource, dump
@@ -205,7 +205,7 @@ def same_search(lake: LakeFolder, built: LakeFolder, model: Model, number_of: li
             ("column-first", hashes[0]),
             *(("mate", h) for h in dice.sample(hashes, min(3, len(hashes)))),
         ]:
-            settings = SearchSettings(hash_name=hash_.name, bits=hash_.bits)
+            settings = SearchSettings(filters=FilterSettings(hash_name=hash_.name, bits=hash_.bits))
             mine = find_system(system)(lake, query, key, 50, settings)
             theirs = find_system(system)(built, query, key, 50, settings)
             assert [(r.joinability, r.table_id, r.table.name, r.column_ids, r.mapping) for r in mine] == [

@@ -13,10 +13,10 @@ import pytest
 from baselines.systems import scr
 from mate.build.updates import Updates
 from mate.lake.base import Index
-from mate.search.engine import SearchSettings
 from mate.search.evidence.ranking import RANKINGS
 from mate.search.query import QueryTable
-from mate.search.systems import BUILT_IN
+from mate.search.settings import FilterSettings, SearchSettings
+from mate.search.systems import BUILT_IN, find_system
 from mate.sql import blocks
 from mate.sql.schema import LAYOUTS
 from mate.values.token_ids import token_ids
@@ -33,9 +33,9 @@ def ask_everything(opened: Index) -> None:
         opened.posting_counts(token_ids(texts), texts)
         query = QueryTable("query", pa.table({"a": texts, "b": [f"city {n % 7}" for n in range(count)]}))
         for name, rank in product(BUILT_IN, RANKINGS):
-            settings = SearchSettings(hash_name="bf", rank=rank)
-            assert len(BUILT_IN[name](opened, query, ["a", "b"], settings=settings).found[0].matches.row)
-        assert scr.search(opened, query, ["a", "b"]).results[0].matches
+            settings = SearchSettings(rank=rank, filters=FilterSettings(hash_name="bf"))
+            assert len(find_system(name)(opened, query, ["a", "b"], settings=settings).found[0].matches.row)
+        assert scr.SYSTEM(opened, query, ["a", "b"]).results[0].matches
         opened.cells(0, np.arange(count))
         opened.tables(np.arange(count))
     opened.tables()

@@ -10,7 +10,7 @@ import pytest
 from mate.build.updates import Updates
 from mate.errors import StoreError
 from mate.search.query import QueryTable
-from mate.search.systems import BUILT_IN
+from mate.search.systems import find_system
 from mate.sql.address import Address
 from mate.sql.schema import Column
 from mate.sql.session import Session
@@ -47,7 +47,7 @@ def reader(server: StandIn) -> str:
 def found_by(reader: str) -> list[int]:
     with open_index(reader) as found:
         assert found.sizes()["postings"] > 0
-        return [result.joinability for result in BUILT_IN["column-first"](found, QUERY, ["a", "b"])]
+        return [result.joinability for result in find_system("column-first")(found, QUERY, ["a", "b"])]
 
 
 def test_a_reader_needs_grants_only_and_keeps_them_through_a_rebuild(server: StandIn, reader: str, files: Path) -> None:

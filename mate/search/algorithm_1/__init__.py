@@ -21,8 +21,9 @@ from mate.search.algorithm_1._scan import scan_groups
 from mate.search.algorithm_1.candidates import Bounds, Groups, Probes, bound, group, probes, with_unknown
 from mate.search.algorithm_1.row_filter import MakeFilter, RowFilter, no_filter, super_key_filter
 from mate.search.best import Best
-from mate.search.engine import SegmentSearch
 from mate.search.reference import score_table
+from mate.search.search import SegmentSearch
+from mate.search.systems import System
 
 BLOCK_PAIRS = 1_000_000
 """Pairs that are looked at in one go; more of them are cut into blocks of tables, and these into parts."""
@@ -69,7 +70,7 @@ class Task(NamedTuple):
 
 
 def algorithm_1(part: SegmentSearch) -> None:
-    """Offer the tables of a segment, rows filtered by super keys unless the settings say otherwise: a `Strategy`."""
+    """Offer the tables of a segment, rows filtered by super keys unless the settings say otherwise."""
     part, search = with_unknown(part), part.search
     if not len(part.tuples):
         return
@@ -78,7 +79,7 @@ def algorithm_1(part: SegmentSearch) -> None:
 
 def scan(part: SegmentSearch, row_filter: MakeFilter | None = None, only: Ids | None = None) -> None:
     """Offer the tables of a segment, or `only` those at certain places, with any row filter or none."""
-    statistics, settings = part.search.statistics, part.search.settings
+    statistics, settings = part.search.statistics, part.search.settings.filters
     arrays, native = part.segment.arrays, part.segment.native
     with statistics.phase("fetch postings"):
         wanted = part.wanted_tables()
@@ -155,3 +156,6 @@ def _blocks(pairs: Ids) -> Iterator[tuple[int, int]]:
         stop = max(first + 1, int(np.searchsorted(total, most, "right")))
         yield first, stop
         first, done = stop, int(total[stop - 1])
+
+
+SYSTEM = System("mate", algorithm_1)

@@ -14,7 +14,7 @@ from mate.lake._arrays import SegmentView
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
 from mate.search.algorithm_1._scan import bound_groups, group_runs
-from mate.search.engine import SegmentSearch
+from mate.search.search import SegmentSearch
 
 
 class Probes(NamedTuple):
@@ -67,8 +67,8 @@ def with_unknown(part: SegmentSearch) -> SegmentSearch:
     the segment has, whatever the others are."""
     if part.search.semi_joins:
         return part
-    inside = np.flatnonzero(part.places[:, part.search.initial] >= 0)
-    return part._replace(tuple_id=inside, tuples=part.places[inside])
+    inside = np.flatnonzero(part.all_tuples[:, part.search.initial] >= 0)
+    return part._replace(tuple_id=inside, tuples=part.all_tuples[inside])
 
 
 def probes(part: SegmentSearch) -> Probes:

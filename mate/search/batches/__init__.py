@@ -17,11 +17,11 @@ from mate.lake.base import Index
 from mate.lake.folder import LakeFolder, open_segments
 from mate.lake.manifest import Manifest
 from mate.lake.remote import RemoteLake, published_manifest
-from mate.search.engine import SearchSettings
 from mate.search.evidence import Evidence
 from mate.search.evidence.ranking import JOINABILITY, Rank
 from mate.search.query import QueryTable
 from mate.search.results import Result
+from mate.search.settings import SearchSettings
 from mate.search.systems import find_system
 from mate.storage import is_remote, shown
 

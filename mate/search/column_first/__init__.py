@@ -23,7 +23,8 @@ from mate.lake.base import Ids
 from mate.search.best import Best
 from mate.search.column_first._cover import Batch, Cover, collect, cover
 from mate.search.column_first._tables import order_tables, search_tables
-from mate.search.engine import WAVE, Rest, SegmentSearch
+from mate.search.search import AT_ONCE, SegmentSearch
+from mate.search.systems import DEFAULT, Remainder, System
 
 BATCH = 100_000
 """Directory entries of the tables that are collected in one pass and searched before parts compare what they found."""
@@ -65,10 +66,10 @@ class Costs(NamedTuple):
 COSTS = Costs()
 
 
-def column_first(part: SegmentSearch) -> Rest | None:
+def column_first(part: SegmentSearch) -> Remainder | None:
     """Offer every table of a segment that may be among the k best; return after the first batch, with the others."""
     with part.search.statistics.phase("cover"):
-        covered = part.ahead.pop("cover", None) or _cover(part)
+        covered = part.prefetched.pop("cover", None) or _cover(part)
     part.search.statistics.count({"tables": len(covered)})
     batches = _search_batches(part, covered)
     next(batches, None)
@@ -78,7 +79,7 @@ def column_first(part: SegmentSearch) -> Rest | None:
 def cover_ahead(part: SegmentSearch) -> None:
     """Work out the cover of a segment, for `column_first` to find."""
     if len(part.tuples):
-        part.ahead["cover"] = _cover(part)
+        part.prefetched["cover"] = _cover(part)
 
 
 def _finish(batches: Iterator[None]) -> None:
@@ -109,7 +110,7 @@ def _search_batches(part: SegmentSearch, covered: Cover) -> Iterator[None]:
 
 def _costs(parts: int) -> Costs:
     """Share memory between the parts of a batch, and the segments that may be searched at the same time."""
-    threads = parts * WAVE
+    threads = parts * AT_ONCE
     return COSTS._replace(mask_words=COSTS.mask_words // threads, cache_bytes=COSTS.cache_bytes // threads)
 
 
@@ -131,3 +132,6 @@ def _search_part(part: SegmentSearch, batch: Batch, order: Ids, best: Best, cost
     search = part.search
     found = search_tables(part.segment.native, batch, order, search.table_filters, costs, best, search.work.flag)
     search.statistics.count(found)
+
+
+SYSTEM = System(DEFAULT, column_first, prefetch=cover_ahead, column_first=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,20 @@ class Evidence:
     """Key tuples that the table holds."""
     key_tuples: int
     """Key tuples of the query."""
+
+    @classmethod
+    def of(cls, measured: Measured, key_tuples: int, names: float | None) -> Self:
+        """Return the evidence that follows from what was measured of a table."""
+        return cls(
+            containment=measured.joinability / key_tuples,
+            uniqueness=measured.uniqueness,
+            fan_out=measured.fan_out,
+            most_fan_out=measured.most_fan_out,
+            chance=measured.chance,
+            names=names,
+            joinability=measured.joinability,
+            key_tuples=key_tuples,
+        )
 
     @property
     def usefulness(self) -> float:
@@ -108,6 +122,14 @@ def usefulness(measured: Measured, key_tuples: int) -> float:
 def measure(arrays: SegmentArrays, table: int, tuples: Ids, mapping: Sequence[int]) -> Measured:
     """Measure how a table (its place in the segment) holds key tuples, given as places of tokens, under a mapping."""
     return HeldTable(arrays, table).measure(mapping, tuple_codes(arrays, table, tuples, mapping))
+
+
+def match_rows(arrays: SegmentArrays, table: int, tuples: Ids, mapping: Sequence[int]) -> tuple[Ids, Ids]:
+    """Return the pairs of key tuple and row that join, ordered by tuple, then by row."""
+    number = HeldTable(arrays, table).tuples_of_rows(mapping, tuple_codes(arrays, table, tuples, mapping))
+    rows = np.flatnonzero(number >= 0)
+    rows = rows[np.argsort(number[rows], kind="stable")]
+    return number[rows], rows
 
 
 class HeldTable:

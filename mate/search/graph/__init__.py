@@ -266,16 +266,7 @@ class JoinGraph:
             for at, pair in enumerate(key.pairs)
         ]
         measured = self._held.of(other).measure(mapping, np.stack(asked, axis=1))
-        evidence = Evidence(
-            containment=measured.joinability / len(tuples),
-            uniqueness=measured.uniqueness,
-            fan_out=measured.fan_out,
-            most_fan_out=measured.most_fan_out,
-            chance=measured.chance,
-            names=key.names,
-            joinability=measured.joinability,
-            key_tuples=len(tuples),
-        )
+        evidence = Evidence.of(measured, len(tuples), key.names)
         if evidence.usefulness >= LEAST and not evidence.is_chance:
             names = unique_names(info.columns)
             columns = tuple(names[place] for place in mapping)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -144,6 +144,17 @@ class KeyTuples:
 
     def __len__(self) -> int:
         return len(self.place)
+
+
+def as_query(query: Any) -> QueryTable:
+    """Return a query table, given as one, as an Arrow table, as a DataFrame, or as the path of a file."""
+    if isinstance(query, QueryTable):
+        return query
+    if hasattr(query, "column_names"):
+        return from_arrow(query)
+    if hasattr(query, "iloc"):
+        return from_pandas(query)
+    return read_query(query)
 
 
 def key_tuples(query: QueryTable, key: Sequence[str], nulls: Set[str]) -> KeyTuples:

@@ -26,10 +26,10 @@ from mate.errors import QueryError
 from mate.lake.base import Ids, Index
 from mate.lake.folder import LakeFolder
 from mate.lake.records import TableInfo
-from mate.search.engine import as_query, match_table, rank_of
+from mate.search.engine import match_table, rank_of
 from mate.search.evidence import HeldTable
 from mate.search.evidence.names import column_fits
-from mate.search.query import QueryTable
+from mate.search.query import QueryTable, as_query
 from mate.search.results import Result
 from mate.search.suggest.columns import QueryColumns
 from mate.search.suggest.cover import PromisingTable, promising_tables
@@ -39,7 +39,7 @@ from mate.search.suggest.tables import Candidate, TableKeys
 from mate.work import current_work
 
 if TYPE_CHECKING:
-    from mate.search.engine import AnyQuery
+    from mate.search.search import AnyQuery
 
 MOST_WORK = 80_000_000
 """What joint checks may cost, about in rows that are read: what keeps it interactive."""

@@ -14,7 +14,7 @@ from baselines.systems.josie_costs import Costs, Line
 from baselines.systems.mcr_josie import Asked
 from mate.errors import QueryError, StoreError
 from mate.lake.base import Index
-from mate.search.engine import SearchSettings
+from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
 from tests.search.memory_lake import MemoryLake, Rows
 from tests.search.test_exactness import Case, assert_right, cases, query_of, search
@@ -95,15 +95,17 @@ def test_overlap_is_counted_in_key_tuples(parts: int) -> None:
     query = pa.table({"k": ["a"] * 6 + list("bcde"), "n": [f"{i}" for i in range(6)] + ["none"] * 4})
     lake = MemoryLake.of(ONE_VALUE_MANY_TUPLES, parts)
     for k in (1, 2, 3):
-        found = scr_josie.search(lake, query, ["k", "n"], k)
+        found = scr_josie.SYSTEM(lake, query, ["k", "n"], k)
         assert [(r.table_id, r.joinability) for r in found] == [(0, 6), (2, 1)][:k]
 
 
 def test_a_good_table_may_be_missed_by_mcr_josie() -> None:
     lake = MemoryLake.of([[["a", "1"], ["b", "2"]], [["a", "9"], ["b", "8"], ["c", "7"]]])
     query = pa.table({"x": ["a", "b", "c"], "y": ["1", "2", "9"]})
-    exact = scr_josie.search(lake, query, ["x", "y"], 1)
-    found = mcr_josie.search(lake, query, ["x", "y"], 1, SearchSettings(initial_column="x"), Asked(1, 9))
+    exact = scr_josie.SYSTEM(lake, query, ["x", "y"], 1)
+    found = mcr_josie.search(
+        lake, query, ["x", "y"], 1, SearchSettings(filters=FilterSettings(initial_column="x")), Asked(1, 9)
+    )
     assert [(r.table_id, r.joinability) for r in exact] == [(0, 2)]
     assert 0 not in [r.table_id for r in found]
 
@@ -112,7 +114,10 @@ def test_a_good_table_may_be_missed_by_mcr_josie() -> None:
 def test_statistics(system: str) -> None:
     query = pa.table({"k": ["a"], "n": ["0"]})
     done = find_system(system)(
-        MemoryLake.of(ONE_VALUE_MANY_TUPLES, 2), query, ["k", "n"], settings=SearchSettings(initial_column="n")
+        MemoryLake.of(ONE_VALUE_MANY_TUPLES, 2),
+        query,
+        ["k", "n"],
+        settings=SearchSettings(filters=FilterSettings(initial_column="n")),
     ).statistics
     assert (done.system, done.hash, done.key_tuples, done.segments) == (system, "none", 1, 2)
     assert {"calibrate", "prepare", "josie", "fetch postings", "filter rows and score"} <= set(done.seconds)
