@@ -19,8 +19,7 @@ import pyarrow as pa
 
 from mate.lake.base import Ids, Sought
 from mate.lake.manifest import Manifest
-from mate.lake.memory import RowBlock, memory_segment
-from mate.lake.segment import SearchSegment
+from mate.lake.segment import RowBlock, SearchSegment, memory_segment
 from mate.sql import statements as sql
 from mate.sql.reader import Reader
 from mate.sql.rounds import Bounds, ReadBlock, Rounds

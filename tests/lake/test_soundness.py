@@ -124,7 +124,7 @@ def test_a_large_segment_is_verified_before_its_first_search(tmp_path: Path, arr
 
 
 def test_verification_is_remembered_and_may_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mate.lake import marks
+    from mate.lake import verified
 
     address = damaged_lake(tmp_path)
     with pytest.raises(StoreError, match="entry_column leads outside"):
@@ -132,26 +132,26 @@ def test_verification_is_remembered_and_may_be_asked_for(tmp_path: Path, monkeyp
     with pytest.raises(StoreError, match="entry_column leads outside"):
         mate.open(address).search(QUERY, ["x", "y"])
     checked: list[str] = []
-    monkeypatch.setenv(marks.CACHE, str(tmp_path / "cache"))
+    monkeypatch.setenv("MATE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("mate.lake.segment.check_values", lambda _: checked.append("again"))
     sound = str(tmp_path / "b.mate")
     lake(tmp_path / "b.mate", [[["a1", "b1"]]])
     mate.open(sound).search(QUERY, ["x", "y"])
     assert checked == []  # this process has written it
     for expected in (1, 1):
-        monkeypatch.setattr(marks, "_known", set())  # as another process
+        monkeypatch.setattr(verified, "_in_this_process", set())  # as another process
         mate.open(sound).search(QUERY, ["x", "y"])
         assert len(checked) == expected
-        assert marks._known  # the next search looks for no mark
+        assert verified._in_this_process  # the next search looks for no mark
     mate.open(sound, verify=True)
     assert len(checked) == 2
-    monkeypatch.setattr(marks, "_known", set())
+    monkeypatch.setattr(verified, "_in_this_process", set())
     for mark in (tmp_path / "cache/verified").iterdir():
         mark.unlink()
         mark.symlink_to(tmp_path)  # no mark of ours
     mate.open(sound, verify=False).search(QUERY, ["x", "y"])
     assert len(checked) == 2
-    monkeypatch.setattr(marks, "_known", set())
+    monkeypatch.setattr(verified, "_in_this_process", set())
     mate.open(sound).search(QUERY, ["x", "y"])
     assert len(checked) == 3
 
