@@ -41,14 +41,13 @@ COLUMN_FIRST = Strategy()
 
 def prepare(strategy: Strategy | str, index: Index) -> tuple[System, SearchSettings]:
     """Return the system and its settings, refusing what it would not use."""
-    from mate.lake.folder import LakeFolder
     from mate.search.engine import SearchSettings
     from mate.search.systems import find_system
 
     strategy = _checked(strategy)
     system = find_system(strategy.system)
     name, bits = _hash_named(strategy.hash)
-    if strategy.system == DEFAULT_SYSTEM and isinstance(index, LakeFolder):
+    if strategy.system == DEFAULT_SYSTEM and index.has_directory:
         for option, value in (("hash", strategy.hash), ("initial_column", strategy.initial_column)):
             if value is not None:
                 raise QueryError(

@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from mate.lake.base import Ids, Sought
+from mate.lake.base import Ids, SearchView
 from mate.lake.manifest import Manifest
 from mate.lake.segment import RowBlock, SearchSegment, memory_segment
 from mate.sql import statements as sql
@@ -56,7 +56,7 @@ class Blocks:
 
     reader: Reader
     manifest: Manifest
-    search: Sought
+    search: SearchView
     widths: Callable[[], Ids]
     """Numbers of columns that tables of the index have."""
 
