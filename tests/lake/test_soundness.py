@@ -43,7 +43,7 @@ def test_sound_arrays_are_never_refused(shapes: list[tuple[int, int]], seed: int
     assert (check_shapes(arrays, keys_of(arrays)), check_values(arrays)) == (None, None)
 
 
-def test_large_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_tables() -> None:
     arrays = arrays_of([(70_000, 2), (4, 2)], tokens=300)
     assert len(arrays.postings) > 2 * 130_000
     assert (check_shapes(arrays, keys_of(arrays)), check_values(arrays)) == (None, None)
