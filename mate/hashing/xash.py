@@ -15,24 +15,21 @@ from enum import StrEnum
 from functools import cache
 from itertools import chain
 from math import comb
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 from unicodedata import ucd_3_2_0
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from mate.errors import HashError
 from mate.hashing._xash import hash_strings
 from mate.hashing.base import CorpusStatistics, SuperKeyHash, register
 from mate.hashing.superkey import Keys
-from mate.values.arrow import string_buffers
+from mate.values.arrow import Bytes, string_buffers
 from mate.values.parallel import in_parts
 
 SEGMENTS = "0123456789abcdefghijklmnopqrstuvwxyz "
 """The alphabet in the order of its segments, as in the paper's figure."""
-
-FoldTable: TypeAlias = npt.NDArray[np.uint8]
 
 _DECOMPOSING = (range(0x3400), range(0xF900, 0x10000), range(0x1D000, 0x1D800))
 """Ranges with all code points that decompose to a letter or digit of the alphabet in Unicode 3.2."""
@@ -223,7 +220,7 @@ class Xash(SuperKeyHash):
 
 
 @cache
-def fold_table() -> FoldTable:
+def fold_table() -> Bytes:
     """Return `fold` as an array from code point to segment number, for all code points that may decompose."""
     table = (np.arange(_DECOMPOSING[-1].stop) % len(SEGMENTS)).astype(np.uint8)
     for code in chain(*_DECOMPOSING):
@@ -233,7 +230,7 @@ def fold_table() -> FoldTable:
 
 
 @cache
-def _ranks(ascii_only: bool) -> FoldTable:
+def _ranks(ascii_only: bool) -> Bytes:
     """Return the lexicographical rank of code points, the space first; ASCII alone takes less time."""
     segments = np.array([*map(_segment, map(chr, range(0x80)))], np.uint8) if ascii_only else fold_table()
     return (segments + np.uint8(1)) % np.uint8(len(SEGMENTS))

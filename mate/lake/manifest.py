@@ -174,10 +174,6 @@ class Manifest:
         stored = sum(segment.counts.cells for segment in self.segments)
         return len(self.segments) >= MANY_SEGMENTS or stored > (1 + MANY_SUPERSEDED) * self.counts.cells
 
-    def segment(self, name: str) -> SegmentRecord:
-        """Return a segment by name."""
-        return next(segment for segment in self.segments if segment.name == name)
-
 
 def _check_values(manifest: Manifest) -> None:
     """Raise ValueError for values that no index has."""

@@ -6,16 +6,12 @@ stores such texts as two tokens, and a search compares texts. A database cannot 
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from mate.values._text import hash_bytes
 from mate.values.arrow import string_buffers
-
-TokenIds: TypeAlias = npt.NDArray[np.int64]
 
 NO_TOKEN = -1
 """The id of a null."""
@@ -25,9 +21,9 @@ _PRIME = 0x100000001B3
 _BASIS = 0xCBF29CE484222325
 
 
-def token_ids(tokens: pa.StringArray) -> TokenIds:
+def token_ids(tokens: pa.StringArray) -> npt.NDArray[np.int64]:
     """Return the id of each token, `NO_TOKEN` for null."""
-    ids: TokenIds = hash_bytes(*string_buffers(tokens))
+    ids: npt.NDArray[np.int64] = hash_bytes(*string_buffers(tokens))
     if tokens.null_count:
         ids[tokens.is_null().to_numpy(zero_copy_only=False)] = NO_TOKEN
     return ids

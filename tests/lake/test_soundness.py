@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +15,8 @@ from hypothesis import strategies as st
 import mate
 from mate.build.check import check
 from mate.errors import StoreError
-from mate.lake.folder import MANIFEST, open_folder
+from mate.lake.folder import open_folder
 from mate.lake.layout import SegmentArrays, Shapes, Texts, make_arrays
-from mate.lake.manifest import FORMAT_VERSION
 from mate.lake.soundness import check_shapes, check_values
 from tests.lakes import lake
 
@@ -181,50 +179,6 @@ def test_a_lake_whose_arrays_lead_outside_is_refused_when_it_is_searched(tmp_pat
     findings = check(str(tmp_path / "a.mate"))
     assert not findings.sound
     assert findings.repairable
-
-
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        (("counts", "tables"), "x"),
-        (("counts", "rows"), -1),
-        (("counts", "cells"), {}),
-        (("next_table",), None),
-        (("nulls",), [1]),
-        (("segments", 0, "name"), "../../precious"),
-        (("segments", 0, "name"), ""),
-        (("segments", 0, "superseded_tables"), ["x"]),
-        (("limits", "cell_characters"), "many"),
-        (("limits", "chunk_cells"), {}),
-        (("limits", "layout_tables"), 1),
-        (("limits", "encoding"), 8),
-        (("limits", "no such limit"), 1),
-        (("hashes", 0, "bits"), "x"),
-    ],
-)
-def test_manifests_with_values_that_no_index_has(tmp_path: Path, place: tuple[str | int, ...], value: object) -> None:
-    import zlib
-
-    lake(tmp_path / "a.mate", [[["a", "b"]]])
-    path = tmp_path / "a.mate" / MANIFEST
-    record = json.loads(path.read_text())
-    record.pop("checksum")
-    inside = record
-    for key in place[:-1]:
-        inside = inside[key]
-    inside[place[-1]] = value
-    record["checksum"] = zlib.crc32(json.dumps(record, sort_keys=True, ensure_ascii=False).encode())
-    path.write_text(json.dumps(record))
-    with pytest.raises(StoreError, match="has a manifest that cannot be read"):
-        open_folder(tmp_path / "a.mate")
-
-
-def test_a_manifest_of_a_newer_version_is_not_damaged(tmp_path: Path) -> None:
-    lake(tmp_path / "a.mate", [[["a", "b"]]])
-    path = tmp_path / "a.mate" / MANIFEST
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": FORMAT_VERSION + 1, "new": True}))
-    with pytest.raises(StoreError, match="upgrade MATE"):
-        check(str(tmp_path / "a.mate"))
 
 
 def test_tables_that_are_not_those_of_the_records(tmp_path: Path) -> None:
