@@ -11,7 +11,7 @@ import pyarrow as pa
 from mate.hashing import Keys, SuperKeyHash
 from mate.hashing.by_width import WORD
 from mate.lake.base import Ids
-from mate.lake.counting import ranges
+from mate.lake.columns import ranges
 from mate.lake.layout import WIDE_ROWS
 from mate.lake.segment import SearchSegment
 from mate.lake.super_keys import by_function, key_offsets, key_words

@@ -1,27 +1,26 @@
-"""Text for people: control characters are shown, never sent to a terminal or a page."""
+"""Format text for people; control characters become visible and never reach a terminal or page."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-_KEPT = {"\u200c", "\u200d"}
+_ALLOWED = {"\u200c", "\u200d"}
 """Format characters that words and emoji need: zero-width non-joiner and joiner."""
-_SHOWN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Categories that change how other text is shown, or that no terminal can show: escape sequences, text that runs
-backwards, bytes of a file name that are not UTF-8, separators of lines."""
+_CONTROL_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Escape sequences, direction changes, bytes of file names that are not UTF-8, line separators."""
 
 
 def visible(text: str) -> str:
-    """Return a text with its control characters as pictures or escapes: a tab as ``␉``, U+202E as ``\\u202e``."""
+    """Replace control characters by pictures or escapes: a tab by ``␉``, U+202E by ``\\u202e``."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_picture(character) if is_control(character) else character for character in text)
 
 
 def is_control(character: str) -> bool:
-    """Tell whether a character must not reach a terminal as it is."""
-    return unicodedata.category(character) in _SHOWN and character not in _KEPT
+    """Tell whether a character must not reach a terminal."""
+    return unicodedata.category(character) in _CONTROL_CATEGORIES and character not in _ALLOWED
 
 
 def _picture(character: str) -> str:
@@ -34,7 +33,7 @@ def _picture(character: str) -> str:
 
 
 def size_text(size: int) -> str:
-    """Return a number of bytes with its unit."""
+    """Format a number of bytes."""
     value, unit = float(size), "bytes"
     for larger in ("kB", "MB", "GB", "TB"):
         if value < 1000:
@@ -48,7 +47,7 @@ _SIZE = re.compile(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*([kmgt]?)i?b?\s*", re.IGNOREC
 
 
 def size_of(text: str) -> int | None:
-    """Return the bytes of a size that a person wrote, such as 2GB; None if it is no size."""
+    """Parse a size such as 2GB into bytes; None if it is no size."""
     match = _SIZE.fullmatch(text)
     if not match:
         return None
@@ -56,17 +55,17 @@ def size_of(text: str) -> int | None:
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number of things, in the singular or plural."""
+    """Format a number with a noun, in the singular or plural."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def fan_out_text(mean: float, most: int) -> str:
-    """Return rows per match: the mean, and the most where that is more."""
+    """Format rows per match: the mean, and the maximum if it differs."""
     return f"{most:,}" if mean == most else f"{mean:,.1f} (max {most:,})"
 
 
 def times_text(joinability: int, chance: float) -> str:
-    """Return how many times more key tuples are held than chance would give; nothing where chance gives none."""
+    """Format how many times more key tuples match than by chance; empty without a chance."""
     if not chance:
         return ""
     times = joinability / chance

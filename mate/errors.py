@@ -1,4 +1,4 @@
-"""The one exception family: what went wrong, where, and what to do about it."""
+"""The exceptions of MATE: they say what went wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from mate.display import visible
 
 
 class MateError(Exception):
-    """Base of every error that MATE raises on purpose; the command line prints it without a traceback.
-
-    Its text is one line, whatever the names in it are: control characters are shown, not sent.
-    """
+    """Base of all errors that MATE raises on purpose; the command line prints it in one line, without a traceback."""
 
     def __str__(self) -> str:
         return visible(super().__str__())
@@ -23,15 +20,15 @@ class TextError(MateError):
 
 
 class HashError(MateError):
-    """An unknown hash function, or parameters that it cannot work with."""
+    """An unknown hash function, or invalid parameters of one."""
 
 
 class CorpusError(MateError):
-    """A corpus that cannot be read: a missing path, no table in it, an unusable setting."""
+    """A corpus that cannot be read: a missing path, no table, an invalid setting."""
 
 
 class StoreError(MateError):
-    """An index store that is missing, unreadable, or does not fit the request."""
+    """An index that is missing, unreadable, or does not fit the request."""
 
 
 class ChangedError(StoreError):
@@ -55,7 +52,7 @@ class UpdateError(MateError):
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return a closing hint such as ``did you mean "xash"?``, else the list of what there is."""
+    """Return a hint such as ``did you mean "xash"?``, or the list of known names."""
     names = sorted(known)
     folded = {known_name.casefold(): known_name for known_name in names}
     close = get_close_matches(str(name).casefold(), folded, n=1, cutoff=0.6)

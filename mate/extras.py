@@ -1,4 +1,4 @@
-"""Packages that only some features need, and the line that installs them."""
+"""Optional packages, and the command that installs them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mate.errors import MissingPackageError
 
 
 def is_installed(module: str) -> bool:
-    """Tell whether a package is there, without loading it."""
+    """Tell whether a package is installed, without importing it."""
     try:
         return find_spec(module) is not None
     except (ImportError, ValueError):
@@ -18,7 +18,7 @@ def is_installed(module: str) -> bool:
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:
-    """Return a package, or say how to install it."""
+    """Import a package, or raise an error that says how to install it."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Files and folders that we write, where others may have put something in our way: no link is ever followed."""
+"""Write files and folders where others may have put links: none is ever followed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,21 @@ from typing import BinaryIO
 from mate.errors import StoreError
 
 
+def cache_folder() -> Path:
+    """Return the folder for what can be made again: ``$MATE_CACHE``, else ``mate`` in the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("MATE_CACHE") or Path(home) / "mate")
+
+
 def require_own(folder: Path) -> None:
-    """Refuse a place that is a link or belongs to somebody else: what we write there could go anywhere."""
+    """Refuse a folder that is a link or belongs to another user: what we write there could go anywhere."""
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         raise StoreError(f"{folder} is a link or somebody else's: remove it, or name another place")
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder that only we can read, unless we have made it before."""
+    """Make a folder that only this user can read, or check one that is there."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.mkdir(mode=0o700)
@@ -29,20 +35,20 @@ def private_folder(folder: Path) -> None:
 
 
 def is_plain_file(path: Path) -> bool:
-    """Tell whether this is a file, and not a link to one."""
+    """Tell whether a path is a file, and not a link to one."""
     return stat.S_ISREG(path.lstat().st_mode)
 
 
 def unfinished(path: Path) -> Path:
-    """Return what a file is called while this process writes it."""
+    """Return the name of a file while this process writes it."""
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a file that is there under its name only when it is complete; a failure leaves what was there before.
+    """Write a file that gets its name when it is complete; a failure leaves the old one.
 
-    The file that is written first must be new, and a link under the final name is replaced, not followed.
+    The temporary file must be new. A link under the final name is replaced, not followed.
     """
     part = unfinished(path)
     with part.open("xb") as stream:

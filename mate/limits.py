@@ -1,26 +1,26 @@
-"""What is taken in, and how; apart from the readers, so that the command line knows it without loading Arrow."""
+"""Limits of reading; apart from the readers, so that the command line need not import Arrow."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 MOST_PADDING = 100
-"""How many times as wide as a row a table may be for the row to be filled up with empty cells."""
+"""A row is filled up with empty cells if the table is at most this many times as wide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How files are read and how much of a table is taken in; a limit that bites is reported as a reject."""
+    """How files are read, and how much of a table; what a limit cuts off is reported as a reject."""
 
     cell_characters: int = 1_000
-    """A longer cell is kept but not indexed (applied when tokens are made, not by the readers)."""
+    """A longer cell is stored but not indexed."""
     columns: int = 2_000
-    """A wider table is rejected whole."""
+    """A wider table is rejected."""
     rows: int = 10_000_000
-    """Rows beyond this many are rejected, as one reject that says how many."""
+    """Further rows are rejected, as one reject with their number."""
     layout_tables: bool = False
-    """Whether web tables that only lay out a page are taken in; left out, they are counted."""
+    """Whether to read web tables that only lay out a page; otherwise they are counted."""
     encoding: str | None = None
-    """The encoding of all delimited files that do not begin with a mark of their own; found for each unless given."""
+    """The encoding of all delimited files without a byte order mark; detected for each by default."""
     chunk_cells: int = 200_000
-    """Cells per chunk: what bounds a reader's memory."""
+    """Cells per chunk, which bounds a reader's memory."""

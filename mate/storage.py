@@ -1,7 +1,7 @@
-"""Files in an object store: ``s3://bucket/folder`` and the like, through pyarrow's file systems or fsspec.
+"""Files in an object store (``s3://bucket/folder``), through pyarrow's file systems or fsspec.
 
-Who may read and write there is a matter of the environment (``AWS_ACCESS_KEY_ID`` and the like, a profile, a role),
-never of the address: an address is shown in messages and kept in indexes.
+Credentials come from the environment (``AWS_ACCESS_KEY_ID``, a profile, a role), never from the address: addresses
+appear in messages and indexes.
 """
 
 from __future__ import annotations
@@ -24,28 +24,27 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
 BUCKETS = frozenset({"s3", "gs", "gcs", "abfs", "abfss"})
-"""Stores whose folders are parts of names: nothing has to be made before a file."""
+"""Object stores: folders are parts of names, and need not exist before a file."""
 ARROW = BUCKETS | {"hdfs", "viewfs"}
 FSSPEC = frozenset({"memory", "az", "sftp", "ssh", "smb", "webhdfs", "oss", "oci"})
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _SECRETS = frozenset({"access_key", "secret_key", "session_token", "password", "token", "sig"})
-_PIECE = 1 << 22
-_LONGEST = 300
-"""Characters of what a store says that are shown."""
+_CHUNK = 1 << 22
+_MESSAGE_CHARACTERS = 300
 
 
 class Entry(NamedTuple):
     """A file in a store."""
 
     name: str
-    """Relative to the place that was asked."""
+    """Relative to the folder that was listed."""
     size: int
     changed: int
-    """When, in nanoseconds; 0 if the store does not say."""
+    """Time of the last change in nanoseconds; 0 if the store has none."""
 
 
 class Fetched(NamedTuple):
-    """What a file was when it was fetched."""
+    """Size and checksums of a fetched file."""
 
     size: int
     crc32: int
@@ -53,7 +52,7 @@ class Fetched(NamedTuple):
 
 
 def is_remote(address: str) -> bool:
-    """Tell whether an address is one of a store that is reached over a network."""
+    """Tell whether an address is that of a store on a network."""
     return _scheme(address) in ARROW | FSSPEC
 
 
@@ -63,22 +62,22 @@ def _scheme(address: str) -> str:
 
 
 def shown(address: str) -> str:
-    """Return an address as messages have it: without its settings."""
+    """Return an address without its settings, for messages."""
     return address.partition("?")[0]
 
 
 @dataclass(frozen=True)
 class Place:
-    """A folder in a store, or a file."""
+    """A folder or file in a store."""
 
     address: str
-    """As messages have it."""
+    """For messages."""
     files: FileSystem
     path: str
 
     @classmethod
     def at(cls, address: str) -> Place:
-        """Return the place that an address names."""
+        """Return the place at an address."""
         _refuse_secrets(address)
         return _place(address)
 
@@ -86,36 +85,36 @@ class Place:
         return Place(f"{self.address.rstrip('/')}/{name}", self.files, f"{self.path.rstrip('/')}/{name}")
 
     def info(self) -> Entry | None:
-        """Return what is known of the file here, None if there is none."""
-        with self._explained():
-            found = self.files.get_file_info(self.path)
-        return self._entry(found) if found.is_file else None
+        """Describe the file here; None if there is none."""
+        with _one_line_errors(self.address):
+            info = self.files.get_file_info(self.path)
+        return self._entry(info) if info.is_file else None
 
     def walk(self) -> list[Entry]:
-        """Return all files below, by name; only names and sizes are asked for."""
+        """List all files below, by name."""
         from pyarrow.fs import FileSelector
 
-        with self._explained():
-            found = self.files.get_file_info(FileSelector(self.path, recursive=True, allow_not_found=True))
-        return sorted(self._entry(info) for info in found if info.is_file)
+        with _one_line_errors(self.address):
+            infos = self.files.get_file_info(FileSelector(self.path, recursive=True, allow_not_found=True))
+        return sorted(self._entry(info) for info in infos if info.is_file)
 
     def _entry(self, info: FileInfo) -> Entry:
         return Entry(info.path[len(self.path.rstrip("/")) + 1 :], info.size or 0, info.mtime_ns or 0)
 
     def require_bucket(self) -> None:
-        """Raise StoreError if the bucket is not there, before anything is made for it."""
+        """Raise StoreError if there is no such bucket."""
         from pyarrow.fs import FileType
 
         bucket = self.path.partition("/")[0]
         if _scheme(self.address) in BUCKETS:
-            with self._explained():
+            with _one_line_errors(self.address):
                 found = self.files.get_file_info(bucket)
             if found.type == FileType.NotFound:
                 raise StoreError(f'{self.address}: there is no bucket "{bucket}", or it may not be read')
 
     def read(self) -> bytes | None:
-        """Return the bytes of the file here, None if there is none."""
-        with self._explained():
+        """Read the file here; None if there is none."""
+        with _one_line_errors(self.address):
             try:
                 with self.files.open_input_stream(self.path, compression=None) as stream:
                     content: bytes = stream.read()
@@ -124,67 +123,68 @@ class Place:
                 return None
 
     def head(self, size: int) -> bytes:
-        """Return the first bytes of the file here."""
-        with self._explained(), self.files.open_input_stream(self.path, compression=None) as stream:
+        """Read the first bytes of the file here."""
+        with _one_line_errors(self.address), self.files.open_input_stream(self.path, compression=None) as stream:
             content: bytes = stream.read(size)
             return content
 
     def fetch(self, target: Path) -> Fetched:
-        """Copy the file here to a file of ours; return what it was."""
+        """Download the file here."""
         size, crc32, sha256 = 0, 0, hashlib.sha256()
         with (
-            self._explained(),
+            _one_line_errors(self.address),
             self.files.open_input_stream(self.path, compression=None) as stream,
             target.open("wb") as own,
         ):
-            while piece := stream.read(_PIECE):
+            while piece := stream.read(_CHUNK):
                 own.write(piece)
                 size, crc32 = size + len(piece), zlib.crc32(piece, crc32)
                 sha256.update(piece)
         return Fetched(size, crc32, sha256.hexdigest())
 
     def put(self, source: Path) -> None:
-        """Copy a file of ours here."""
+        """Upload a local file."""
         self._make_folder()
         with (
-            self._explained(),
+            _one_line_errors(self.address),
             source.open("rb") as own,
             self.files.open_output_stream(self.path, compression=None) as stream,
         ):
-            while piece := own.read(_PIECE):
+            while piece := own.read(_CHUNK):
                 stream.write(piece)
 
     def write(self, content: bytes) -> None:
-        """Replace the file here; where a store is one of objects, all at once."""
+        """Replace the file here; an object store does it in one step."""
         self._make_folder()
-        with self._explained(), self.files.open_output_stream(self.path, compression=None) as stream:
+        with _one_line_errors(self.address), self.files.open_output_stream(self.path, compression=None) as stream:
             stream.write(content)
 
     def _make_folder(self) -> None:
         if _scheme(self.address) not in BUCKETS:
-            with self._explained():
+            with _one_line_errors(self.address):
                 self.files.create_dir(self.path.rpartition("/")[0], recursive=True)
 
     def remove(self) -> None:
-        """Remove the file here, if it still is."""
-        with self._explained(), suppress(FileNotFoundError):
+        """Remove the file here, if there is one."""
+        with _one_line_errors(self.address), suppress(FileNotFoundError):
             self.files.delete_file(self.path)
 
     def remove_folder(self) -> None:
         """Remove everything below."""
-        with self._explained():
+        with _one_line_errors(self.address):
             self.files.delete_dir(self.path)
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn what a store refuses into one line."""
-        import pyarrow as pa
 
-        try:
-            yield
-        except (OSError, pa.ArrowException) as error:
-            said = (str(error).strip().splitlines() or [type(error).__name__])[0][:_LONGEST]
-            raise StoreError(f"{self.address}: {said}") from None
+@contextmanager
+def _one_line_errors(address: str) -> Iterator[None]:
+    """Turn the errors of a store into one line."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (OSError, ValueError, ImportError, pa.ArrowException) as error:
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0][:_MESSAGE_CHARACTERS]
+        raise StoreError(f"{address}: {message}") from None
 
 
 def _refuse_secrets(address: str) -> None:
@@ -202,15 +202,11 @@ def _refuse_secrets(address: str) -> None:
 
 @lru_cache(maxsize=16)
 def _place(address: str) -> Place:
-    import pyarrow as pa
     from pyarrow import fs
 
-    try:
+    with _one_line_errors(shown(address)):
         if _scheme(address) in ARROW:
             return Place(shown(address), *fs.FileSystem.from_uri(address))
         fsspec = require("fsspec", "fsspec", f"{_scheme(address)}://")
         files, path = fsspec.core.url_to_fs(address)
         return Place(shown(address), fs.PyFileSystem(fs.FSSpecHandler(files)), path)
-    except (OSError, ValueError, ImportError, pa.ArrowException) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0][:_LONGEST]
-        raise StoreError(f"{shown(address)}: {said}") from None

@@ -1,4 +1,4 @@
-"""Open an index by its address, to read, to change or to build it: a lake in a folder or a store, or a database."""
+"""Open an index by its address to read, change or build it: a lake in a folder or an object store, or a database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def open_index(address: str) -> Index:
 
 
 def open_writer(address: str, wait: float) -> AbstractContextManager[Writer]:
-    """Return the right to change an index, waiting so many seconds for others to end."""
+    """Open an index for a change, waiting that many seconds for other writers."""
     if is_database(address):
         from mate.sql.changes import DatabaseWriter
 
@@ -38,7 +38,7 @@ def open_writer(address: str, wait: float) -> AbstractContextManager[Writer]:
 
 
 def open_target(address: str) -> AbstractContextManager[Target]:
-    """Return where an index is built and published."""
+    """Open the place where an index is built and published."""
     if is_database(address):
         from mate.sql.target import DatabaseTarget
 
@@ -49,7 +49,7 @@ def open_target(address: str) -> AbstractContextManager[Target]:
 
 
 def usual_hash(address: str) -> str:
-    """Return the hash function of super keys that an index gets unless told otherwise: in folders the paper's."""
+    """Return the default hash function of super keys: in folders the paper's."""
     if not is_database(address):
         return "xash"
     from mate.sql.address import Address
@@ -59,5 +59,5 @@ def usual_hash(address: str) -> str:
 
 
 def is_database(address: str) -> bool:
-    """Tell whether an index is in a database, and not in a folder."""
+    """Tell whether an index is in a database."""
     return _DATABASE.match(address) is not None

@@ -1,4 +1,4 @@
-"""A process that is asked to end, or whose terminal has gone, cleans up first, as it does for Ctrl-C."""
+"""Clean up on SIGTERM and SIGHUP as on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def terminated_like_interrupted() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt, unless somebody else handles them or this is no main thread."""
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt in the main thread, unless they are handled otherwise."""
     main = threading.current_thread() is threading.main_thread()
     ours = [number for number in _SIGNALS if main and signal.getsignal(number) is signal.SIG_DFL]
     for number in ours:

@@ -1,4 +1,4 @@
-"""Work that takes long: how far it is, and whether it is still wanted."""
+"""The progress of long work, and its cancellation."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from mate.errors import CancelledError
 
 @dataclass
 class Work:
-    """A search or suggestion that another thread may look at, and cancel."""
+    """A search or suggestion that other threads may observe and cancel."""
 
     done: int = 0
-    """Steps that are behind: segments that were searched, tables that were compared."""
+    """Finished steps: segments searched, tables compared."""
     total: int = 0
-    """Steps that are known of; a ranking may ask for more of them."""
+    """Known steps; a ranking may add more."""
     flag: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(1, np.uint8), repr=False)
-    """One number: 1 once it is cancelled. Native loops look at it."""
+    """One number: 1 once it is cancelled. Native loops check it."""
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody wants it any more."""
+        """Whether it is cancelled."""
         return bool(self.flag[0])
 
     def cancel(self) -> None:
-        """Let it end soon."""
+        """Ask it to end soon."""
         self.flag[0] = 1
 
     def expect(self, steps: int) -> None:
-        """Note that there is more to do."""
+        """Add steps to the total."""
         self.total += steps
 
     def advance(self, steps: int = 1) -> None:
-        """Note what was done, unless nobody wants it any more."""
+        """Add finished steps; raise CancelledError if it is cancelled."""
         self.check()
         self.done += steps
 
     def check(self) -> None:
-        """Raise an error if nobody wants it any more."""
+        """Raise CancelledError if it is cancelled."""
         if self.cancelled:
             raise CancelledError("the search was cancelled before it came to its end; start it again to have an answer")
 
@@ -52,13 +52,13 @@ _current: ContextVar[Work | None] = ContextVar("work", default=None)
 
 
 def current_work() -> Work:
-    """Return the work that this thread does; one that nobody looks at unless it was begun with `doing`."""
+    """Return the work of this thread: that of the enclosing `doing`, or an unobserved one."""
     return _current.get() or Work()
 
 
 @contextmanager
 def doing(work: Work) -> Iterator[Work]:
-    """Let what is done inside count, and be cancelled, as a piece of work."""
+    """Run a block as this work."""
     token = _current.set(work)
     try:
         yield work

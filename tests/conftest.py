@@ -24,8 +24,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What was verified is remembered for the user; tests leave nothing behind.
-os.environ["MATE_CACHE_DIR"] = tempfile.mkdtemp(prefix="mate-tests-cache-")
-atexit.register(shutil.rmtree, os.environ["MATE_CACHE_DIR"], True)
+os.environ["MATE_CACHE"] = tempfile.mkdtemp(prefix="mate-tests-cache-")
+atexit.register(shutil.rmtree, os.environ["MATE_CACHE"], True)
 
 # No test asserts a time, however slow the machine.
 settings.register_profile("default", deadline=None)

@@ -14,7 +14,8 @@ import pyarrow as pa
 from mate.build.build import BuildSettings, HashRequest, build_sources
 from mate.build.lake_target import LakeTarget
 from mate.corpus import Chunk, Limits, Table
-from mate.lake.columns import column_tokens
+from mate.lake.arrays import Array
+from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.folder import LakeFolder, open_folder
 from mate.lake.layout import WIDE_ROWS, SegmentArrays
 from mate.lake.segment import Segment
@@ -132,6 +133,13 @@ def postings_of(arrays: SegmentArrays) -> Iterator[tuple[int, int, int, int]]:
                 units = [low | high << 16 for low, high in zip(units[::2], units[1::2], strict=True)]
             for row in units:
                 yield token, int(arrays.table_id[table]), column - int(arrays.table_column_first[table]), row
+
+
+def column_tokens(arrays: SegmentArrays, table: int, column: int) -> Array:
+    """Return the tokens of a table's column as places, row by row; -1 for none."""
+    number = int(arrays.table_column_first[table]) + column
+    tokens: Array = np.append(-1, column_dictionary(arrays, number).astype(np.int64))[column_codes(arrays, number)]
+    return tokens
 
 
 def codes_of(arrays: SegmentArrays) -> Iterator[tuple[int, int, int, int]]:

@@ -17,7 +17,7 @@ from baselines.systems._systems import order_sets
 from mate.errors import StoreError
 from mate.lake.arrays import Array
 from mate.lake.base import Ids, Index
-from mate.lake.counting import ranges
+from mate.lake.columns import ranges
 from mate.lake.folder import LakeFolder
 from mate.lake.segment import SearchSegment
 

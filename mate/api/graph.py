@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
 from mate.errors import QueryError
 
@@ -122,15 +122,14 @@ class Graph:
 def graph_of(index: Index, most_columns: int, options: GraphOptions) -> Graph:
     """Compare all tables of a lake with each other."""
     from mate.build.engine import NO_SPARK, start_engine
-    from mate.lake.folder import LakeFolder
 
-    if not isinstance(index, LakeFolder):
+    if not index.has_directory:
         raise QueryError(f"tables are compared by the directory of a lake in a folder, which {index.address} is not")
     if isinstance(most_columns, bool) or not isinstance(most_columns, int) or not SHORTEST <= most_columns <= LONGEST:
         raise QueryError(f"a key has {SHORTEST} to {LONGEST} columns, not {most_columns!r}")
     master, spark = options.get("master", NO_SPARK), options.get("spark") or {}
     with start_engine(master, spark, verbose=options.get("verbose", False)) as engine:
-        return _compared(index, most_columns, engine, options)
+        return _compared(cast("LakeFolder", index), most_columns, engine, options)
 
 
 def _compared(index: LakeFolder, most_columns: int, engine: Engine, options: GraphOptions) -> Graph:

@@ -10,7 +10,7 @@ from mate.errors import QueryError
 
 if TYPE_CHECKING:
     from mate.lake.base import Index
-    from mate.search.settings import SearchSettings
+    from mate.search.settings import FilterSettings, SearchSettings
     from mate.search.systems import System
 
 DEFAULT_SYSTEM = "column-first"
@@ -41,23 +41,20 @@ COLUMN_FIRST = Strategy()
 
 def prepare(strategy: Strategy | str, index: Index) -> tuple[System, SearchSettings]:
     """Return the system and its settings, refusing what it would not use."""
-    from mate.lake.folder import LakeFolder
     from mate.search.settings import FilterSettings, SearchSettings
     from mate.search.systems import find_system
 
     strategy = _checked(strategy)
     system = find_system(strategy.system)
     name, bits = _hash_named(strategy.hash)
-    if strategy.system == DEFAULT_SYSTEM and isinstance(index, LakeFolder):
+    if strategy.system == DEFAULT_SYSTEM and index.has_directory:
         for option, value in (("hash", strategy.hash), ("initial_column", strategy.initial_column)):
             if value is not None:
                 raise QueryError(
                     f'{option} "{value}" is of no use here: column-first search of a lake has no row filter and no '
                     'initial column; it is for the paper\'s Algorithm 1 (system "mate") and the baselines'
                 )
-    return system, SearchSettings(
-        filters=FilterSettings(hash_name=name, bits=bits, initial_column=strategy.initial_column)
-    )
+    return system, SearchSettings(filters=FilterSettings(name, bits, initial_column=strategy.initial_column))
 
 
 def _checked(given: Strategy | str) -> Strategy:

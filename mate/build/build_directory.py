@@ -106,7 +106,7 @@ class BuildDirectory:
     def _make_room(self) -> None:
         try:
             if self._remote:
-                self._remote.begin()
+                self._remote.start_change()
             _remove(self._home)
             for folder in (self._home, self.directory):
                 folder.mkdir(mode=0o700)  # fails where somebody was quicker, also with a link

@@ -159,7 +159,8 @@ def _bad_arrays(folder: Path) -> str:
 def _compare(folder: Path, record: SegmentRecord, manifest: Manifest) -> Iterator[Problem]:
     """Write a segment again and compare the arrays."""
     try:
-        segment = Segment.open(folder, len(manifest.hashes)).verified()
+        segment = Segment.open(folder, len(manifest.hashes))
+        segment.verify()
     except StoreError as error:
         yield Problem("arrays", str(error), record.name, None, True)
         return

@@ -1,7 +1,7 @@
-"""What a hash function must do to build super keys, and the registry that finds one by name.
+"""The interface of hash functions for super keys, and the registry that finds one by name.
 
-MATE looks hashes up by name only: the built-in XASH, those of installed packages (entry points of the group
-``mate.hashes``) and those that a program adds with `register`.
+Hash functions are built in, come from installed packages (entry points of the group ``mate.hashes``), or are added by a
+program with `register`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENTRY_POINTS = "mate.hashes"
 
 @dataclass(frozen=True, slots=True)
 class CorpusStatistics:
-    """What the parameters of a hash function are chosen from."""
+    """What the parameters of a hash function follow from."""
 
     distinct_tokens: int
     """C_unique of equation 5."""
@@ -33,41 +33,36 @@ class CorpusStatistics:
 
 
 class SuperKeyHash(ABC):
-    """A function from tokens to bits, made for OR-aggregation.
+    """A function from tokens to bits, for OR-aggregation.
 
-    A subclass names itself and its sizes and implements `hash_tokens`; parameters of its own are stored as
-    attributes and returned by `parameters`, so that ``get(name, bits, **parameters)`` makes it again.
+    A subclass has a name and sizes and implements `hash_tokens`. `parameters` returns its own parameters, so that
+    ``get(name, bits, **parameters)`` makes the same function again.
     """
 
     name: ClassVar[str]
     sizes: ClassVar[Sequence[int]] = (128, 256, 512)
     usual: ClassVar[int] = 128
-    """The size where none is asked for."""
+    """The default size."""
     by_width: ClassVar[bool] = False
-    """Whether the super keys of a table's rows follow its number of columns: see `for_width`. Sizes are then bits per
-    column."""
+    """Whether the size of super keys follows the number of columns (`for_width`); `sizes` are then bits per column."""
     by_column: ClassVar[bool] = False
-    """Whether a super key lists the keys of the columns, lowest bits first, instead of being their OR."""
+    """Whether a super key lists the keys of the columns, lowest bits first, instead of ORing them."""
 
     def __init__(self, bits: int = 128) -> None:
         if isinstance(bits, bool) or bits not in self.sizes:
-            raise HashError(f"{self.name} has no {bits}-bit version; it has: {self.listed_sizes()}")
+            sizes = self.sizes
+            known = f"{sizes[0]} to {sizes[-1]}" if isinstance(sizes, range) else ", ".join(map(str, sizes))
+            raise HashError(f"{self.name} has no {bits}-bit version; it has: {known}")
         self.bits = bits
 
     @classmethod
-    def listed_sizes(cls) -> str:
-        """Return the sizes for people."""
-        some = cls.sizes
-        return f"{some[0]} to {some[-1]}" if isinstance(some, range) else ", ".join(map(str, some))
-
-    @classmethod
     def for_corpus(cls, bits: int, corpus: CorpusStatistics) -> Self:
-        """Return the hash with the parameters that the paper derives from the corpus."""
+        """Return the hash function with the paper's parameters for a corpus."""
         return cls(bits)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What besides the number of bits is needed to make the same hash again; JSON values only."""
+        """The parameters besides the number of bits, as JSON values."""
         return {}
 
     @property
@@ -76,15 +71,15 @@ class SuperKeyHash(ABC):
         return self.bits // 64
 
     def for_width(self, columns: int) -> SuperKeyHash:
-        """Return the hash function for tables of so many columns: this one, unless the size follows the width."""
+        """Return the hash function for tables with that many columns."""
         return self
 
     def row_words(self, columns: int) -> int:
-        """Return the number of 64-bit words in the super key of a row with so many columns."""
+        """Return the number of 64-bit words in the super key of a row with that many columns."""
         return self.for_width(columns).words
 
     def hash(self, tokens: Any) -> Keys:
-        """Return one key a token as ``uint64[n, words]``; a null or empty token sets no bit."""
+        """Return one key per token as ``uint64[n, words]``; a null or empty token sets no bit."""
         array = string_array(tokens)
         keys = self.hash_tokens(array)
         keys[pc.fill_null(pc.equal(pc.binary_length(array), 0), True).to_numpy(zero_copy_only=False)] = 0
@@ -92,28 +87,26 @@ class SuperKeyHash(ABC):
 
     @abstractmethod
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
-        """Hash a batch; what it makes of nulls and empty strings does not matter."""
+        """Hash a batch; the result for nulls and empty strings does not matter."""
 
     def __repr__(self) -> str:
         options = "".join(f", {key}={value!r}" for key, value in self.parameters.items())
         return f"{self.name}(bits={self.bits}{options})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SuperKeyHash) and self._identity == other._identity
+        if not isinstance(other, SuperKeyHash):
+            return False
+        return (self.name, self.bits, self.parameters) == (other.name, other.bits, other.parameters)
 
     def __hash__(self) -> int:
         return hash(repr(self))
-
-    @property
-    def _identity(self) -> tuple[str, int, dict[str, Any]]:
-        return self.name, self.bits, self.parameters
 
 
 _registered: dict[str, type[SuperKeyHash]] = {}
 
 
 def register(cls: type[SuperKeyHash]) -> type[SuperKeyHash]:
-    """Make a hash class known by its name; usable as a decorator."""
+    """Register a hash class by its name; usable as a decorator."""
     _registered[cls.name] = cls
     return cls
 

@@ -1,8 +1,8 @@
 """Super keys whose size follows the width of a table: `Wide` ORs larger filters, `Fingerprint` lists fingerprints.
 
-A super key of fixed size is too full for wide rows and too empty for narrow ones. Here every column of a table adds the
-same number of bits to the keys of its rows, whatever the table: ``wide:20`` has 20 bits per column, ``fingerprint:16``
-16. Both begin with the number of a token (`mate.values.token_ids`), so that no text is hashed twice.
+A super key of fixed size is too full for wide rows and too empty for narrow ones. Here every column adds the same
+number of bits: ``wide:20`` has 20 bits per column, ``fingerprint:16`` has 16. Both hash token ids
+(`mate.values.token_ids`), so that no text is hashed twice.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 def mixed(values: Keys) -> Keys:
     """Return 64 well-mixed bits for each number: the finaliser of splitmix64."""
-    found = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return found ^ (found >> np.uint64(31))
+    mixed_once = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed_twice = (mixed_once ^ (mixed_once >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed_twice ^ (mixed_twice >> np.uint64(31))
 
 
 class WidthFilter(SuperKeyHash):
-    """A Bloom filter of any number of words, `hashes` bits per token: what `Wide` is in tables of one width."""
+    """A Bloom filter of any number of words, `hashes` bits per token: `Wide` for tables of one width."""
 
     name = "width-filter"
     sizes = range(WORD, WORD * 65_537, WORD)
@@ -57,7 +57,7 @@ class WidthFilter(SuperKeyHash):
 
 
 def few_sizes(words: int) -> int:
-    """Round up to a power of two, or to three quarters of one: a query needs a key for every size that tables have.
+    """Round up to a power of two, or to three quarters of one, so that queries need keys of few sizes only.
 
     >>> [few_sizes(words) for words in (1, 2, 3, 4, 5, 7, 9, 13, 25)]
     [1, 2, 3, 4, 6, 8, 12, 16, 32]
@@ -68,7 +68,7 @@ def few_sizes(words: int) -> int:
 
 @register
 class Wide(SuperKeyHash):
-    """Bloom filters of at least so many bits per column of the table, in few sizes: ``wide:20``."""
+    """Bloom filters with at least that many bits per column, in few sizes: ``wide:20``."""
 
     name = "wide"
     sizes = range(4, WORD + 1)
@@ -77,11 +77,11 @@ class Wide(SuperKeyHash):
 
     @property
     def hashes(self) -> int:
-        """Bits that a token sets: what is best for a filter with that many bits per value, bits * ln 2."""
+        """Bits that a token sets: bits * ln 2, the optimum for a Bloom filter with that many bits per value."""
         return max(1, round(self.bits * log(2)))
 
     def for_width(self, columns: int) -> SuperKeyHash:
-        """Return the filter for tables of so many columns."""
+        """Return the filter for tables with that many columns."""
         if columns < 1:
             raise HashError(f"a table cannot have {columns} columns")
         return WidthFilter(WORD * few_sizes(ceil(self.bits * columns / WORD)), self.hashes)
@@ -93,9 +93,9 @@ class Wide(SuperKeyHash):
 
 @register
 class Fingerprint(SuperKeyHash):
-    """A fingerprint of so many bits per column, in the order of the columns: ``fingerprint:16``.
+    """A fingerprint per column, in the order of the columns: ``fingerprint:16`` has 16 bits each.
 
-    A row holds a value if one of its fingerprints is the value's. It is 0 for a cell without a token, and for no other.
+    A row may have a value if one of its fingerprints is the value's. Only a cell without a token has fingerprint 0.
     """
 
     name = "fingerprint"
@@ -106,17 +106,17 @@ class Fingerprint(SuperKeyHash):
 
     @property
     def words(self) -> int:
-        """A fingerprint is one word."""
+        """Words of one fingerprint."""
         return 1
 
     def row_words(self, columns: int) -> int:
-        """Return the words that the fingerprints of a row take."""
+        """Return the number of words for the fingerprints of a row."""
         return ceil(self.bits * columns / WORD)
 
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
         """Return the fingerprint of each token in its lowest bits, never 0."""
-        found = mixed(token_ids(tokens).astype(np.uint64) + np.uint64(_GOLDEN)) >> np.uint64(WORD - self.bits)
-        prints: Keys = np.maximum(found, np.uint64(1)).reshape(-1, 1)
+        top_bits = mixed(token_ids(tokens).astype(np.uint64) + np.uint64(_GOLDEN)) >> np.uint64(WORD - self.bits)
+        prints: Keys = np.maximum(top_bits, np.uint64(1)).reshape(-1, 1)
         return prints
 
 

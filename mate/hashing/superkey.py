@@ -1,7 +1,7 @@
 """Super keys: the OR of a row's cell hashes (section 5), as ``uint64[n, bits / 64]``.
 
-Bit 0 is the leftmost: the most significant bit of the first word, so that the big-endian bytes of a key read
-as the bit array of the paper's figures.
+Bit 0 is the most significant bit of the first word, so that the big-endian bytes of a key read like the bit arrays of
+the paper's figures.
 """
 
 from __future__ import annotations

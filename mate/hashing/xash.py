@@ -1,7 +1,7 @@
-"""XASH (section 5): the least frequent characters of a value, where they stand, and its length, as few bits.
+"""XASH (section 5): encode the least frequent characters of a value, their location and its length in few bits.
 
-`xash` below follows the paper step by step, one value at a time, and is the definition. `Xash` is what the
-system uses: its native loop equals the definition bit for bit.
+`xash` is the definition: it follows the paper step by step, for one value. `Xash` hashes batches with a native loop
+that equals the definition bit for bit.
 
 The bit array, leftmost bit first: a length segment of ``bits - 37 * beta`` bits, then one segment of `beta`
 bits for each of the 37 characters in the order 0-9, a-z, space.
@@ -15,27 +15,24 @@ from enum import StrEnum
 from functools import cache
 from itertools import chain
 from math import comb
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 from unicodedata import ucd_3_2_0
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from mate.errors import HashError
 from mate.hashing._xash import hash_strings
 from mate.hashing.base import CorpusStatistics, SuperKeyHash, register
 from mate.hashing.superkey import Keys
-from mate.values.arrow import string_buffers
+from mate.values.arrow import Bytes, string_buffers
 from mate.values.parallel import in_parts
 
 SEGMENTS = "0123456789abcdefghijklmnopqrstuvwxyz "
-"""The alphabet in the order of its segments, so that the bit numbers of the paper's figure come out."""
-
-FoldTable: TypeAlias = npt.NDArray[np.uint8]
+"""The alphabet in the order of its segments, as in the paper's figure."""
 
 _DECOMPOSING = (range(0x3400), range(0xF900, 0x10000), range(0x1D000, 0x1D800))
-"""All code points that decompose to a letter or digit of the alphabet in Unicode 3.2 are among these."""
+"""Ranges with all code points that decompose to a letter or digit of the alphabet in Unicode 3.2."""
 
 
 class Rotation(StrEnum):
@@ -44,14 +41,14 @@ class Rotation(StrEnum):
     LENGTH = "length"
     """The length of the value (section 5.3.4)."""
     SPREAD = "spread"
-    """As in the released code: lengths are spread over the whole width W of the character segments,
-    floor(W * (l mod S) / S) with S the width of the length segment."""
+    """As in the released code: floor(W * (l mod S) / S), W being the width of the character segments and S that of the
+    length segment."""
     OFF = "off"
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The parts of XASH: each can be switched off for the ablation of figure 5, some done otherwise."""
+    """The parts of XASH, which can be switched off for the ablation of figure 5, and variants of some."""
 
     length: bool = True
     characters: bool = True
@@ -60,8 +57,8 @@ class Features:
     first_place: int = 1
     """The location of a value's first character: 1 in the paper, 0 in the released code."""
     rare_first: str = ""
-    """The alphabet, rarest character of a corpus first: characters are chosen in this order, not by how often the value
-    has them."""
+    """The alphabet, rarest character of a corpus first: chooses characters in this order instead of by frequency in the
+    value."""
 
     def __post_init__(self) -> None:
         if self.rotation not in list(Rotation):
@@ -73,18 +70,17 @@ class Features:
 
     @property
     def changed(self) -> dict[str, Any]:
-        """What differs from XASH as the paper defines it."""
+        """Differences from the paper's XASH."""
         usual = asdict(PAPER)
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
 
 PAPER = Features()
-"""All parts, as the paper has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a bit array is divided (section 5.3.2)."""
+    """The segments of a bit array (section 5.3.2)."""
 
     bits: int
     beta: int
@@ -97,7 +93,7 @@ class Layout:
 
     @property
     def character_bits(self) -> int:
-        """Width of all character segments together, the part that rotates."""
+        """Width of all character segments, the part that rotates."""
         return self.beta * len(SEGMENTS)
 
     @property
@@ -125,11 +121,10 @@ def alpha_for(bits: int, distinct_values: int) -> int:
 
 
 def fold(character: str) -> str:
-    """Return the character of the alphabet that stands for any one code point.
+    """Map any code point to the alphabet.
 
-    An accented or otherwise decorated letter or digit folds to its base; any other code point maps by its number,
-    so that no script hashes to its length alone. The tables are those of Unicode 3.2, which never change: a hash
-    must not depend on the version of Python.
+    A decorated letter or digit folds to its base; any other code point maps by its number, so that no script hashes to
+    its length alone. The tables are those of Unicode 3.2, so that a hash does not depend on the version of Python.
 
     >>> [fold(c) for c in ("a", "é", "ß", "-", "李")]
     ['a', 'e', 's', '8', 'g']
@@ -145,7 +140,7 @@ def rarest(value: str, count: int) -> list[str]:
 
 
 def chosen(value: str, count: int, rare_first: str) -> list[str]:
-    """Return the characters that stand for a value: the rarest inside it, or those that are rarest in a corpus."""
+    """Return the characters that represent a value: the rarest inside it, or the rarest in a corpus."""
     return [c for c in rare_first if c in value][:count] if rare_first else rarest(value, count)
 
 
@@ -193,7 +188,7 @@ class Xash(SuperKeyHash):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Alpha, and whatever is not as the paper defines it."""
+        """Alpha, and differences from the paper."""
         return {"alpha": self.alpha, **self.features.changed}
 
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
@@ -225,8 +220,8 @@ class Xash(SuperKeyHash):
 
 
 @cache
-def fold_table() -> FoldTable:
-    """Return `fold` as an array: code point to segment number, for every code point that may decompose."""
+def fold_table() -> Bytes:
+    """Return `fold` as an array from code point to segment number, for all code points that may decompose."""
     table = (np.arange(_DECOMPOSING[-1].stop) % len(SEGMENTS)).astype(np.uint8)
     for code in chain(*_DECOMPOSING):
         if code < 0x80 or ucd_3_2_0.decomposition(chr(code)) or code == ord("ß"):
@@ -235,8 +230,8 @@ def fold_table() -> FoldTable:
 
 
 @cache
-def _ranks(ascii_only: bool) -> FoldTable:
-    """Return the rank of code points in lexicographical order, the space first; those of ASCII alone are soon made."""
+def _ranks(ascii_only: bool) -> Bytes:
+    """Return the lexicographical rank of code points, the space first; ASCII alone takes less time."""
     segments = np.array([*map(_segment, map(chr, range(0x80)))], np.uint8) if ascii_only else fold_table()
     return (segments + np.uint8(1)) % np.uint8(len(SEGMENTS))
 

@@ -1,4 +1,4 @@
-"""Native loops over the arrays of a segment: how they are made, and what is counted and looked up in them."""
+"""Native loops that make the arrays of a segment, and count and look up in them."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp
@@ -24,7 +24,7 @@ import numpy as np
 
 
 cdef class SegmentView:
-    """The arrays of a segment, for native loops; they are kept as long as it is."""
+    """The arrays of a segment, for native loops; it keeps them alive."""
 
     def __init__(self, arrays):
         self.arrays = arrays
@@ -350,7 +350,7 @@ cdef struct Texts:
 
 
 def differing(const uint8_t[::1] data, const int64_t[::1] bounds, const int64_t[::1] representative):
-    """Tell for every text ``data[bounds[i]:bounds[i + 1]]`` whether it differs from the one that represents it."""
+    """Tell for every text ``data[bounds[i]:bounds[i + 1]]`` whether it differs from its representative."""
     cdef Texts state
     flags = np.zeros(len(bounds) - 1, np.bool_)
     state.data, state.bounds, state.representative = bytes_of(data), int64s(bounds), int64s(representative)
@@ -377,9 +377,9 @@ cdef inline bint _equal(Span[uint8_t] one, Span[uint8_t] other) noexcept nogil:
     return one.size == other.size and (one.size == 0 or memcmp(one.data, other.data, one.size) == 0)
 
 
-# The places of tokens. Ids are hashes: where one stands among all of them is guessed, nearly right. The id that stands
-# there tells how far that is off, so that the second guess is hardly ever off by more than a hundred. What a step reads
-# is asked for in the step before, for all tokens: each is somewhere else in a large file.
+# The places of tokens, by interpolation search. Ids are hashes, so that an id nearly tells its place. The id found there
+# gives the second guess, which is hardly ever wrong by more than a hundred. Each step prefetches for all tokens what the
+# next one reads: tokens are scattered through a large file.
 
 cdef double IDS = 2.0**63
 
@@ -467,7 +467,7 @@ cdef int64_t _with_text(Segment* segment, int64_t wanted, int64_t place, Span[ui
 # How many postings tokens have
 
 cdef enum:
-    STEPS = 16  # about how many it takes to find a table among the entries of a token
+    STEPS = 16  # of a binary search for a table among the entries of a token
 
 
 cdef struct Counting:
@@ -489,14 +489,12 @@ def count_postings(SegmentView view not None, const int64_t[::1] places, const u
 
 
 cdef void _count_postings(void* state) noexcept nogil:
-    """Count postings by the first and the last entry of a token, between which all of its units lie.
-
-    That is wrong for the odd tables: those that are not in use, or have postings of two units. Tokens with few entries
-    are counted entry by entry.
+    """Count the units between the first and the last entry of a token, and correct for tables that are not in use or
+    have postings of two units. Tokens with few entries are counted entry by entry.
     """
     cdef Counting* c = <Counting*>state
     cdef Segment* segment = c.segment
-    cdef int64_t i, token, start, stop, odd = -1
+    cdef int64_t i, token, start, stop, corrected = -1
     cdef Arena arena
     cdef Interrupt interrupt
     cdef Span[int64_t] tables
@@ -506,18 +504,18 @@ cdef void _count_postings(void* state) noexcept nogil:
             continue
         start, stop = segment.entry_first[token], segment.entry_first[token + 1]
         interrupt.tick(min(stop - start, <int64_t>1 << 16))
-        if odd < 0 and stop - start > STEPS:
+        if corrected < 0 and stop - start > STEPS:
             tables = arena.empty[int64_t](segment.table_id.size)
-            odd = _odd_tables(segment, c.live, tables)
-        if stop - start <= STEPS or odd * STEPS > stop - start:
+            corrected = _tables_to_correct(segment, c.live, tables)
+        if stop - start <= STEPS or corrected * STEPS > stop - start:
             c.counts[i] = _count_entry_by_entry(segment, start, stop, c.live)
         else:
             c.counts[i] = segment.posting_first[stop] - segment.posting_first[start]
-            c.counts[i] -= _miscounted(segment, token, c.live, tables.slice(0, odd))
+            c.counts[i] -= _correction(segment, token, c.live, tables.slice(0, corrected))
 
 
-cdef int64_t _odd_tables(Segment* segment, Span[uint8_t] live, Span[int64_t] tables) noexcept nogil:
-    """Collect the tables whose postings are not as many as their units; return how many there are."""
+cdef int64_t _tables_to_correct(Segment* segment, Span[uint8_t] live, Span[int64_t] tables) noexcept nogil:
+    """Collect the tables whose units are not their postings in use; return how many there are."""
     cdef int64_t table, found = 0
     for table in range(tables.size):
         if not live[table] or rows_of(segment, table) >= WIDE_ROWS:
@@ -536,11 +534,11 @@ cdef int64_t _count_entry_by_entry(Segment* segment, int64_t start, int64_t stop
     return total
 
 
-cdef int64_t _miscounted(Segment* segment, int64_t token, Span[uint8_t] live, Span[int64_t] odd) noexcept nogil:
-    """Return by how many the units of a token exceed its postings in tables in use."""
+cdef int64_t _correction(Segment* segment, int64_t token, Span[uint8_t] live, Span[int64_t] tables) noexcept nogil:
+    """Return by how many units exceed postings in use, for a token in these tables."""
     cdef int64_t total = 0, stop = segment.entry_first[token + 1], i, table, first, end, units
-    for i in range(odd.size):
-        table = odd[i]
+    for i in range(tables.size):
+        table = tables[i]
         first = end = first_entry(segment, token, segment.table_column_first[table])
         while end < stop and segment.entry_column[end] < segment.table_column_first[table + 1]:
             end += 1

@@ -1,7 +1,7 @@
 """A file of named arrays: written once from front to back, read by memory-mapping.
 
-Layout: magic, arrays at multiples of 64 bytes, a foot in JSON that describes them, and a tail with the foot's length
-and checksum. Every array has a checksum of its own, so that damage is found and named.
+Layout: magic, arrays at multiples of 64 bytes, a footer in JSON that describes them, and a tail with the footer's
+length and checksum. Every array has a checksum of its own, so that an error can name the damaged one.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mate.errors import StoreError
-from mate.lake import marks
+from mate.lake.verified import identity, skip_verification
 
 Array: TypeAlias = npt.NDArray[Any]
 
 MAGIC = b"MATEarr2"
 ALIGNMENT = 64
 _TAIL = len(MAGIC) + 12
-_PIECE = 1 << 24
+_CHUNK = 1 << 24
 
 
 class ArrayWriter:
@@ -39,24 +39,23 @@ class ArrayWriter:
     def add(self, name: str, array: Array) -> None:
         """Append an array."""
         self._stream.write(bytes(-self._stream.tell() % ALIGNMENT))
-        data = np.ascontiguousarray(array)
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         self._described[name] = {
-            "type": data.dtype.str,
-            "shape": list(data.shape),
+            "type": array.dtype.str,
+            "shape": list(array.shape),
             "at": self._stream.tell(),
-            "crc32": zlib.crc32(data.data.cast("B")) if data.size else 0,
+            "crc32": zlib.crc32(data),
         }
-        if data.size:
-            self._stream.write(data.data.cast("B"))
+        self._stream.write(data)
 
     def close(self, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the foot and force everything to disk."""
-        foot = json.dumps({"arrays": self._described, "notes": dict(notes or {})}).encode()
-        self._stream.write(foot)
-        self._stream.write(len(foot).to_bytes(8, "little") + zlib.crc32(foot).to_bytes(4, "little") + MAGIC)
+        """Write the footer and force everything to disk."""
+        footer = json.dumps({"arrays": self._described, "notes": dict(notes or {})}).encode()
+        self._stream.write(footer)
+        self._stream.write(len(footer).to_bytes(8, "little") + zlib.crc32(footer).to_bytes(4, "little") + MAGIC)
         self._stream.flush()
         os.fsync(self._stream.fileno())
-        marks.trust(marks.identity(os.fstat(self._stream.fileno())))
+        skip_verification(identity(os.fstat(self._stream.fileno())))
         self._stream.close()
 
     def __enter__(self) -> Self:
@@ -67,37 +66,35 @@ class ArrayWriter:
 
 
 class ArrayFile:
-    """A file of arrays, memory-mapped. The mapping outlives the file's name: a reader keeps what it opened."""
+    """A file of arrays, memory-mapped: a reader keeps what it opened even if the file is removed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
             with path.open("rb") as stream:
                 self._mapped = mmap.mmap(stream.fileno(), 0, prot=mmap.PROT_READ)
-                self._identity = marks.identity(os.fstat(stream.fileno()))
+                self.identity = identity(os.fstat(stream.fileno()))
         except (OSError, ValueError) as error:
             raise StoreError(
                 f"{path} cannot be read ({error}): mate check --repair rebuilds it from the cells"
             ) from None
         try:
-            foot = _foot(self._mapped, path)
-            self.notes: dict[str, Any] = dict(foot["notes"])
-            self._described: dict[str, dict[str, Any]] = {name: dict(told) for name, told in foot["arrays"].items()}
+            footer = self._footer()
+            self.notes: dict[str, Any] = dict(footer["notes"])
+            self._described = {name: dict(array) for name, array in footer["arrays"].items()}
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise damaged(path, f"its foot cannot be read ({error})") from None
+            raise damaged(path, f"its footer cannot be read ({error})") from None
 
-    @property
-    def trusted(self) -> bool:
-        """Whether this process has written the file, or one of this user has verified it on this machine."""
-        return marks.is_trusted(self._identity)
-
-    def trust(self) -> None:
-        """Take the file for sound without reading it, in this process."""
-        marks.trust(self._identity)
-
-    def remember(self) -> None:
-        """Note that the file was verified."""
-        marks.remember(self._identity)
+    def _footer(self) -> dict[str, Any]:
+        mapped, tail = self._mapped, self._mapped[-_TAIL:]
+        if mapped[: len(MAGIC)] != MAGIC or tail[12:] != MAGIC:
+            raise damaged(self.path, "it does not begin and end as a file of arrays of this version does")
+        end = len(mapped) - _TAIL
+        footer = mapped[max(0, end - int.from_bytes(tail[:8], "little")) : end]
+        if zlib.crc32(footer) != int.from_bytes(tail[8:12], "little"):
+            raise damaged(self.path, "its footer does not have its checksum")
+        content: dict[str, Any] = json.loads(footer)
+        return content
 
     @property
     def size(self) -> int:
@@ -120,36 +117,23 @@ class ArrayFile:
             raise damaged(self.path, f"the array {name} does not fit its description ({error})") from None
 
     def bytes_of(self, name: str) -> int:
-        """Bytes that an array takes."""
+        """Bytes of an array."""
         described = self._described[name]
-        size: int = np.dtype(described["type"]).itemsize
-        return int(np.prod(described["shape"], dtype=np.int64)) * size
+        return int(np.prod(described["shape"], dtype=np.int64)) * np.dtype(described["type"]).itemsize
 
     def problems(self) -> Iterator[str]:
-        """Yield the names of the arrays whose bytes do not have their checksum."""
+        """Yield the names of arrays whose bytes do not have their checksum."""
         for name, described in self._described.items():
-            crc, at = 0, described["at"]
-            end = at + self.bytes_of(name)
-            for start in range(at, end, _PIECE):
-                crc = zlib.crc32(memoryview(self._mapped)[start : min(start + _PIECE, end)], crc)
+            crc, first = 0, described["at"]
+            end = first + self.bytes_of(name)
+            for start in range(first, end, _CHUNK):
+                crc = zlib.crc32(memoryview(self._mapped)[start : min(start + _CHUNK, end)], crc)
             if crc != described["crc32"]:
                 yield name
 
 
-def _foot(mapped: mmap.mmap, path: Path) -> dict[str, Any]:
-    tail = mapped[-_TAIL:]
-    if mapped[: len(MAGIC)] != MAGIC or tail[12:] != MAGIC:
-        raise damaged(path, "its ends are not those of a file of arrays, or of another version's")
-    length = int.from_bytes(tail[:8], "little")
-    foot = mapped[max(0, len(mapped) - _TAIL - length) : len(mapped) - _TAIL]
-    if zlib.crc32(foot) != int.from_bytes(tail[8:12], "little"):
-        raise damaged(path, "its foot does not have its checksum")
-    found: dict[str, Any] = json.loads(foot)
-    return found
-
-
 def damaged(path: Path, what: str) -> StoreError:
-    """Return the error for a file that cannot be trusted."""
+    """Return the error for a damaged file."""
     return StoreError(f"{path} is damaged: {what}; mate check --repair rebuilds what follows from the cells")
 
 

@@ -1,10 +1,10 @@
-"""What every index offers, whether it is a lake of segments or tables of a database."""
+"""The interface of every index: a lake of segments, or tables of a database."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,107 +19,110 @@ from mate.lake.segment import SearchSegment
 Ids: TypeAlias = npt.NDArray[np.int64]
 
 
-class Sought(Protocol):
-    """What an index may want to know of a search to leave out what cannot be among its answers."""
+class SearchView(Protocol):
+    """What a search tells an index, so that it can leave out what cannot be among the answers."""
 
     @property
     def token_ids(self) -> Ids:
-        """Token ids of the key tuples that the index may hold: one row per tuple, one column per key column."""
+        """Token ids of the key tuples that the index may have: one row per tuple, one column per key column."""
 
     @property
     def initial(self) -> int:
-        """The key column that the search begins with."""
+        """The initial column of the key."""
 
     @property
     def initial_postings(self) -> int:
-        """How many postings the values of this column have in the index."""
+        """How many postings its values have in the index."""
 
     @property
     def exclude(self) -> frozenset[int]:
-        """Tables that are not wanted."""
+        """Tables to leave out."""
 
     @property
     def table_filters(self) -> bool:
-        """Whether tables may be left out by their bounds."""
+        """Whether bounds may prune tables."""
 
     @property
     def column_first(self) -> bool:
-        """Whether it is column-first search: tables may be bounded by looking at whole rows."""
+        """Whether it is column-first search: bounds of tables may use whole rows."""
 
     @property
     def intersects(self) -> bool:
-        """Whether only rows with a value of every key column are asked for, as in MCR."""
+        """Whether it needs only rows with a value of every key column, as MCR does."""
 
     @property
     def k(self) -> int:
-        """How many tables are wanted."""
+        """How many tables to find."""
 
     @property
     def kth(self) -> int:
-        """Score that a table needs to exceed to be among the answers: 0 while there is room."""
+        """The score that a table must exceed to be among the answers: 0 while there are fewer than k."""
 
     @property
     def hash_number(self) -> int | None:
-        """Which hash function filters rows; None: no row is filtered."""
+        """The hash function of the row filter; None without one."""
 
     @property
     def measures(self) -> bool:
-        """Whether every table that is found will be asked for as a whole (`Index.whole_tables`)."""
+        """Whether it reads every table that it finds as a whole (`Index.whole_tables`)."""
 
     @property
     def cache(self) -> dict[str, Any]:
-        """What the index keeps until the search ends: segments may be asked for in several rounds."""
+        """What the index keeps between the rounds of a search."""
 
     def tuple_hashes(self, function: SuperKeyHash) -> Keys:
-        """Return the hashes of the values of the key tuples: ``uint64[tuples, key columns, words]``."""
+        """Hash the values of the key tuples: ``uint64[tuples, key columns, words]``."""
 
 
 class TableSegment(NamedTuple):
-    """A segment that has a table, and the table's place in it."""
+    """A segment and the place of a table in it."""
 
     segment: SearchSegment
     place: int
 
 
 class Index(ABC):
-    """A published index, open for reading. Usable from several threads at a time.
+    """A published index, open for reading by several threads.
 
-    Rows and columns are counted from 0 within their table. Tables have numbers that they keep.
+    Rows and columns are counted from 0 within their table. A table keeps its number.
     """
 
     address: str
     manifest: Manifest
+    has_directory: ClassVar[bool] = False
+    """Whether its segments have whole tables with their directory, which key suggestions, graphs and batches on Spark
+    read. Otherwise it answers searches alone, and may filter rows by super keys itself."""
 
-    # What a search asks for
+    # For searches
 
     @abstractmethod
     def posting_counts(self, ids: Ids, texts: pa.StringArray) -> Ids:
-        """Return how many postings tokens have in the tables in use, 0 for those that the index does not have."""
+        """Return how many postings tokens have in the tables in use; 0 for tokens that the index does not have."""
 
     @abstractmethod
-    def search_segments(self, search: Sought) -> Iterator[SearchSegment]:
-        """Yield segments that together hold every table and row that may be among the answers.
+    def search_segments(self, search: SearchView) -> Iterator[SearchSegment]:
+        """Yield segments with every table and row that may be among the answers.
 
-        Tables that cannot be, going by the k-th score when the next segment is asked for, may be left out.
+        The index may leave out tables that the current k-th score rules out.
         """
 
     @abstractmethod
-    def table_segment(self, search: Sought, table_id: int) -> TableSegment | None:
-        """Return a segment that has every row of a table that may join; None if there is none."""
+    def table_segment(self, search: SearchView, table_id: int) -> TableSegment | None:
+        """Return a segment with every row of a table that may join; None if there is none."""
 
     @abstractmethod
-    def whole_tables(self, search: Sought, tables: Sequence[int]) -> list[TableSegment]:
-        """Return segments that have every row of the first table, and of as many more as are well read with it."""
+    def whole_tables(self, search: SearchView, tables: Sequence[int]) -> list[TableSegment]:
+        """Return segments with every row of the first table, and of as many more as are best read with it."""
 
-    def tables_found(self, search: Sought, tables: Sequence[int]) -> list[TableInfo]:
-        """Return tables that a search has found, in any order; an index may have looked them up for it before."""
+    def tables_found(self, search: SearchView, tables: Sequence[int]) -> list[TableInfo]:
+        """Return tables that a search has found, in any order."""
         return self.tables(tables)
 
-    # What people ask for
+    # For people
 
     @abstractmethod
     def tables(self, table_ids: Sequence[int] | Ids | None = None) -> list[TableInfo]:
-        """Return tables by number, ascending; all of them unless some are asked for. Unknown numbers are left out."""
+        """Return some tables, or all, by ascending number. Unknown numbers are left out."""
 
     @abstractmethod
     def tables_from(self, sources: Sequence[str]) -> list[int]:
@@ -127,7 +130,7 @@ class Index(ABC):
 
     @abstractmethod
     def cells(self, table_id: int, rows: Ids) -> list[list[str | None]]:
-        """Return rows of a table as they were read, in the order asked for."""
+        """Return rows of a table as they were read, in the given order."""
 
     @abstractmethod
     def sources(self) -> list[dict[str, Any]]:
@@ -155,27 +158,24 @@ class Index(ABC):
         return StoreError(f"{self.address} has no table {table_id}; see: mate stats --tables")
 
     def sources_named(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Return what `sources` tells of some files only."""
+        """Return `sources` of some files."""
         wanted = set(names)
         return [record for record in self.sources() if record["source"] in wanted]
 
     def rejects_from(self, sources: Sequence[str]) -> list[dict[str, Any]]:
-        """Return what `rejects` tells of some files only."""
+        """Return `rejects` of some files."""
         wanted = set(sources)
         return [record for record in self.rejects() if record["source"] in wanted]
 
     def verify(self) -> None:  # noqa: B027
-        """Make sure that what is stored can be read; a database looks after that itself."""
+        """Verify what is stored; a database does so itself."""
 
     def trust(self) -> None:  # noqa: B027
-        """Take what is stored for sound without a look at it."""
+        """Skip the verification of what is stored."""
 
     @property
     def change(self) -> int:
-        """Number of the last change that is known here, without looking.
-
-        Always 0 for a lake: whoever has it open keeps the state that it had then.
-        """
+        """Number of the last known change; always 0 for a lake, whose readers keep the state that they opened."""
         return 0
 
     def last_change(self) -> int:
@@ -183,12 +183,12 @@ class Index(ABC):
         return self.change
 
     def check_unchanged(self, change: int) -> None:
-        """Refuse to add to an answer that was found before the last change."""
+        """Raise an error if there was a change since a search began."""
         if self.last_change() != change:
             raise ChangedError(f"{self.address} was changed since it was searched: search again")
 
     def close(self) -> None:  # noqa: B027
-        """Release what it holds, if anything."""
+        """Release connections, if there are any."""
 
     def __enter__(self) -> Self:
         return self

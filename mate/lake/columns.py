@@ -1,15 +1,15 @@
-"""The columns of a segment's tables, read back from their codes."""
+"""Columns and directory entries of a segment, read from its arrays."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mate.lake.arrays import Array
-from mate.lake.layout import SegmentArrays
+from mate.lake.layout import WIDE_ROWS, SegmentArrays
 
 
 def column_codes(arrays: SegmentArrays, column: int) -> Array:
-    """Return the codes of a column (numbered through the segment) row by row: 0 for a cell without a token."""
+    """Return the code of each row of a column, numbered within the segment: 0 for a cell without a token."""
     table = int(arrays.column_table[column])
     rows = int(arrays.table_row_first[table + 1] - arrays.table_row_first[table])
     size, first = int(arrays.code_bytes[column]), int(arrays.code_first[column])
@@ -19,14 +19,21 @@ def column_codes(arrays: SegmentArrays, column: int) -> Array:
 
 
 def column_dictionary(arrays: SegmentArrays, column: int) -> Array:
-    """Return the tokens of a column as places, ascending: code c stands for number c - 1 of them."""
-    first, last = (int(arrays.column_entry_first[column + end]) for end in (0, 1))
-    return arrays.column_token[first:last]
+    """Return the tokens of a column, ascending: code c stands for item c - 1."""
+    return arrays.column_token[int(arrays.column_entry_first[column]) : int(arrays.column_entry_first[column + 1])]
 
 
-def column_tokens(arrays: SegmentArrays, table: int, column: int) -> Array:
-    """Return the tokens of a table's column (counted within the table) as places, row by row; -1 for none."""
-    number = int(arrays.table_column_first[table]) + column
-    tokens = np.append(-1, column_dictionary(arrays, number).astype(np.int64))
-    found: Array = tokens[column_codes(arrays, number)]
-    return found
+def entry_sizes(arrays: SegmentArrays, entries: Array) -> Array:
+    """Return the number of postings of each directory entry."""
+    table = arrays.column_table[arrays.entry_column[entries]]
+    units = np.where(np.diff(arrays.table_row_first)[table] >= WIDE_ROWS, 2, 1)
+    first = arrays.posting_first
+    sizes: Array = (first[entries + 1].astype(np.int64) - first[entries].astype(np.int64)) // units
+    return sizes
+
+
+def ranges(start: Array, stop: Array) -> tuple[Array, Array]:
+    """Concatenate ranges; return their numbers, and for each number the range that it comes from."""
+    sizes = stop - start
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    return np.arange(len(owner)) + np.repeat(start - (np.cumsum(sizes) - sizes), sizes), owner

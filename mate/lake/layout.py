@@ -1,4 +1,4 @@
-"""What a segment is made of: its arrays, and how they follow from the tokens of its cells.
+"""The arrays of a segment, and how they follow from the tokens of its cells.
 
 Within a segment tables, columns, rows and tokens are numbered from 0: columns and rows through all its tables, tokens
 by the order of their ids. A *directory entry* is a token in one table column; its *postings* are the rows there.
@@ -18,11 +18,11 @@ WIDE_ROWS = 65_536
 """Tables with at least this many rows have postings of 4 bytes, others of 2."""
 
 NO_PLACE = -1
-"""Stands for a cell without a token."""
+"""The place of a cell without a token."""
 
 
 class SegmentArrays(NamedTuple):
-    """The arrays that a search reads, which native loops see through `mate.lake._arrays.SegmentView`.
+    """The arrays that a search reads; native loops read them through `mate.lake._arrays.SegmentView`.
 
     Postings are counted in units of 2 bytes: those of entry e are ``postings[posting_first[e]:posting_first[e + 1]]``,
     one unit per row in a narrow table, two (low half first) in a wide one. A column's codes are in `codes` from byte
@@ -81,7 +81,7 @@ class Texts(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What follows from the cells of every column."""
+    """What follows from the cells of all columns."""
 
     column_entry_first: Array
     column_token: Array
@@ -102,21 +102,21 @@ def make_arrays(shapes: Shapes, tokens: Texts, cells: Array) -> SegmentArrays:
     """
     cells, rows, columns = native_cells(shapes, cells)
     column_table = np.repeat(np.arange(len(rows), dtype=np.uint32), columns)
-    found = Columns(*make_columns(cells, np.repeat(rows, columns), len(tokens.token_id)))
+    made = Columns(*make_columns(cells, np.repeat(rows, columns), len(tokens.token_id)))
     return SegmentArrays(
         token_id=tokens.token_id,
         text_first=tokens.text_first,
         text=tokens.text,
-        entry_first=_narrow(found.entry_first),
-        entry_column=found.entry_column,
-        posting_first=_narrow(found.posting_first),
-        postings=found.postings,
+        entry_first=_narrow(made.entry_first),
+        entry_column=made.entry_column,
+        posting_first=_narrow(made.posting_first),
+        postings=made.postings,
         column_table=column_table,
-        column_entry_first=_narrow(found.column_entry_first),
-        column_token=found.column_token,
-        code_first=found.code_first[:-1],
-        code_bytes=found.code_bytes,
-        codes=found.codes,
+        column_entry_first=_narrow(made.column_entry_first),
+        column_token=made.column_token,
+        code_first=made.code_first[:-1],
+        code_bytes=made.code_bytes,
+        codes=made.codes,
         table_column_first=offsets_of(columns),
         table_row_first=offsets_of(rows),
         table_id=np.asarray(shapes.table_id, np.int64),
@@ -129,7 +129,7 @@ def row_keys(shapes: Shapes, cells: Array, hashes: Keys) -> Keys:
 
 
 def native_cells(shapes: Shapes, cells: Array) -> tuple[Array, Array, Array]:
-    """Return cells, and the rows and columns of their tables, in the types that native loops read."""
+    """Return cells, and rows and columns of their tables, in the types of native loops."""
     return (
         np.ascontiguousarray(cells, np.int32),
         np.ascontiguousarray(shapes.rows, np.int64),
@@ -138,10 +138,10 @@ def native_cells(shapes: Shapes, cells: Array) -> tuple[Array, Array, Array]:
 
 
 def offsets_of(sizes: Array) -> Array:
-    """Return where each of several things of these sizes begins, one after the other; one more at the end."""
-    found = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=found[1:])
-    return found
+    """Return where consecutive items of these sizes begin; one more at the end."""
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
 
 
 def _narrow(offsets: Array) -> Array:

@@ -1,11 +1,12 @@
-"""The manifest: what an index is made of and with. Replacing it publishes a new state, all at once."""
+"""The manifest: what an index consists of and how it was built. Replacing it publishes a new state atomically."""
 
 from __future__ import annotations
 
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, astuple, dataclass, field, fields
+from operator import add, sub
 from typing import Any, Self
 
 from mate.errors import StoreError
@@ -16,18 +17,18 @@ from mate.values.text import NORMALISATION_VERSION
 FORMAT_VERSION = 2
 
 MANY_SEGMENTS = 16
-MUCH = 0.1
-"""Compacting is advised from so many segments on, or from this share of superseded cells on."""
+MANY_SUPERSEDED = 0.1
+"""From so many segments, or this fraction of superseded cells, compacting is advised."""
 
 _LIMITS: dict[str, tuple[type, ...]] = {limit.name: (int,) for limit in fields(Limits)} | {
     "layout_tables": (bool,),
     "encoding": (str, type(None)),
 }
-"""The types that each of the limits may have."""
+"""The types of each limit's values."""
 
 
 class OtherVersionError(StoreError):
-    """An index that another version of MATE has written: nothing is wrong with it."""
+    """A sound index of another version of MATE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,11 @@ class HashSpec:
 
     @classmethod
     def of(cls, function: SuperKeyHash) -> Self:
-        """Return the specification of a hash function."""
+        """Describe a hash function."""
         return cls(function.name, function.bits, function.parameters)
 
     def function(self) -> SuperKeyHash:
-        """Return the hash function itself."""
+        """Return the hash function."""
         return get(self.name, self.bits, **self.parameters)
 
     def __str__(self) -> str:
@@ -54,7 +55,7 @@ class HashSpec:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much an index, or a part of it, holds."""
+    """How much an index, or a part of it, has."""
 
     tables: int = 0
     columns: int = 0
@@ -64,21 +65,21 @@ class Counts:
     rejects: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(own + more for own, more in zip(asdict(self).values(), asdict(other).values(), strict=True)))
+        return Counts(*map(add, astuple(self), astuple(other)))
 
     def __sub__(self, other: Counts) -> Counts:
-        return Counts(*(own - less for own, less in zip(asdict(self).values(), asdict(other).values(), strict=True)))
+        return Counts(*map(sub, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentRecord:
-    """A segment of a lake, and what of it later segments supersede."""
+    """A segment of a lake, and what later segments supersede in it."""
 
     name: str
     counts: Counts
     """As written."""
     files: dict[str, tuple[int, int]]
-    """Size and CRC-32 of every file."""
+    """Size and CRC-32 by name."""
     superseded_tables: tuple[int, ...] = ()
     superseded_sources: tuple[str, ...] = ()
 
@@ -97,33 +98,33 @@ class SegmentRecord:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an index is made of and with; a query must hash and normalise exactly so."""
+    """What an index consists of and how it was built; a query must hash and normalise in the same way."""
 
     hashes: tuple[HashSpec, ...]
     nulls: tuple[str, ...]
     counts: Counts
     """Of what is in use."""
     distinct_tokens: int
-    """When the index was built or compacted: what the parameters of hash functions follow from."""
+    """When the index was built or compacted: the parameters of hash functions follow from it."""
     limits: dict[str, Any] = field(default_factory=dict)
-    """How much of a table was taken in (`mate.limits.Limits`), so that later changes are read in the same way."""
+    """How files were read (`mate.limits.Limits`); changes read them in the same way."""
     label: str = ""
-    """A word on the data where it matters, such as "synthetic"."""
+    """The kind of data where it matters, such as "synthetic"."""
     built: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     build: str = ""
-    """A name that no other build has."""
+    """A unique name."""
     next_table: int = 0
-    """The first number that no table ever had."""
+    """The first number that was never used."""
     operations: int = 0
     """Changes since the index was built or compacted."""
     changed: str = ""
-    """When the last one was made."""
+    """Time of the last change."""
     segments: tuple[SegmentRecord, ...] = ()
     layout: str = ""
-    """Where a database keeps super keys (`mate.sql`)."""
+    """Where a database stores super keys (`mate.sql`)."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """What a database remembers of its tables."""
+    """Notes of a database on its tables."""
     normalisation: int = NORMALISATION_VERSION
     format: int = FORMAT_VERSION
 
@@ -139,13 +140,13 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str, where: str) -> Self:
-        """Return the manifest of the index at `where`, refusing what this version cannot read right."""
+        """Parse the manifest of the index at `where`; raise StoreError for one that this version cannot read."""
         try:
             record = json.loads(text)
             _check_versions(record, where)
             if record.pop("checksum") != _checksum(record):
                 raise StoreError(f"{where} is damaged: the manifest does not have its checksum")
-            found = cls(
+            manifest = cls(
                 **{
                     **record,
                     "hashes": tuple(HashSpec(**spec) for spec in record["hashes"]),
@@ -154,13 +155,13 @@ class Manifest:
                     "segments": tuple(map(SegmentRecord.of, record["segments"])),
                 }
             )
-            _check_values(found)
-            return found
+            _check_values(manifest)
+            return manifest
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StoreError(f"{where} has a manifest that cannot be read: {error}") from error
 
     def hash_number(self, name: str | None = None, bits: int | None = None) -> int:
-        """Return the place of a hash function among those of the index, the first one unless asked otherwise."""
+        """Return the number of a hash function of the index, the first one by default."""
         for number, spec in enumerate(self.hashes):
             if (name is None or spec.name == name) and (bits is None or spec.bits == bits):
                 return number
@@ -169,38 +170,31 @@ class Manifest:
 
     @property
     def is_scattered(self) -> bool:
-        """Whether compacting pays: there are many segments, or much of what they hold is superseded."""
+        """Whether compacting pays: there are many segments, or many superseded cells."""
         stored = sum(segment.counts.cells for segment in self.segments)
-        return len(self.segments) >= MANY_SEGMENTS or stored > (1 + MUCH) * self.counts.cells
-
-    def segment(self, name: str) -> SegmentRecord:
-        """Return a segment by name."""
-        return next(segment for segment in self.segments if segment.name == name)
+        return len(self.segments) >= MANY_SEGMENTS or stored > (1 + MANY_SUPERSEDED) * self.counts.cells
 
 
 def _check_values(manifest: Manifest) -> None:
-    """Raise ValueError for values that no index has: what follows relies on them."""
+    """Raise ValueError for values that no index has."""
     segments = manifest.segments
-    texts = (manifest.label, manifest.built, manifest.build, manifest.changed, manifest.layout, *manifest.nulls)
+    texts = [manifest.label, manifest.built, manifest.build, manifest.changed, manifest.layout, *manifest.nulls]
+    texts += [source for segment in segments for source in segment.superseded_sources]
     names = [name for segment in segments for name in (segment.name, *segment.files)]
-    numbers = [manifest.distinct_tokens, manifest.next_table, manifest.operations]
-    for counts in (manifest.counts, *(segment.counts for segment in segments)):
-        numbers += asdict(counts).values()
-    for segment in segments:
-        numbers += segment.superseded_tables
-        texts += segment.superseded_sources
+    numbers = [manifest.distinct_tokens, manifest.next_table, manifest.operations, *astuple(manifest.counts)]
+    numbers += [n for segment in segments for n in (*astuple(segment.counts), *segment.superseded_tables)]
     if any(type(number) is not int or not 0 <= number < 2**63 for number in numbers):
         raise ValueError("a count is no whole number")
     if not all(isinstance(text, str) for text in (*texts, *names)):
-        raise ValueError("a text is none")
+        raise ValueError("a text is something else")
     if any(name in ("", ".", "..") or "/" in name or "\0" in name for name in names):
-        raise ValueError("a segment or a file of it is not named as such")
+        raise ValueError("a name of a segment or file is not allowed")
     if len({segment.name for segment in segments}) < len(segments):
         raise ValueError("two segments have one name")
     if any(type(spec.name) is not str or type(spec.bits) is not int for spec in manifest.hashes):
         raise ValueError("a hash function has no name or size")
     if not all(isinstance(mapping, dict) for mapping in (manifest.limits, manifest.versions, manifest.notes)):
-        raise ValueError("a list of settings is none")
+        raise ValueError("settings are no mapping")
     if any(type(value) not in _LIMITS.get(name, ()) for name, value in manifest.limits.items()):
         raise ValueError("a limit is not known, or is of another type")
 

@@ -1,4 +1,4 @@
-"""Records about tables, sources and rejects, as segments and databases keep them."""
+"""Records about tables, sources and rejects, as segments and databases store them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TableInfo:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
-        """Return the metadata in a record of `TABLES_SCHEMA`."""
+        """Parse a record of `TABLES_SCHEMA`."""
         return cls(**{**record, "columns": tuple(record["columns"])})
 
     def record(self) -> dict[str, Any]:
@@ -62,5 +62,5 @@ class TableInfo:
         return {name: getattr(self, name) for name in names} | {"columns": list(self.columns)}
 
     def column_names(self) -> list[str]:
-        """Return a name for every column, also for those that have none."""
+        """Return a name for every column; those without one are numbered."""
         return [name or f"column {place}" for place, name in enumerate(self.columns, start=1)]

@@ -1,12 +1,12 @@
 """A lake in an object store, and its copy on this machine.
 
-The manifest in the store is the truth. Segments never change and have names of their own, so that a copy that is
-complete stays right: opening such a lake reads its manifest and fetches the segments that are not here yet. Each file
-is checked against the size and the CRC-32 that the manifest has of it. The copy is a folder as any lake is one, and
-changes are made in it: their segments go to the store first, then the manifest, which publishes them.
+The manifest in the store is the truth. Segments never change and have unique names, so that a complete copy stays
+right: opening such a lake reads its manifest and fetches the segments that are missing here. Each file is checked
+against its size and CRC-32 in the manifest. The copy is a folder like any lake. Changes are made there; their segments
+go to the store first, then the manifest, which publishes them.
 
-One writer at a time. Who publishes looks at the manifest in the store again and refuses if it is not the one that the
-change began with; between that look and the new manifest a claim keeps others out (`mate.lake.remote_claim`).
+One writer at a time: to publish, a writer takes a lease (`mate.lake.lease`) and checks that the manifest in the store
+is still the one that the change began with.
 """
 
 from __future__ import annotations
@@ -22,29 +22,27 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mate.errors import ChangedError, StoreError
+from mate.files import cache_folder, private_folder
 from mate.lake.folder import MANIFEST, SEGMENTS, LakeFolder, open_folder, publish, read_manifest
+from mate.lake.lease import check_lease, publishing_lease
 from mate.lake.manifest import Manifest, SegmentRecord
-from mate.lake.remote_claim import claimed
 from mate.storage import Place, is_remote, shown
 
-CACHE = "MATE_CACHE"
-"""The environment variable that names the folder for copies; ~/.cache/mate unless it is set."""
-_AT_A_TIME = 8
-"""Files that are copied at a time."""
+_CONCURRENT_FILES = 8
 _ATTEMPTS = 2
 
 _log = logging.getLogger(__name__)
 
 
 def open_lake(address: str | Path) -> LakeFolder:
-    """Open a lake: in a folder, or in a store, fetching what is not here yet."""
-    if not is_remote(str(address)):
-        return open_folder(address)
-    return RemoteLake(str(address)).open()
+    """Open a lake: in a folder, or in a store, fetching what is missing here."""
+    lake = open_folder(local_folder(str(address)))
+    lake.address = str(address)
+    return lake
 
 
 def local_folder(address: str) -> Path:
-    """Return the folder of a lake on this machine, having fetched it if it is in a store."""
+    """Return the folder of a lake on this machine; one in a store is fetched."""
     if not is_remote(address):
         return Path(address)
     remote = RemoteLake(address)
@@ -52,47 +50,59 @@ def local_folder(address: str) -> Path:
     return remote.path
 
 
+def published_manifest(address: str) -> Manifest:
+    """Return the manifest that is published now, in a folder or in a store."""
+    if not is_remote(address):
+        return read_manifest(Path(address))
+    return RemoteLake(address).manifest()
+
+
 class RemoteLake:
     """A lake in a store, and the folder with its copy."""
 
     def __init__(self, address: str) -> None:
-        self.address = address
+        self.address = shown(address)
         self._place = Place.at(address.rstrip("/"))
-        name = hashlib.sha256(address.rstrip("/").encode()).hexdigest()[:32]
-        self._home = Path(os.environ.get(CACHE) or Path.home() / ".cache/mate") / name
+        self._home = cache_folder() / hashlib.sha256(address.rstrip("/").encode()).hexdigest()[:32]
         self.path = self._home / "lake.mate"
         self._before: str | None = None
 
     # Reading
 
-    def open(self) -> LakeFolder:
-        """Fetch the lake and open it."""
-        with self._locked():
-            self._fetch(self._manifest())
-            found = open_folder(self.path)
-        found.address = self.address
-        return found
-
     def fetch(self) -> None:
-        """Fetch the state that is published now."""
+        """Fetch the state that is published now; one more time if another one is published meanwhile."""
         with self._locked():
-            self._fetch(self._manifest())
+            text = self._published()
+            for attempt in range(_ATTEMPTS):
+                try:
+                    self._fetch_segments(self._parsed(text).segments)
+                    break
+                except StoreError:
+                    now = self._published()
+                    if attempt or now == text:
+                        raise
+                    text = now
+            self._replace_manifest(text)
 
     def fetch_segments(self, manifest: Manifest, numbers: Sequence[int]) -> Path:
         """Fetch some segments of a state; return the folder of the lake."""
         with self._locked():
-            self._fetch_files([manifest.segments[number] for number in numbers])
+            self._fetch_segments([manifest.segments[number] for number in numbers])
         return self.path
 
     def manifest(self) -> Manifest:
         """Return the manifest that is published now."""
-        return Manifest.from_json(self._manifest(), shown(self.address))
+        return self._parsed(self._published())
 
-    def _manifest(self) -> str:
+    def _parsed(self, text: str) -> Manifest:
+        return Manifest.from_json(text, self.address)
+
+    def _published(self) -> str:
         text = self._read_manifest()
         if text is None:
-            where = shown(self.address)
-            raise StoreError(f"there is no index at {where}; build one with: mate index PATH --store {where}")
+            raise StoreError(
+                f"there is no index at {self.address}; build one with: mate index PATH --store {self.address}"
+            )
         return text
 
     def _read_manifest(self) -> str | None:
@@ -100,72 +110,58 @@ class RemoteLake:
         try:
             return None if content is None else content.decode()
         except UnicodeDecodeError:
-            raise StoreError(f"{shown(self.address)}/{MANIFEST} is damaged: it is not text") from None
-
-    def _fetch(self, text: str) -> None:
-        """Make the copy one of this state; a change that removes segments meanwhile has published another one."""
-        for attempt in range(_ATTEMPTS):
-            manifest = Manifest.from_json(text, shown(self.address))
-            try:
-                self._fetch_files(manifest.segments)
-                break
-            except StoreError:
-                now = self._manifest()
-                if attempt or now == text:
-                    raise
-                text = now
-        self._replace_manifest(text)
+            raise StoreError(f"{self.address}/{MANIFEST} is damaged: it is not text") from None
 
     def _replace_manifest(self, text: str | None) -> None:
-        """Let the copy have the manifest of the store."""
+        """Give the copy the manifest of the store."""
         file = self.path / MANIFEST
         if text is None:
             file.unlink(missing_ok=True)
         elif not file.is_file() or file.read_text(encoding="utf-8") != text:
             self.path.mkdir(exist_ok=True)
-            publish(self.path, Manifest.from_json(text, shown(self.address)))
+            publish(self.path, self._parsed(text))
 
-    def _fetch_files(self, records: Sequence[SegmentRecord]) -> None:
-        """Fetch the segments that are not here."""
-        segments = self.path / SEGMENTS
+    def _fetch_segments(self, records: Sequence[SegmentRecord]) -> None:
+        """Fetch the segments that are missing; each gets its name when it is complete."""
+        segments, incomplete = self.path / SEGMENTS, self._home / "coming"
         missing = [record for record in records if not (segments / record.name).is_dir()]
         if not missing:
             return
         segments.mkdir(parents=True, exist_ok=True)
-        coming = self._home / "coming"
-        shutil.rmtree(coming, ignore_errors=True)
+        shutil.rmtree(incomplete, ignore_errors=True)
+        for record in missing:
+            (incomplete / record.name).mkdir(parents=True)
         files = [(record, name) for record in missing for name in record.files]
+        with ThreadPoolExecutor(_CONCURRENT_FILES) as pool:
+            list(pool.map(lambda file: self._fetch_file(incomplete, *file), files))
         for record in missing:
-            (coming / record.name).mkdir(parents=True)
-        with ThreadPoolExecutor(_AT_A_TIME) as pool:
-            list(pool.map(lambda file: self._fetch_file(coming, *file), files))
-        for record in missing:
-            (coming / record.name).replace(segments / record.name)
+            (incomplete / record.name).replace(segments / record.name)
 
-    def _fetch_file(self, coming: Path, record: SegmentRecord, name: str) -> None:
-        """Fetch a file and compare it with what the manifest has of it; try once more if it is another."""
-        place, noted = self._place / SEGMENTS / record.name / name, tuple(record.files[name])
+    def _fetch_file(self, folder: Path, record: SegmentRecord, name: str) -> None:
+        """Fetch a file and compare it with the manifest; try once more if it differs."""
+        place, (size, crc32) = self._place / SEGMENTS / record.name / name, record.files[name]
         for attempt in range(_ATTEMPTS):
             try:
-                found = place.fetch(coming / record.name / name)
+                fetched = place.fetch(folder / record.name / name)
             except StoreError:
                 if attempt:
                     raise
                 continue
-            if (found.size, found.crc32) == noted:
+            if (fetched.size, fetched.crc32) == (size, crc32):
                 return
-        what = f"has {found.size:,} bytes, it was written with {noted[0]:,}"
-        what = "does not have its checksum" if found.size == noted[0] else what
+        what = f"has {fetched.size:,} bytes, it was written with {size:,}"
+        what = "does not have its checksum" if fetched.size == size else what
         raise StoreError(f"{place.address} is damaged: it {what}; build the index again, or put the file back")
 
     def prepare(self) -> None:
-        """Make the folder that the copy is in: for this user alone."""
+        """Make the folder that the copy is in, for this user alone."""
         try:
-            self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if self._home.is_symlink() or self._home.stat().st_uid != os.geteuid():
-                raise StoreError(f"{self._home} is a link or somebody else's: set {CACHE} to a folder of your own")
+            private_folder(self._home)
         except OSError as error:
-            raise StoreError(f"cannot write to {self._home}: {error.strerror} (set {CACHE})") from None
+            raise self._not_writable(error) from None
+
+    def _not_writable(self, error: OSError) -> StoreError:
+        return StoreError(f"cannot write to {self._home}: {error.strerror} (set MATE_CACHE)")
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -174,7 +170,7 @@ class RemoteLake:
         try:
             lock = os.open(self._home / "lock", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise StoreError(f"cannot write to {self._home}: {error.strerror} (set {CACHE})") from None
+            raise self._not_writable(error) from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -183,63 +179,54 @@ class RemoteLake:
 
     # Writing
 
-    def begin(self) -> None:
-        """Note the state that a change begins with; the copy has its manifest then."""
+    def start_change(self) -> None:
+        """Remember the state that a change begins with, and give the copy its manifest."""
         self._place.require_bucket()
         with self._locked():
             self._before = self._read_manifest()
             self._replace_manifest(self._before)
 
     def publish(self, manifest: Manifest) -> None:
-        """Send the segments that the store does not have, then the manifest, unless somebody else was quicker."""
-        before = Manifest.from_json(self._before, shown(self.address)).segments if self._before else ()
-        known = {record.name for record in before}
-        new = [record for record in manifest.segments if record.name not in known]
-        began = False
+        """Send the segments that the store lacks, then the manifest, unless somebody else published in between."""
+        before = self._parsed(self._before).segments if self._before else ()
+        old, current = {record.name for record in before}, {record.name for record in manifest.segments}
+        new = [record for record in manifest.segments if record.name not in old]
+        manifest_sent = False
         try:
             self._send(new)
-            with claimed(self._place) as claim:
+            with publishing_lease(self._place) as deadline:
                 self._check_unchanged()
-                claim.check()
-                began = True
+                check_lease(self._place, deadline)
+                manifest_sent = True
                 (self._place / MANIFEST).write(manifest.to_json().encode())
         except StoreError:
-            # A manifest that was being written may have arrived all the same: segments go if it surely has not.
-            if not began or self._read_manifest() == self._before:
+            # The manifest may have arrived despite the error: segments go only if it surely has not.
+            if not manifest_sent or self._read_manifest() == self._before:
                 self._remove(new)
             raise
         self._before = manifest.to_json()
-        kept = {record.name for record in manifest.segments}
-        self._remove([record for record in before if record.name not in kept])
+        self._remove([record for record in before if record.name not in current])
 
     def _check_unchanged(self) -> None:
         if self._read_manifest() != self._before:
-            where = shown(self.address)
-            raise ChangedError(f"{where} was changed by somebody else in the meantime; nothing was published")
+            raise ChangedError(f"{self.address} was changed by somebody else in the meantime; nothing was published")
 
     def _send(self, records: Sequence[SegmentRecord]) -> None:
         files = [(record, name) for record in records for name in record.files]
-        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        with ThreadPoolExecutor(_CONCURRENT_FILES) as pool:
             list(pool.map(lambda file: self._send_file(*file), files))
 
     def _send_file(self, record: SegmentRecord, name: str) -> None:
         place = self._place / SEGMENTS / record.name / name
         place.put(self.path / SEGMENTS / record.name / name)
-        found = place.info()
-        if found is None or found.size != record.files[name][0]:
+        entry = place.info()
+        if entry is None or entry.size != record.files[name][0]:
             raise StoreError(f"{place.address} did not arrive as it was sent; nothing was published, please try again")
 
     def _remove(self, records: Sequence[SegmentRecord]) -> None:
-        """Remove segments from the store that no manifest names; what stays there takes room and does no harm."""
+        """Remove unused segments from the store; one that stays there takes space and does no harm."""
         for record in records:
             try:
                 (self._place / SEGMENTS / record.name).remove_folder()
             except StoreError as error:
-                _log.warning("a segment that is not in use stays in the store: %s", error)
-
-
-def published_manifest(address: str) -> Manifest:
-    """Return the manifest that is published now: of a folder, or in a store."""
-    if not is_remote(address):
-        return read_manifest(Path(address))
-    return RemoteLake(address).manifest()
+                _log.warning("an unused segment stays in the store: %s", error)

@@ -1,6 +1,6 @@
-"""A segment, open for reading: arrays that a search works on, and the folder with the cells that they follow from.
+"""Segments, open for reading: those of a lake on disk, and those in memory that are made of a database's rows.
 
-A segment never changes. Tables of it that a later one supersedes are marked by whoever opens it (`live`).
+A segment never changes. Whoever opens it says which of its tables later segments supersede.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +18,10 @@ from mate.hashing import Keys
 from mate.lake._arrays import SegmentView, count_postings, find_places
 from mate.lake.arrays import Array, ArrayFile, damaged
 from mate.lake.columns import column_codes
-from mate.lake.layout import NO_PLACE, SegmentArrays
+from mate.lake.layout import NO_PLACE, SegmentArrays, Shapes, Texts, make_arrays
 from mate.lake.segment_folder import SegmentFolder
 from mate.lake.soundness import check_shapes, check_values
+from mate.lake.verified import is_verified, mark_verified
 from mate.values.arrow import string_buffers
 
 ARRAYS = "arrays"
@@ -28,15 +30,15 @@ FORMAT = 2
 
 @dataclass(frozen=True, eq=False)
 class SearchSegment:
-    """What a search needs of a segment, wherever its arrays are."""
+    """What a search needs of a segment, on disk or in memory."""
 
     arrays: SegmentArrays
     keys: Sequence[Keys]
     """The super keys of its rows, by hash function."""
     live: Array
-    """Which of its tables are in use: bool, one per table."""
+    """Which tables are in use: bool, one per table."""
     row_number: Array | None
-    """Number in its table of each row, where a segment holds some rows of its tables only."""
+    """The number of each row in its table, for a segment that has only some rows of its tables."""
 
     @cached_property
     def native(self) -> SegmentView:
@@ -46,7 +48,7 @@ class SearchSegment:
     def places(self, ids: Array, texts: pa.StringArray | None = None) -> Array:
         """Return the places of tokens, `NO_PLACE` for those that it does not have.
 
-        Without texts the ids are trusted, as a database's are that has compared the texts itself.
+        Without texts, ids are enough: a database has compared the texts itself.
         """
         token_id = self.arrays.token_id
         if not len(token_id) or not len(ids):
@@ -60,29 +62,29 @@ class SearchSegment:
         """Return the texts of tokens."""
         return self._texts.take(pa.array(places))
 
-    def filled(self, columns: Array) -> Array:
-        """Return how many cells of columns are not empty; counted once, as suggestions ask for the same ones."""
-        known = self._filled
-        for column in columns[known[columns] < 0].tolist():
-            known[column] = np.count_nonzero(column_codes(self.arrays, column))
-        found: Array = known[columns]
-        return found
-
-    @cached_property
-    def _filled(self) -> Array:
-        return np.full(len(self.arrays.column_table), -1)
-
     @cached_property
     def _texts(self) -> pa.LargeStringArray:
         first = self.arrays.text_first.astype(np.int64, copy=False)
         return pa.LargeStringArray.from_buffers(len(first) - 1, pa.py_buffer(first), pa.py_buffer(self.arrays.text))
 
+    def filled(self, columns: Array) -> Array:
+        """Return how many cells of columns are not empty; each column is counted once."""
+        known = self._filled
+        for column in columns[known[columns] < 0].tolist():
+            known[column] = np.count_nonzero(column_codes(self.arrays, column))
+        counts: Array = known[columns]
+        return counts
+
+    @cached_property
+    def _filled(self) -> Array:
+        return np.full(len(self.arrays.column_table), -1)
+
     def for_search(self) -> SearchSegment:
-        """Return the segment, if its arrays can be trusted, as those are that were made in this process."""
+        """Return the segment itself, verified if it is on disk."""
         return self
 
     def posting_counts(self, places: Array) -> Array:
-        """Return how many postings tokens have in the tables that are in use; 0 for `NO_PLACE`."""
+        """Return how many postings tokens have in the tables in use; 0 for `NO_PLACE`."""
         return count_postings(self.native, np.ascontiguousarray(places, np.int64), self.live.view(np.uint8))
 
 
@@ -95,7 +97,7 @@ class Segment(SearchSegment):
 
     @classmethod
     def open(cls, path: Path, hashes: int, superseded: Sequence[int] = ()) -> Segment:
-        """Map the segment in a folder; tables that are superseded, by their numbers in the lake, are not in use."""
+        """Map the segment in a folder; superseded tables, given by their numbers in the lake, are not in use."""
         file = ArrayFile(path / ARRAYS)
         if file.notes.get("format") != FORMAT:
             raise damaged(file.path, f"it has the format {file.notes.get('format')}, not {FORMAT}")
@@ -108,16 +110,52 @@ class Segment(SearchSegment):
         return cls(arrays, keys, live, None, SegmentFolder.open(path), file)
 
     def for_search(self) -> Segment:
-        """Return the segment itself, verified unless this was done before on this machine."""
-        return self if self.file.trusted else self.verified()
+        """Return the segment itself, verified now unless it was on this machine before."""
+        if not is_verified(self.file.identity):
+            self.verify()
+        return self
 
-    def verified(self) -> Segment:
-        """Return the segment itself, having made sure that its arrays are sound: the values, and their checksums."""
+    def verify(self) -> None:
+        """Look at the values and checksums of all arrays."""
         wrong = check_values(self.arrays)
         if wrong:
             raise damaged(self.file.path, f"the array {wrong} leads outside of another one")
         changed = next(self.file.problems(), None)
         if changed:
             raise damaged(self.file.path, f"the array {changed} does not have its checksum")
-        self.file.remember()
-        return self
+        mark_verified(self.file.identity)
+
+
+class RowBlock(NamedTuple):
+    """Some rows of some tables, ascending by table: row i has the tokens ``token_id[offsets[i]:offsets[i + 1]]``."""
+
+    table_id: Array
+    row_number: Array
+    """The number of each row in its table."""
+    offsets: Array
+    token_id: Array
+    """Ids of tokens; negative for a cell without one."""
+
+
+def memory_segment(block: RowBlock, keys: Sequence[Keys] = ()) -> SearchSegment:
+    """Return a segment in memory that has just these rows; `keys` are their super keys, by hash function."""
+    table_id, first, rows = np.unique(block.table_id, return_index=True, return_counts=True)
+    columns = np.diff(block.offsets)[first]
+    ids, place = np.unique(block.token_id, return_inverse=True)
+    empty = int(np.searchsorted(ids, 0))
+    cells = _column_by_column(np.where(place < empty, NO_PLACE, place - empty), rows, columns)
+    ids = ids[empty:].astype(np.int64)
+    no_texts = Texts(ids, np.zeros(len(ids) + 1, np.uint32), np.zeros(0, np.uint8))
+    arrays = make_arrays(Shapes(table_id, rows, columns), no_texts, cells)
+    return SearchSegment(arrays, keys, np.ones(len(table_id), np.bool_), block.row_number)
+
+
+def _column_by_column(cells: Array, rows: Array, columns: Array) -> Array:
+    """Reorder the cells of each table, given row by row."""
+    sizes = rows * columns
+    start = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    within = np.arange(len(cells)) - start
+    width, height = np.repeat(columns, sizes), np.repeat(rows, sizes)
+    reordered = np.empty(len(cells), np.int32)
+    reordered[start + within % width * height + within // width] = cells
+    return reordered

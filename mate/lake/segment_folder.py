@@ -1,15 +1,15 @@
-"""The folder of a segment but for its arrays: cells as they were read, and records of tables, sources and rejects.
+"""The folder of a segment without its arrays: cells as they were read, and records of tables, sources and rejects.
 
-The arrays can be rebuilt from what is here. All files are opened at once, so that whoever has opened the folder can
-read it to the end even if it is removed; what is in them is read when it is asked for.
+The arrays can be rebuilt from these files. All are opened at once, so that a reader can use them even after the folder
+is removed; their content is read on demand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -27,17 +27,17 @@ CELLS = "cells-{0:04d}.parquet"
 """Cells are in one file or several, as the tasks that read them wrote them."""
 
 TABLE_GROUP = 4_096
-"""Records of tables per row group: what is read to describe one of them."""
-KEPT_GROUPS = 64
-"""Row groups of them that are kept in memory."""
-KEPT_TABLES = 4_096
-"""Tables of a segment whose metadata is kept: many searches find the same ones."""
+"""Records of tables per row group."""
+CACHED_GROUPS = 64
+"""Row groups of table records in memory."""
+CACHED_TABLES = 4_096
+"""Tables of a segment whose metadata is in memory: many searches find the same ones."""
 
 
 class Pieces(NamedTuple):
-    """Where the cells of tables are: parallel arrays, ascending by table and row.
+    """Where cells are: parallel arrays, ascending by table and row.
 
-    A piece is consecutive rows of one table, column after column, from `offset` on in a row group of a file of cells.
+    A piece is consecutive rows of a table, column after column, from `offset` on in a row group of a file of cells.
     """
 
     table: Array
@@ -50,7 +50,7 @@ class Pieces(NamedTuple):
 
 
 class ParquetRecords:
-    """A Parquet file, opened. Several threads may read it, one at a time: Arrow's readers are not made for more."""
+    """An open Parquet file, for several threads: Arrow's readers take one at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
@@ -67,7 +67,7 @@ class ParquetRecords:
             raise damaged(self._path, str(error).splitlines()[0]) from None
 
     def note(self, name: str) -> str | None:
-        """Return what the file notes of itself under a name; no record is read."""
+        """Return an item of the file's metadata."""
         notes = self._file.schema_arrow.metadata or {}
         return notes[name.encode()].decode() if name.encode() in notes else None
 
@@ -97,9 +97,7 @@ class SegmentFolder:
     rejects_file: ParquetRecords
     pieces_file: ParquetRecords
     cell_files: list[ParquetRecords]
-    _table_groups: dict[int, pa.Table] = field(default_factory=dict, repr=False)
-    _known_tables: dict[int, TableInfo] = field(default_factory=dict, repr=False)
-    _last_cells: dict[str, tuple[int, int, pa.StringArray]] = field(default_factory=dict, repr=False)
+    _table_infos: dict[int, TableInfo] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(cls, path: Path) -> SegmentFolder:
@@ -124,51 +122,36 @@ class SegmentFolder:
         return _records(self.rejects_file, names)
 
     def source_names(self, among: Sequence[str] | None = None) -> set[str]:
-        """Return the sources that it has a record or rejects of: a file in parts may have these in two segments."""
+        """Return the sources with a record or rejects here: a file in parts may have these in two segments."""
         files = (self.sources_file, self.rejects_file)
         return {name for file in files for name in _with_sources(file.read(["source"]), among)["source"].to_pylist()}
 
     def tables(self, places: Array | None = None) -> list[TableInfo]:
-        """Describe tables by their places; all of them unless some are asked for."""
+        """Describe some tables, given by their places, or all."""
         if places is None:
             return [TableInfo.of(record) for record in self.tables_file.read().to_pylist()]
         wanted: list[int] = np.asarray(places).tolist()
-        found = {place: self._known_tables.get(place) for place in wanted}
-        missing = np.array([place for place, table in found.items() if table is None], np.int64)
-        if len(missing):
-            read = self._read_tables(missing)
-            found |= read
-            if len(self._known_tables) + len(read) > KEPT_TABLES:
-                self._known_tables.clear()
-            if len(read) <= KEPT_TABLES:
-                self._known_tables.update(read)
-        return [table for place in wanted if (table := found[place])]
-
-    def _read_tables(self, places: Array) -> dict[int, TableInfo]:
-        """Return tables by their places, out of the records."""
-        found: dict[int, TableInfo] = {}
-        groups = places // TABLE_GROUP
+        infos = {place: info for place in wanted if (info := self._table_infos.get(place))}
+        missing = np.array([place for place in wanted if place not in infos], np.int64)
+        groups = missing // TABLE_GROUP
         for group in np.unique(groups).tolist():
-            own = places[groups == group]
+            own = missing[groups == group]
             records = self._table_group(group).take(pa.array(own - group * TABLE_GROUP)).to_pylist()
-            found.update(zip(own.tolist(), map(TableInfo.of, records), strict=True))
-        return found
+            infos.update(zip(own.tolist(), map(TableInfo.of, records), strict=True))
+        if len(missing) <= CACHED_TABLES:
+            if len(self._table_infos) + len(missing) > CACHED_TABLES:
+                self._table_infos.clear()
+            self._table_infos.update((place, infos[place]) for place in missing.tolist())
+        return [infos[place] for place in wanted]
 
-    def _table_group(self, group: int) -> pa.Table:
-        """Return the records of a row group of tables, which are kept: every search asks for some."""
-        found = self._table_groups.get(group)
-        if found is None:
-            if len(self._table_groups) >= KEPT_GROUPS:
-                self._table_groups.clear()
-            found = self._table_groups[group] = self.tables_file.read_row_group(group).combine_chunks()
-        return found
-
-    def table_columns(self, names: Sequence[str]) -> pa.Table:
-        """Return some fields of all its tables' records."""
-        return self.tables_file.read(names)
+    @cached_property
+    def _table_group(self) -> Callable[[int], pa.Table]:
+        """Return the records of a row group of tables, cached."""
+        file = self.tables_file
+        return lru_cache(CACHED_GROUPS)(lambda group: file.read_row_group(group).combine_chunks())
 
     def column_chunks(self, table: int, width: int) -> Iterator[tuple[int, list[pa.Array]]]:
-        """Yield the cells of a table of `width` columns in pieces: the first row, and an array of cells per column."""
+        """Yield the cells of a table of `width` columns in pieces: the first row, and an array per column."""
         pieces = self.pieces
         start, stop = np.searchsorted(pieces.table, [table, table + 1]).tolist()
         for at in range(start, stop):
@@ -176,22 +159,24 @@ class SegmentFolder:
             if not rows:
                 yield 0, [pa.array([], pa.string()) for _ in range(width)]
                 continue
-            cells = self._group(int(pieces.file[at]), int(pieces.group[at]))
+            cells = self._cell_group(int(pieces.file[at]), int(pieces.group[at]))
             if first + rows * width > len(cells):
                 raise damaged(self.path, f"cells of table {table} are missing")
             yield int(pieces.first_row[at]), [cells.slice(first + c * rows, rows) for c in range(width)]
 
-    def _group(self, file: int, group: int) -> pa.StringArray:
-        """Return the cells of a row group; the last one is kept, for small tables share it."""
-        kept = self._last_cells.get("last")
-        if kept is None or kept[:2] != (file, group):
-            column = self.cell_files[file].read_row_group(group).column(0).combine_chunks()
-            kept = file, group, column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-            self._last_cells["last"] = kept
-        return kept[2]
+    @cached_property
+    def _cell_group(self) -> Callable[[int, int], pa.StringArray]:
+        """Return the cells of a row group; the last one is cached, as small tables share it."""
+        files = self.cell_files
+
+        def read(file: int, group: int) -> pa.StringArray:
+            column = files[file].read_row_group(group).column(0).combine_chunks()
+            return column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+
+        return lru_cache(1)(read)
 
     def cells(self, table: int, width: int, rows: Array) -> list[list[str | None]]:
-        """Return rows of a table as they were read, in the order asked for."""
+        """Return rows of a table as they were read, in the given order."""
         found: dict[int, list[str | None]] = {}
         wanted = np.unique(rows)
         for first, columns in self.column_chunks(table, width):
@@ -203,8 +188,8 @@ class SegmentFolder:
 
 
 def _records(file: ParquetRecords, sources: Sequence[str] | None) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = _with_sources(file.read(), sources).to_pylist()
-    return found
+    records: list[dict[str, Any]] = _with_sources(file.read(), sources).to_pylist()
+    return records
 
 
 def _with_sources(records: pa.Table, sources: Sequence[str] | None) -> pa.Table:

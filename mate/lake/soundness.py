@@ -1,8 +1,8 @@
-"""Whether the arrays of a segment fit each other, so that no native loop ever reads outside of them.
+"""Checks that the arrays of a segment fit each other, so that no native loop reads outside of them.
 
-`check_shapes` looks at lengths, ends and the arrays that have an item per table or column: it takes milliseconds and
-is done whenever a segment is opened. `check_values` goes through the offsets, postings and codes: once, before they are
-used first. Neither tells whether the values are right; checksums do (`mate check`).
+`check_shapes` looks at lengths, ends and the arrays with an item per table or column; it takes milliseconds, whenever a
+segment is opened. `check_values` goes through offsets, postings and codes, once, before their first use. Neither tells
+whether values are right; checksums do (`mate check`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def check_shapes(arrays: SegmentArrays, keys: Sequence[Keys]) -> str | None:
-    """Return which arrays do not fit each other, going by lengths, ends and what there is per table and column."""
+    """Return the first array that does not fit the others; None if all do."""
     for name, types in _TYPES.items():
         array = getattr(arrays, name)
         if array.ndim != 1 or array.dtype not in types:
@@ -66,7 +66,7 @@ def check_shapes(arrays: SegmentArrays, keys: Sequence[Keys]) -> str | None:
 
 
 def check_values(arrays: SegmentArrays) -> str | None:
-    """Return which array leads outside of another one."""
+    """Return the first array that leads outside of another one; None if none does."""
     return _first(
         (
             ("text_first", lambda: _ascends(arrays.text_first)),
@@ -85,7 +85,7 @@ def _first(checks: Sequence[tuple[str, Callable[[], bool]]]) -> str | None:
 
 
 def _spans(first: Array, of: Array, end: int) -> bool:
-    """Tell whether offsets are as many as they should be, and begin and end where they should."""
+    """Tell whether offsets have the right number, start and end."""
     return len(first) == len(of) + 1 and int(first[0]) == 0 and int(first[-1]) == end
 
 
@@ -108,18 +108,18 @@ def _follows(arrays: SegmentArrays) -> bool:
 
 
 def _fits_rows(arrays: SegmentArrays, keys: Keys) -> Callable[[], bool]:
-    """Keys of one size have a row each; those that follow the width of tables are compared when a search uses them."""
+    """Compare keys of one size with the rows; the row filter checks the size of others."""
     rows = int(arrays.table_row_first[-1])
     return lambda: keys.dtype == np.uint64 and (keys.ndim == 1 or (keys.ndim == 2 and len(keys) == rows))
 
 
 def _column_rows(arrays: SegmentArrays) -> Array:
-    found: Array = np.diff(arrays.table_row_first)[arrays.column_table]
-    return found
+    rows: Array = np.diff(arrays.table_row_first)[arrays.column_table]
+    return rows
 
 
 def _holds_codes(arrays: SegmentArrays) -> bool:
-    """Tell whether the codes of every column are inside, and as wide as its tokens need."""
+    """Tell whether the codes of every column are inside and of a valid size."""
     first, size = arrays.code_first, arrays.code_bytes
     if not len(first) == len(size) == len(arrays.column_table):
         return False
@@ -130,7 +130,7 @@ def _holds_codes(arrays: SegmentArrays) -> bool:
 
 
 def _postings_inside(arrays: SegmentArrays) -> bool:
-    """Tell whether every posting is a row of its table; those of large tables are in two halves."""
+    """Tell whether every posting is a row of its table; postings of large tables are in two halves."""
     if not len(arrays.entry_column):
         return not len(arrays.postings)
     first = arrays.posting_first.astype(np.int64)

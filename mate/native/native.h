@@ -1,6 +1,6 @@
-// What native loops stand on. Cython sees it through mate/native/__init__.pxd.
+// Arrays, memory and interrupts for native loops. Cython sees them through mate/native/__init__.pxd.
 //
-// A Span is a pointer with a length, a Matrix a Span of rows. An Arena gives out memory that is freed all at once.
+// A Span is a pointer with a length, a Matrix a Span of rows. An Arena allocates memory that is freed all at once.
 // With MATE_CHECKED every index is compared with the length, and every array of an arena is an allocation of its own,
 // so that AddressSanitizer sees where it ends.
 #pragma once
@@ -79,6 +79,16 @@ struct Matrix {
     Span<T> all() const { return Span<T>{data, rows * columns}; }
 };
 
+// NumPy arrays as spans; Cython passes views as const, so that read-only arrays are accepted.
+template <class T>
+Span<T> span(const T* data, int64_t size) {
+    return Span<T>{const_cast<T*>(data), size};
+}
+template <class T>
+Matrix<T> matrix(const T* data, int64_t rows, int64_t columns) {
+    return Matrix<T>{const_cast<T*>(data), rows, columns};
+}
+
 // Offsets of 32 bits, or of 64 where there is more to address.
 struct Offsets {
     const uint32_t* narrow;
@@ -99,7 +109,7 @@ inline int64_t popcount(uint64_t word) { return __builtin_popcountll(word); }
 // The number of the lowest bit that is set; the word must not be 0.
 inline int64_t lowest_bit(uint64_t word) { return __builtin_ctzll(word); }
 
-// Memory for a loop. What was taken since a mark is given back together; an arena that dies frees everything.
+// Memory for a loop: `release` frees everything allocated since a mark, the destructor all.
 class Arena {
    public:
     struct Mark {
@@ -194,7 +204,7 @@ class Arena {
     }
 };
 
-// The places of numbers in ascending order, equal ones in the order in which they are.
+// The places of numbers in ascending order; a stable sort.
 inline Span<int64_t> ascending(Span<int64_t> keys, Arena& arena) {
     Span<int64_t> order = arena.empty<int64_t>(keys.size);
     for (int64_t i = 0; i < keys.size; ++i) order.data[i] = i;
@@ -203,17 +213,17 @@ inline Span<int64_t> ascending(Span<int64_t> keys, Arena& arena) {
     return order;
 }
 
-// Thrown where a loop is to end before its time: it was cancelled, or Python has raised KeyboardInterrupt.
+// Thrown to end a loop early: it was cancelled, or Python has raised KeyboardInterrupt.
 struct Interrupted {};
 
-// Lets long loops end early. `tick` is cheap; now and then it looks at the flag and at Python's signals.
+// Lets long loops end early. `tick` is cheap; now and then it checks the flag and Python's signals.
 class Interrupt {
    public:
     explicit Interrupt(const uint8_t* cancelled = nullptr) : cancelled_(cancelled) {}
 
     void tick(int64_t work = 1) {
         left_ -= work;
-        if (left_ < 0) look();
+        if (left_ < 0) check();
     }
 
    private:
@@ -223,7 +233,7 @@ class Interrupt {
     int64_t left_ = kWork;
     std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
 
-    void look() {
+    void check() {
         left_ = kWork;
         if (cancelled_ && __atomic_load_n(cancelled_, __ATOMIC_RELAXED)) throw Interrupted();
         auto now = std::chrono::steady_clock::now();
@@ -236,8 +246,8 @@ class Interrupt {
     }
 };
 
-// Runs a loop without the GIL; tells whether it came to its end. Declared `except +*`: what a loop throws becomes an
-// exception of Python, which is already there where Python itself interrupted it.
+// Runs a loop without the GIL; tells whether it finished. Declared `except +*`: what a loop throws becomes an exception
+// of Python; after an interrupt by Python itself there is one already.
 inline bool run(void (*loop)(void*), void* state) {
     try {
         loop(state);

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mate.lake.base import Ids
-from mate.lake.columns import column_codes, column_dictionary
-from mate.lake.counting import ranges
+from mate.lake.columns import column_codes, column_dictionary, ranges
 from mate.lake.layout import WIDE_ROWS, SegmentArrays
 
 

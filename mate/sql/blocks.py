@@ -17,10 +17,9 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from mate.lake.base import Ids, Sought
+from mate.lake.base import Ids, SearchView
 from mate.lake.manifest import Manifest
-from mate.lake.memory import RowBlock, memory_segment
-from mate.lake.segment import SearchSegment
+from mate.lake.segment import RowBlock, SearchSegment, memory_segment
 from mate.sql import statements as sql
 from mate.sql.reader import Reader
 from mate.sql.rounds import Bounds, ReadBlock, Rounds
@@ -57,7 +56,7 @@ class Blocks:
 
     reader: Reader
     manifest: Manifest
-    search: Sought
+    search: SearchView
     widths: Callable[[], Ids]
     """Numbers of columns that tables of the index have."""
 

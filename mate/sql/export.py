@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mate.lake.arrays import Array
-from mate.lake.counting import ranges
+from mate.lake.columns import ranges
 from mate.lake.layout import WIDE_ROWS, SegmentArrays
 from mate.lake.segment import SearchSegment, Segment
 from mate.lake.segment_folder import Pieces

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from mate.errors import ChangedError
-from mate.lake.base import Ids, Index, Sought, TableSegment
+from mate.lake.base import Ids, Index, SearchView, TableSegment
 from mate.lake.manifest import Manifest
 from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TableInfo
 from mate.lake.segment import SearchSegment
@@ -89,16 +89,16 @@ class DatabaseIndex(Index):
         counts = {text: count for _, text, count in self._reader.records("tokens", "token_id", distinct(ids))}
         return np.array([counts.get(text, 0) for text in texts.to_pylist()], np.int64)
 
-    def search_segments(self, search: Sought) -> Iterator[SearchSegment]:
+    def search_segments(self, search: SearchView) -> Iterator[SearchSegment]:
         """Yield the rows that pass the row filter, block after block."""
         return self._blocks(search).segments()
 
-    def table_segment(self, search: Sought, table_id: int) -> TableSegment | None:
+    def table_segment(self, search: SearchView, table_id: int) -> TableSegment | None:
         """Return the rows of a table that pass the row filter."""
         segment = self._blocks(search).table(table_id)
         return None if segment is None else TableSegment(segment, 0)
 
-    def whole_tables(self, search: Sought, tables: Sequence[int]) -> list[TableSegment]:
+    def whole_tables(self, search: SearchView, tables: Sequence[int]) -> list[TableSegment]:
         """Return all rows of tables: those that the search has read already, or as many as one statement may read."""
         kept = Rounds.of(search)
         if found := kept.whole.first_of(tables):
@@ -115,12 +115,12 @@ class DatabaseIndex(Index):
             raise self._no_table(wanted[0])
         return [TableSegment(segment, present.index(number)) for number in takewhile(present.__contains__, wanted)]
 
-    def tables_found(self, search: Sought, tables: Sequence[int]) -> list[TableInfo]:
+    def tables_found(self, search: SearchView, tables: Sequence[int]) -> list[TableInfo]:
         """Return tables, those that the search has looked up already and others."""
         known = Rounds.of(search).infos
         return [*(known[n] for n in tables if n in known), *self.tables([n for n in tables if n not in known])]
 
-    def _blocks(self, search: Sought) -> Blocks:
+    def _blocks(self, search: SearchView) -> Blocks:
         return Blocks(self._reader, self.manifest, search, self._widths)
 
     def _widths(self) -> Ids:

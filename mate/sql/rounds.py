@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mate.lake.base import Ids, Sought, TableSegment
+from mate.lake.base import Ids, SearchView, TableSegment
 from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment
 from mate.sql.row_keys import CandidateRows
@@ -105,7 +105,7 @@ class Rounds:
     """Tables that were looked up to see how large they are."""
 
     @classmethod
-    def of(cls, search: Sought) -> Rounds:
+    def of(cls, search: SearchView) -> Rounds:
         """Return what a search has kept so far."""
         kept: Rounds = search.cache.setdefault("rounds", cls())
         return kept

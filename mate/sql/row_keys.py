@@ -25,7 +25,7 @@ from mate.hashing.by_width import WORD, packed
 from mate.hashing.superkey import to_bytes
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
-from mate.lake.counting import ranges
+from mate.lake.columns import ranges
 from mate.lake.layout import SegmentArrays
 from mate.lake.manifest import HashSpec
 from mate.lake.segment import SearchSegment

@@ -1,1 +1,1 @@
-"""Raw cell to token to number: the one normalisation, and what native loops read."""
+"""Cells, their tokens and token ids, and strings as native loops read them."""

@@ -1,4 +1,4 @@
-"""Arrow strings as the plain buffers that native loops read, and back."""
+"""Convert Arrow strings to plain buffers for native loops, and back."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ Offsets: TypeAlias = npt.NDArray[np.int64]
 
 
 def string_array(values: Any) -> pa.StringArray:
-    """Return `values` (Arrow strings or any iterable of str and None) as one Arrow string array.
-
-    Raises TextError for anything that is not text: numbers, bytes, a lone surrogate.
-    """
+    """Convert Arrow strings or any iterable of str and None; raise TextError for anything that is not text."""
     if isinstance(values, pa.ChunkedArray):
         values = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
         if isinstance(values, pa.ChunkedArray):  # more text than 32-bit offsets can address
@@ -32,12 +29,10 @@ def string_array(values: Any) -> pa.StringArray:
 
 
 def _from_arrow(values: pa.Array) -> pa.StringArray:
-    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if pa.types.is_string(values.type):
         return values
-    if pa.types.is_large_string(kind) or pa.types.is_string(kind) or pa.types.is_string_view(kind):
-        return values.cast(pa.string())
-    if pa.types.is_null(kind):
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if kind in (pa.string(), pa.large_string(), pa.string_view(), pa.null()):
         return values.cast(pa.string())
     raise TextError(f"expected an array of strings, got an array of {values.type}")
 
@@ -53,22 +48,20 @@ def _from_python(values: Iterable[Any]) -> pa.StringArray:
         array = None
     if array is not None and (pa.types.is_string(array.type) or pa.types.is_null(array.type)):
         return array.cast(pa.string())
-    bad, value = next((i, item) for i, item in enumerate(items) if not _is_text(item))
-    if isinstance(value, str):
-        raise TextError(f"value {bad} holds a lone surrogate, which is not valid Unicode text: {value!r:.80}")
-    raise TextError(f"value {bad} is not a string but {type(value).__name__}: {value!r:.80}")
+    raise TextError(next(problem for i, item in enumerate(items) if (problem := _problem(i, item))))
 
 
-def _is_text(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and _encodable(value))
-
-
-def _encodable(value: str) -> bool:
+def _problem(number: int, value: Any) -> str | None:
+    """Say why a value is not text."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        return f"value {number} is not a string but {type(value).__name__}: {value!r:.80}"
     try:
         value.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        return f"value {number} holds a lone surrogate, which is not valid Unicode text: {value!r:.80}"
+    return None
 
 
 def string_buffers(values: pa.StringArray) -> tuple[Bytes, Offsets]:

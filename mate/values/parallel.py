@@ -1,7 +1,7 @@
-"""Do parts of some work at the same time, in threads that are kept: to start one takes as long as a small part.
+"""Run tasks in parallel, in a pool of threads that is started once.
 
-Whoever has the work does parts of it, too, and helpers take those that it has not begun. So work inside a part may be
-shared out again, and nobody ever waits for a thread that is not there: what no helper has time for is done as well.
+The calling thread takes tasks from the same queue as the pool. So a task may run tasks in parallel itself, and a call
+never waits for a pool that is busy.
 """
 
 from __future__ import annotations
@@ -16,48 +16,48 @@ from typing import Any, TypeVar
 
 Out = TypeVar("Out")
 
-_WORTH_A_THREAD = 50_000
-"""Fewer values than this are done before a thread has begun."""
+_VALUES_PER_THREAD = 50_000
+"""With fewer values, starting a thread takes longer than the work."""
 
 
 def at_once(task: Callable[..., Out], *items: Iterable[Any]) -> list[Out]:
-    """Return what a task makes of items, as `map` does, with all processors; the task must release the GIL."""
+    """Map a task over items with all processors; the task must release the GIL."""
     waiting = deque(enumerate(zip(*items, strict=True)))
-    found: dict[int, Out] = {}
+    results: dict[int, Out] = {}
 
     def work() -> None:
         while waiting:
             try:
                 number, arguments = waiting.popleft()
-            except IndexError:  # somebody else was faster
+            except IndexError:  # another thread took the last one
                 return
             try:
-                found[number] = task(*arguments)
+                results[number] = task(*arguments)
             except BaseException:
                 waiting.clear()
                 raise
 
     count = len(waiting)
-    helpers = [_helpers().submit(work) for _ in range(min(count, os.cpu_count() or 1) - 1)]
+    futures = [_pool().submit(work) for _ in range(min(count, os.cpu_count() or 1) - 1)]
     try:
         work()
     finally:
-        begun = [helper for helper in helpers if not helper.cancel()]
-        failures = [error for error in (helper.exception() for helper in begun) if error is not None]
+        started = [future for future in futures if not future.cancel()]
+        failures = [error for future in started if (error := future.exception())]
     if failures:
         raise failures[0]
-    return [found[number] for number in range(count)]
+    return [results[number] for number in range(count)]
 
 
 @cache
-def _helpers() -> ThreadPoolExecutor:
+def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="mate")
 
 
-os.register_at_fork(after_in_child=_helpers.cache_clear)
+os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def in_parts(loop: Callable[[int, int], None], count: int) -> None:
-    """Call ``loop(start, stop)`` for parts that make up ``range(count)``; the loop must release the GIL."""
-    parts = max(1, min(os.cpu_count() or 1, count // _WORTH_A_THREAD))
+    """Call ``loop(start, stop)`` in parallel for parts of ``range(count)``; the loop must release the GIL."""
+    parts = max(1, min(os.cpu_count() or 1, count // _VALUES_PER_THREAD))
     at_once(loop, *zip(*pairwise(count * part // parts for part in range(parts + 1)), strict=True))

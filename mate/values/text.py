@@ -1,7 +1,7 @@
-"""Raw cell to token: the one normalisation, used for the corpus and for the query alike.
+"""Normalise cells to tokens, in the corpus and in queries.
 
-A token is the cell in Unicode NFKC, case-folded, every run of white space one space, trimmed. Empty cells
-and the usual spellings of "no value" have no token. Two cells join if and only if their tokens are equal.
+A token is the cell in Unicode NFKC, case-folded, trimmed, with single spaces. Empty cells and the usual spellings of
+"no value" have no token. Two cells join if and only if their tokens are equal.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from mate.values._text import normalise_ascii
 from mate.values.arrow import Bytes, Offsets, string_array, string_buffers, strings_from_buffers
 
 NORMALISATION_VERSION = 1
-"""Recorded in every index: a change of the rule above makes old tokens incomparable."""
+"""Recorded in every index: tokens of different versions cannot be compared."""
 
 UNICODE_VERSION = unicodedata.unidata_version
-"""The Unicode tables of this interpreter; they differ only in characters that are new to Unicode."""
+"""The Unicode tables of this interpreter; versions differ only in new characters."""
 
 NULL_SPELLINGS = frozenset({"nan", "null", "none", "n/a", "na", "-", "–", "—", "?", "unknown"})
-"""Tokens that mean "no value" unless the caller says otherwise."""
+"""Tokens that mean "no value" by default."""
 
 
 def token(value: str, nulls: Set[str] = NULL_SPELLINGS) -> str | None:
-    """Return the token of one cell, or None if the cell holds no value.
+    """Return the token of one cell, or None if the cell has no value.
 
     >>> token("  Straße\\u00a0 42 "), token("ＭＡＴＥ"), token("N/A")
     ('strasse 42', 'mate', None)
@@ -47,7 +47,7 @@ def token(value: str, nulls: Set[str] = NULL_SPELLINGS) -> str | None:
 
 
 def tokens(values: Any, nulls: Set[str] = NULL_SPELLINGS) -> pa.StringArray:
-    """Return the tokens of many cells, null where `token` gives None; nulls stay null."""
+    """Return the tokens of many cells; null for no value."""
     cells = string_array(values)
     normal = strings_from_buffers(*normal_buffers(cells))
     absent = pc.is_in(normal, value_set=_spellings(frozenset(nulls)))
@@ -57,7 +57,7 @@ def tokens(values: Any, nulls: Set[str] = NULL_SPELLINGS) -> pa.StringArray:
 
 
 def normal_buffers(cells: pa.StringArray) -> tuple[Bytes, Offsets]:
-    """Return the bytes and offsets of cells that were normalised, whether they stand for a value or not."""
+    """Return the bytes and offsets of normalised cells, including spellings of "no value"."""
     data, offsets, ascii_only = normalise_ascii(*string_buffers(cells))
     if ascii_only.all():
         return data, offsets
@@ -70,20 +70,19 @@ def normal_buffers(cells: pa.StringArray) -> tuple[Bytes, Offsets]:
 
 @lru_cache(maxsize=16)
 def null_buffers(nulls: frozenset[str]) -> tuple[Bytes, Offsets]:
-    """Return the bytes and offsets of the tokens that stand for no value."""
+    """Return the bytes and offsets of the tokens that mean "no value"."""
     return string_buffers(_spellings(nulls))
 
 
 @lru_cache(maxsize=16)
 def _spellings(nulls: frozenset[str]) -> pa.StringArray:
-    """Return the tokens that stand for no value."""
     return pa.array(sorted({"", *nulls}), pa.string())
 
 
 def _normalise(value: str) -> str:
     if not value.isascii():
         value = unicodedata.normalize("NFKC", value).casefold()
-        # Folding can undo the composition ("ΐ" becomes three code points), so it is composed again.
+        # Folding can decompose ("ΐ" becomes three code points), so normalise again.
         return " ".join(unicodedata.normalize("NFKC", value).split())
     return " ".join(value.lower().split())
 

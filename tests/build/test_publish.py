@@ -340,10 +340,6 @@ SPOILED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no manifest": (lambda store: (store / MANIFEST).unlink(), "is a folder without an index: it has no manifest.json"),
     "a text": (a_file(b"hello, world\n" * 9), "is a file; an index is a folder, made by: mate index PATH --store"),
     "an empty file": (a_file(b""), "is a file; an index is a folder"),
-    "DuckDB": (
-        a_file(bytes(8) + b"DUCK" + bytes(99)),
-        r"is an index of an older format, one DuckDB file: build it again with mate index PATH --store .*a\.mate",
-    ),
     "empty": (write(""), "has a manifest that cannot be read"),
     "no JSON": (write("{"), "has a manifest that cannot be read"),
     "no object": (write("[]"), "has a manifest that cannot be read"),

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.lake import layout_reference
 from mate.lake._arrays import make_columns
-from mate.lake.columns import column_codes, column_dictionary, column_tokens
-from mate.lake.counting import entry_sizes, ranges
+from mate.lake.columns import column_codes, column_dictionary, entry_sizes, ranges
 from mate.lake.layout import NO_PLACE, WIDE_ROWS, SegmentArrays, Shapes, Texts, make_arrays, row_keys
 from mate.lake.segment import SearchSegment
-from tests.lakes import codes_of, postings_of
+from tests.lake import columns_reference
+from tests.lakes import codes_of, column_tokens, postings_of
 
 Table = Sequence[Sequence[int]]
 """The tokens of a table, row by row; -1 for a cell without one."""
@@ -103,7 +102,7 @@ def test_columns_are_those_of_numpy(columns: list[list[int]], long: int) -> None
     columns.insert(len(columns) // 2, list(range(long - 1, -2, -1)))
     cells = np.array([cell for column in columns for cell in column], np.int32)
     rows, tokens = np.array([len(column) for column in columns], np.int64), TOKENS + long
-    expected = layout_reference.make_columns(cells, rows, tokens)
+    expected = columns_reference.make_columns(cells, rows, tokens)
     for found, own in zip(make_columns(cells, rows, tokens), expected, strict=True):
         assert found.dtype == own.dtype
         assert np.array_equal(found, own)

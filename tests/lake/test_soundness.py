@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +15,8 @@ from hypothesis import strategies as st
 import mate
 from mate.build.check import check
 from mate.errors import StoreError
-from mate.lake.folder import MANIFEST, open_folder
+from mate.lake.folder import open_folder
 from mate.lake.layout import SegmentArrays, Shapes, Texts, make_arrays
-from mate.lake.manifest import FORMAT_VERSION
 from mate.lake.soundness import check_shapes, check_values
 from tests.lakes import lake
 
@@ -43,7 +41,7 @@ def test_sound_arrays_are_never_refused(shapes: list[tuple[int, int]], seed: int
     assert (check_shapes(arrays, keys_of(arrays)), check_values(arrays)) == (None, None)
 
 
-def test_large_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_tables() -> None:
     arrays = arrays_of([(70_000, 2), (4, 2)], tokens=300)
     assert len(arrays.postings) > 2 * 130_000
     assert (check_shapes(arrays, keys_of(arrays)), check_values(arrays)) == (None, None)
@@ -124,7 +122,7 @@ def test_a_large_segment_is_verified_before_its_first_search(tmp_path: Path, arr
 
 
 def test_verification_is_remembered_and_may_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mate.lake import marks
+    from mate.lake import verified
 
     address = damaged_lake(tmp_path)
     with pytest.raises(StoreError, match="entry_column leads outside"):
@@ -132,26 +130,26 @@ def test_verification_is_remembered_and_may_be_asked_for(tmp_path: Path, monkeyp
     with pytest.raises(StoreError, match="entry_column leads outside"):
         mate.open(address).search(QUERY, ["x", "y"])
     checked: list[str] = []
-    monkeypatch.setenv(marks.CACHE, str(tmp_path / "cache"))
+    monkeypatch.setenv("MATE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("mate.lake.segment.check_values", lambda _: checked.append("again"))
     sound = str(tmp_path / "b.mate")
     lake(tmp_path / "b.mate", [[["a1", "b1"]]])
     mate.open(sound).search(QUERY, ["x", "y"])
     assert checked == []  # this process has written it
     for expected in (1, 1):
-        monkeypatch.setattr(marks, "_known", set())  # as another process
+        monkeypatch.setattr(verified, "_in_this_process", set())  # as another process
         mate.open(sound).search(QUERY, ["x", "y"])
         assert len(checked) == expected
-        assert marks._known  # the next search looks for no mark
+        assert verified._in_this_process  # the next search looks for no mark
     mate.open(sound, verify=True)
     assert len(checked) == 2
-    monkeypatch.setattr(marks, "_known", set())
+    monkeypatch.setattr(verified, "_in_this_process", set())
     for mark in (tmp_path / "cache/verified").iterdir():
         mark.unlink()
         mark.symlink_to(tmp_path)  # no mark of ours
     mate.open(sound, verify=False).search(QUERY, ["x", "y"])
     assert len(checked) == 2
-    monkeypatch.setattr(marks, "_known", set())
+    monkeypatch.setattr(verified, "_in_this_process", set())
     mate.open(sound).search(QUERY, ["x", "y"])
     assert len(checked) == 3
 
@@ -181,50 +179,6 @@ def test_a_lake_whose_arrays_lead_outside_is_refused_when_it_is_searched(tmp_pat
     findings = check(str(tmp_path / "a.mate"))
     assert not findings.sound
     assert findings.repairable
-
-
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        (("counts", "tables"), "x"),
-        (("counts", "rows"), -1),
-        (("counts", "cells"), {}),
-        (("next_table",), None),
-        (("nulls",), [1]),
-        (("segments", 0, "name"), "../../precious"),
-        (("segments", 0, "name"), ""),
-        (("segments", 0, "superseded_tables"), ["x"]),
-        (("limits", "cell_characters"), "many"),
-        (("limits", "chunk_cells"), {}),
-        (("limits", "layout_tables"), 1),
-        (("limits", "encoding"), 8),
-        (("limits", "no such limit"), 1),
-        (("hashes", 0, "bits"), "x"),
-    ],
-)
-def test_manifests_with_values_that_no_index_has(tmp_path: Path, place: tuple[str | int, ...], value: object) -> None:
-    import zlib
-
-    lake(tmp_path / "a.mate", [[["a", "b"]]])
-    path = tmp_path / "a.mate" / MANIFEST
-    record = json.loads(path.read_text())
-    record.pop("checksum")
-    inside = record
-    for key in place[:-1]:
-        inside = inside[key]
-    inside[place[-1]] = value
-    record["checksum"] = zlib.crc32(json.dumps(record, sort_keys=True, ensure_ascii=False).encode())
-    path.write_text(json.dumps(record))
-    with pytest.raises(StoreError, match="has a manifest that cannot be read"):
-        open_folder(tmp_path / "a.mate")
-
-
-def test_a_manifest_of_a_newer_version_is_not_damaged(tmp_path: Path) -> None:
-    lake(tmp_path / "a.mate", [[["a", "b"]]])
-    path = tmp_path / "a.mate" / MANIFEST
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": FORMAT_VERSION + 1, "new": True}))
-    with pytest.raises(StoreError, match="upgrade MATE"):
-        check(str(tmp_path / "a.mate"))
 
 
 def test_tables_that_are_not_those_of_the_records(tmp_path: Path) -> None:

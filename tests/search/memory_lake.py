@@ -14,9 +14,8 @@ from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.folder import LakeFolder
 from mate.lake.layout import Shapes
 from mate.lake.manifest import Counts, HashSpec, Manifest
-from mate.lake.memory import RowBlock, memory_segment
 from mate.lake.records import TableInfo
-from mate.lake.segment import SearchSegment
+from mate.lake.segment import RowBlock, SearchSegment, memory_segment
 from mate.lake.super_keys import super_keys
 from mate.values.text import NULL_SPELLINGS, token
 from mate.values.token_ids import token_ids

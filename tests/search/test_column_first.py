@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate.errors import CancelledError
-from mate.lake.memory import RowBlock, memory_segment
-from mate.lake.segment import SearchSegment
+from mate.lake.segment import RowBlock, SearchSegment, memory_segment
 from mate.search import column_first as system
 from mate.search.best import Best
 from mate.search.engine import search_segment

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate.lake.base import Ids
-from mate.lake.memory import RowBlock, memory_segment
+from mate.lake.segment import RowBlock, memory_segment
 from mate.search.reference import Score, score_table
 
 Rows = list[list[int]]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mate.lake.columns import column_tokens
 from mate.lake.folder import LakeFolder
 from mate.lake.manifest import Manifest
 from mate.lake.segment import Segment
@@ -19,6 +18,7 @@ from mate.sql.row_keys import KeyForm, PrintKeys, form_of
 from mate.sql.schema import key_column
 from mate.sql.session import Session
 from mate.values.token_ids import NO_TOKEN
+from tests.lakes import column_tokens
 
 Records = Counter[tuple[Any, ...]]
 

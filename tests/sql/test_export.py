@@ -13,12 +13,11 @@ import pytest
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.lake_target import LakeTarget
 from mate.build.updates import Updates
-from mate.lake.columns import column_tokens
 from mate.lake.folder import LakeFolder, open_folder
-from mate.lake.memory import RowBlock, memory_segment
-from mate.lake.segment import SearchSegment, Segment
+from mate.lake.segment import RowBlock, SearchSegment, Segment, memory_segment
 from mate.sql import export
 from mate.values.token_ids import NO_TOKEN
+from tests.lakes import column_tokens
 
 Records = Counter[tuple[Any, ...]]
 

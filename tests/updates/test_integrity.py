@@ -96,7 +96,8 @@ def checked(store: Path, path: Path) -> Findings:
     if path.name == MANIFEST:
         return check(str(store))
     manifest, findings = read_manifest(store), Findings()
-    for problem in check_segment(store, manifest.segment(path.parent.name), manifest):
+    [record] = (segment for segment in manifest.segments if segment.name == path.parent.name)
+    for problem in check_segment(store, record, manifest):
         findings.add(problem)
     return findings
 

@@ -13,8 +13,7 @@ import numpy as np
 from mate.hashing.by_width import unpacked
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
-from mate.lake.columns import column_codes, column_dictionary
-from mate.lake.counting import entry_sizes
+from mate.lake.columns import column_codes, column_dictionary, entry_sizes
 from mate.lake.layout import SegmentArrays
 from mate.search.algorithm_1.candidates import Bounds, Groups, Probes
 from mate.search.best import Best

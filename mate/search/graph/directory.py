@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
-from mate.lake.counting import entry_sizes
+from mate.lake.columns import entry_sizes
 from mate.lake.folder import LakeFolder
 from mate.lake.segment import Segment
 from mate.search.suggest._suggest import add_overlaps

@@ -9,8 +9,7 @@ import numpy as np
 
 from baselines.systems.column_sets import ColumnSets
 from mate.lake.base import Ids
-from mate.lake.memory import RowBlock, memory_segment
-from mate.lake.segment import SearchSegment
+from mate.lake.segment import RowBlock, SearchSegment, memory_segment
 
 
 class MemorySets(ColumnSets):

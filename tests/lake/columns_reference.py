@@ -1,4 +1,4 @@
-"""The columns of a segment, written plainly with NumPy: what `mate.lake._arrays.make_columns` must equal."""
+"""The columns of a segment, written plainly with NumPy: `mate.lake._arrays.make_columns` must equal this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts that follow from the directory against the postings themselves."""
+"""Posting counts against the postings themselves."""
 
 from __future__ import annotations
 
