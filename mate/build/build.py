@@ -268,7 +268,7 @@ def _write(
     engine: Engine, plans: list[SegmentPlan], target: Target, manifest: Manifest, progress: Progress
 ) -> tuple[list[Written], list[Any]]:
     """Write every segment and store it in the target, each as a task of its own."""
-    write, store = segment_task(str(target.directory), manifest.hashes), target.task(manifest)
+    write, store = segment_task(target.directory, manifest.hashes), target.task(manifest)
 
     def run(plan: SegmentPlan) -> tuple[tuple[Written, Any], dict[str, int]]:
         written, counted = write(plan)

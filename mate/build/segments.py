@@ -117,11 +117,13 @@ class Written:
     """That of the plan."""
 
 
-def segment_task(directory: str, hashes: Sequence[HashSpec]) -> Callable[[SegmentPlan], tuple[Written, dict[str, int]]]:
+def segment_task(
+    directory: Path, hashes: Sequence[HashSpec]
+) -> Callable[[SegmentPlan], tuple[Written, dict[str, int]]]:
     """Return the task that writes a planned segment, and counts its cells."""
 
     def run(plan: SegmentPlan) -> tuple[Written, dict[str, int]]:
-        written = write_segment(plan, directory, hashes)
+        written = write_segment(plan, str(directory), hashes)
         return written, {"cells": written.record.counts.cells}
 
     return run

@@ -92,10 +92,10 @@ def setting(cells: dict[int, dict[int, str | None]]) -> Edit:
     def edit(first: int, columns: Columns) -> Columns:
         inside = rows[(rows >= first) & (rows < first + len(columns[0]))].tolist()
         for column in {column for row in inside for column in cells[row]}:
-            given = [row for row in inside if column in cells[row]]
+            changed = [row for row in inside if column in cells[row]]
             mask = np.zeros(len(columns[column]), np.bool_)
-            mask[np.array(given) - first] = True
-            values = string_array([cells[row][column] for row in given])
+            mask[np.array(changed) - first] = True
+            values = string_array([cells[row][column] for row in changed])
             columns[column] = pc.replace_with_mask(columns[column], pa.array(mask), values)
         return columns
 

@@ -147,7 +147,7 @@ class ChangeBuilder:
                 self._staged = stage_unit(Unit(0, ()), str(self._writer.directory), self.settings)
             put_records(self._staged, self._sources, self._rejects)
             groups = group_units(self._staged, self._memory, self._engine.parallelism)
-            task = segment_task(str(self._writer.directory), self.index.manifest.hashes)
+            task = segment_task(self._writer.directory, self.index.manifest.hashes)
             written = self._engine.run(plan_segments(groups, self._table_ids), task, self._progress, PHASE)
         return Change(list(self._gone.values()), self._gone_sources, written, self._next_table)
 

@@ -60,7 +60,7 @@ def compact(updates: Updates) -> tuple[Manifest, Manifest]:
                 distinct = count_distinct(engine, staged, updates.progress)
             ids = np.split(table_ids, np.cumsum([lot.tables for lot in staged])[:-1])
             plans = plan_segments(group_units(staged, updates.memory, engine.parallelism), ids)
-            written = engine.run(plans, segment_task(str(writer.directory), before.hashes), updates.progress, PHASE)
+            written = engine.run(plans, segment_task(writer.directory, before.hashes), updates.progress, PHASE)
         segments = (*unmerged, *(segment.record for segment in written))
         after = replace(before, segments=segments, operations=0, distinct_tokens=distinct)
         writer.publish_segments(written, after)
