@@ -24,8 +24,9 @@ import numpy as np
 import pyarrow as pa
 
 from mate.build.build import BuildSettings, build_sources
+from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
-from mate.build.updates import Updates
+from mate.build.sources import Item, Provenance
 from mate.corpus import Chunk, Limits, Table
 from mate.lake.folder import LakeFolder, open_folder
 from mate.search.systems import find_system
@@ -57,18 +58,12 @@ class _Versions:
 
     name: str
     version: str
-    format: str = "made"
     size: int = 1
 
-    def read(self, limits: Limits) -> Iterator[Chunk]:
+    def read(self, limits: Limits) -> Iterator[Item]:
         cells = [cell for row in range(ROWS) for cell in (self.version, f"row {row}")]
         yield Chunk(Table(self.name, 0, 1, self.name, ("version", "row")), 0, pa.array(cells, pa.string()))
-
-    def checksum(self) -> str:
-        return self.name
-
-    def stamp(self) -> None:
-        return None
+        yield Provenance("made", self.size, self.name)
 
 
 def make_lake(store: Path) -> None:

@@ -14,9 +14,10 @@ from math import ceil, inf
 from typing import NamedTuple
 
 from benchmarks.scale_model import BatchModel, BuildModel, SearchModel, segments_of
-from mate.build.build import READ, WRITE
-from mate.build.distinct import IDS_PER_TASK
-from mate.build.distinct import PHASE as COUNT
+from mate.build.dictionary import IDS_PER_TASK
+from mate.build.dictionary import PHASE as COUNT
+from mate.build.segments import PHASE as WRITE
+from mate.build.stage import PHASE as READ
 
 UNIT = 64 << 20
 """Bytes that a task reads at the most (`mate.build.sources`)."""
@@ -225,7 +226,7 @@ def limits(model: BuildModel, search: SearchModel, batch: BatchModel, cores: int
                 lambda n: n / per_table * assumed.open_seconds, DAY)  # fmt: skip
     yield Limit(f"the driver opens every file, of {per_file:,.0f} cells", "mate/corpus/formats.py", "s",
                 lambda n: n / per_file * assumed.open_seconds, DAY)  # fmt: skip
-    yield Limit("every task that counts tokens opens the ids of every unit", "mate/build/distinct.py", "s",
+    yield Limit("every task that counts tokens opens the ids of every unit", "mate/build/dictionary.py", "s",
                 lambda n: planned(n).count_tasks * planned(n).units / opens, DAY)  # fmt: skip
     yield Limit("work of a build on all cores", "mate/build", "s",
                 lambda n: sum(w.slope for w in model.work.values()) * n / cores, DAY)  # fmt: skip
@@ -243,7 +244,7 @@ def limits(model: BuildModel, search: SearchModel, batch: BatchModel, cores: int
                 lambda n: 1 / batch.per_second(n, cores), SLOW)  # fmt: skip
     yield Limit("the graph's directory fits into one machine", "mate/search/graph/directory.py", "bytes",
                 lambda n: entries * n * GRAPH_BYTES_PER_ENTRY, assumed.memory)  # fmt: skip
-    yield Limit("pairs of tokens with one 63-bit id", "mate/build/distinct.py", "pairs",
+    yield Limit("pairs of tokens with one 63-bit id", "mate/build/dictionary.py", "pairs",
                 lambda n: model.tokens(n) ** 2 / 2**64, 1.0)  # fmt: skip
 
 

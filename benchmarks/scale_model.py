@@ -17,8 +17,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from benchmarks.growth import line
-from mate.build.build import BYTES_PER_CELL, LEAST_SEGMENT, MEMORY, READ, WRITE
-from mate.build.distinct import PHASE as COUNT
+from mate.build.build import MEMORY
+from mate.build.dictionary import PHASE as COUNT
+from mate.build.segments import BYTES_PER_CELL, LEAST_SEGMENT
+from mate.build.segments import PHASE as WRITE
+from mate.build.stage import PHASE as READ
 from mate.errors import MateError
 
 SYSTEM = "column-first"
@@ -83,7 +86,7 @@ def fit_line(points: Points) -> Line:
 
 
 def segments_of(cells: float, cores: int) -> int:
-    """Return how many segments a build of so many cells writes, as `mate.build.build.group_units` plans them."""
+    """Return how many segments a build of so many cells writes, as `mate.build.segments.group_units` plans them."""
     return int(max(-(-cells // (MEMORY // BYTES_PER_CELL)), min(cores, cells // LEAST_SEGMENT), 1))
 
 

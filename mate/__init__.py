@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from mate.api.stats import Stats as Stats
     from mate.api.strategy import Strategy as Strategy
     from mate.api.synthetic_files import write_synthetic as write_synthetic
-    from mate.build.check import Findings as Findings
-    from mate.build.sync import Difference as Difference
-    from mate.build.updates import Report as Report
+    from mate.build.changes.check import Findings as Findings
+    from mate.build.changes.sync import Difference as Difference
+    from mate.build.changes.updates import Report as Report
     from mate.errors import MateError as MateError
     from mate.lake.records import TableInfo as TableInfo
     from mate.limits import Limits as Limits
@@ -58,12 +58,12 @@ _PLACES = {
     "BatchAnswers": "mate.api.batch",
     "BatchOptions": "mate.api.batch",
     "ChangeOptions": "mate.api.options",
-    "Difference": "mate.build.sync",
+    "Difference": "mate.build.changes.sync",
     "Enriched": "mate.api.enriched",
     "Evidence": "mate.search.evidence",
     "Explanation": "mate.api.explanation",
     "Finding": "mate.sql.vertica_check",
-    "Findings": "mate.build.check",
+    "Findings": "mate.build.changes.check",
     "Graph": "mate.api.graph",
     "GraphOptions": "mate.api.graph",
     "IndexOptions": "mate.api.options",
@@ -71,7 +71,7 @@ _PLACES = {
     "Limits": "mate.limits",
     "MateError": "mate.errors",
     "QueryTable": "mate.search.query",
-    "Report": "mate.build.updates",
+    "Report": "mate.build.changes.updates",
     "Stats": "mate.api.stats",
     "Strategy": "mate.api.strategy",
     "SuggestedKey": "mate.api.answers",

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from mate.build.build import Target
-    from mate.build.change import Writer
+    from mate.build.changes.change import Writer
     from mate.lake.base import Index
 
 _DATABASE = re.compile(r"(vertica|postgresql|postgres|duckdb):", re.IGNORECASE)
@@ -32,7 +32,7 @@ def open_writer(address: str, wait: float) -> AbstractContextManager[Writer]:
         from mate.sql.changes import DatabaseWriter
 
         return DatabaseWriter(address, wait)
-    from mate.build.lake_writer import LakeWriter
+    from mate.build.changes.lake_writer import LakeWriter
 
     return LakeWriter(address, wait)
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from mate.build.build import BuildSettings, HashRequest, build_sources
 from mate.build.lake_target import LakeTarget
+from mate.build.sources import Item, Provenance
 from mate.corpus import Chunk, Limits, Table
 from mate.lake.arrays import Array
 from mate.lake.columns import column_codes, column_dictionary
@@ -35,18 +36,12 @@ class ListSource:
     rows: Rows
     name: str
     header: tuple[str, ...]
-    format: str = "list"
     size: int = 1
 
-    def read(self, limits: Limits) -> Iterator[Chunk]:
+    def read(self, limits: Limits) -> Iterator[Item]:
         cells = pa.array([cell for row in self.rows for cell in row], pa.string())
         yield Chunk(Table(self.name, 0, 1, self.name, self.header), 0, cells)
-
-    def checksum(self) -> str:
-        return self.name
-
-    def stamp(self) -> None:
-        return None
+        yield Provenance("list", self.size, self.name)
 
 
 def lake(

@@ -10,7 +10,7 @@ from mate.api.options import ChangeOptions, check_options
 from mate.errors import StoreError
 
 if TYPE_CHECKING:
-    from mate.build.check import Findings
+    from mate.build.changes.check import Findings
     from mate.build.progress import Progress
 
 
@@ -21,7 +21,7 @@ def check(address: str | PathLike[str], progress: Progress | None = None) -> Fin
     >>> mate.check("lake.mate").problems
     []
     """
-    from mate.build.check import check as check_folder
+    from mate.build.changes.check import check as check_folder
     from mate.stores import is_database
 
     place = address_of(address)
@@ -32,7 +32,7 @@ def check(address: str | PathLike[str], progress: Progress | None = None) -> Fin
 
 def repair(address: str | PathLike[str], findings: Findings, **options: Unpack[ChangeOptions]) -> Findings:
     """Rebuild what a check found to be damaged; return what a check then finds."""
-    from mate.build.repair import repair as repair_folder
+    from mate.build.changes.check import repair as repair_folder
 
     check_options("a repair", options, ChangeOptions.__annotations__)
     return repair_folder(address_of(address), findings, options.get("wait", 10.0), options.get("progress"))

@@ -17,9 +17,9 @@ from mate.errors import CorpusError, MateError, UpdateError, did_you_mean
 
 if TYPE_CHECKING:
     from mate.build.build import Summary
-    from mate.build.check import Findings
-    from mate.build.sync import Difference
-    from mate.build.updates import Report, Updates
+    from mate.build.changes.check import Findings
+    from mate.build.changes.sync import Difference
+    from mate.build.changes.updates import Report, Updates
     from mate.lake.records import TableInfo
 
     Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
@@ -88,7 +88,7 @@ class Lake(Reader):
         ...     lake.compare("lake").gone
         ['lake/events.csv']
         """
-        from mate.build.updates import Updates
+        from mate.build.changes.updates import Updates
 
         with self._snapshot.use():
             return Updates(self.address).compare(path_list(paths), reader_name(format))
@@ -215,7 +215,7 @@ class Lake(Reader):
 
     def _change(self, work: Callable[[Updates], Report], options: ChangeOptions) -> Report:
         """Make a change and see it."""
-        from mate.build.updates import Updates
+        from mate.build.changes.updates import Updates
 
         check_options("a change", options, ChangeOptions.__annotations__)
         seconds("wait", options.get("wait", 0))
@@ -283,7 +283,7 @@ def _filling(table: TableInfo, header: Sequence[str]) -> Sequence[str]:
 
 
 def _column_place(table: TableInfo, column: int | str) -> int:
-    from mate.build.naming import check_column, find_column
+    from mate.build.changes.naming import check_column, find_column
 
     if isinstance(column, str):
         return find_column(table, column)
@@ -311,7 +311,7 @@ def _cells(
 
 def _inside(table: TableInfo, rows: Iterable[int]) -> Iterator[int]:
     """Yield rows while they are rows of the table, so that an endless range is refused and not built."""
-    from mate.build.naming import check_rows
+    from mate.build.changes.naming import check_rows
 
     if not isinstance(rows, Iterable):
         raise UpdateError(f"rows are given as a list of whole numbers, counted from 0, not as {rows!r}")

@@ -355,7 +355,7 @@ def _row_numbers(info: TableInfo, rows: Sequence[int]) -> Ids:
 
 def found_table(index: Index, table: int | str | TableInfo) -> TableInfo:
     """Return a table of an index by its number, its file or its name."""
-    from mate.build.naming import find_table
+    from mate.build.changes.naming import find_table
     from mate.lake.records import TableInfo
 
     if isinstance(table, TableInfo):

@@ -88,6 +88,6 @@ def _worth_compacting(manifest: Manifest) -> int:
     """Return how many segments are worth merging."""
     if not manifest.is_scattered:
         return 0
-    from mate.build.compact import worth_merging
+    from mate.build.changes.compact import worth_merging
 
     return len(worth_merging(manifest))

@@ -1,1 +1,1 @@
-"""Tables to an index, on Spark: stage (read, tokenise), dictionary, keys (hash, OR, post), publish."""
+"""Tables to an index: find sources, cut large files, stage (read, tokenise), count tokens, write segments, publish."""

@@ -1,4 +1,4 @@
-"""Chunks of tables joined into batches, column after column, with their tokens: what reading hands to the next step."""
+"""Chunks of tables joined into batches: the cells, column after column, and their tokens."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ def make_batch(chunks: list[Chunk], nulls: Set[str], cell_characters: int) -> Ba
     excess = characters(texts) > cell_characters
     if excess.any():
         texts = pc.if_else(pa.array(excess), pa.scalar(None, pa.string()), texts)
-    spelled = texts.dictionary_encode()  # several spellings of a cell may share a token
-    token_of = np.append(spelled.indices.fill_null(-1).to_numpy(zero_copy_only=False), -1).astype(np.int32)
-    # One more entry at the end stands for a cell that is not there.
+    distinct = texts.dictionary_encode()  # several spellings of a cell may share a token
+    token_of = np.append(distinct.indices.fill_null(-1).to_numpy(zero_copy_only=False), -1).astype(np.int32)
+    # One more entry at the end stands for a cell that is null.
     spelling = encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
     too_long = np.flatnonzero(np.append(excess, False)[spelling]) if excess.any() else np.empty(0, np.int64)
     spelling = _by_column(chunks, spelling)
     mask = spelling == len(texts)
     indices = pa.array(spelling, pa.int32(), mask=mask if mask.any() else None)
     cells = pa.DictionaryArray.from_arrays(indices, encoded.dictionary)
-    distinct = spelled.dictionary
-    dictionary = pa.RecordBatch.from_arrays([pa.array(token_ids(distinct)), distinct], schema=TOKENS_SCHEMA)
+    ids = pa.array(token_ids(distinct.dictionary))
+    dictionary = pa.RecordBatch.from_arrays([ids, distinct.dictionary], schema=TOKENS_SCHEMA)
     return Batch(cells, token_of[spelling], dictionary, too_long)
 
 
 def _by_column(chunks: list[Chunk], cells: npt.NDArray[np.integer]) -> Codes:
-    """Turn the cells of every chunk, given row by row, into column after column."""
-    turned = np.empty(len(cells), np.int32)
+    """Return the cells of every chunk, which come row by row, column after column."""
+    transposed = np.empty(len(cells), np.int32)
     start = 0
     for chunk in chunks:
         stop, width = start + len(chunk.cells), len(chunk.table.header)
-        turned[start:stop] = cells[start:stop].reshape(-1, width).T.ravel()
+        transposed[start:stop] = cells[start:stop].reshape(-1, width).T.ravel()
         start = stop
-    return turned
+    return transposed

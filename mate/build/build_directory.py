@@ -1,4 +1,4 @@
-"""Where segments are made before they are published: a private folder inside the lake, for one process at a time."""
+"""Where segments are written before they are published: a private folder inside the lake, for one process at a time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
+from mate.build.segments import Written
 from mate.errors import StoreError
 from mate.files import require_own
 from mate.lake.folder import LOCK, MANIFEST, SEGMENTS, publish, read_manifest, sync_folder
@@ -21,26 +22,26 @@ from mate.storage import is_remote
 from mate.termination import terminated_like_interrupted
 
 BUILD = ".build"
-_OURS = {MANIFEST, f".{MANIFEST}.new", SEGMENTS, BUILD, LOCK}
+_LAKE_ENTRIES = {MANIFEST, f".{MANIFEST}.new", SEGMENTS, BUILD, LOCK}
 _POLL = 0.02
-"""Seconds between two looks at a lock that somebody else holds."""
+"""Seconds between two attempts to take a lock that somebody else holds."""
 
 
 class BuildDirectory:
-    """The right to change a lake, and a folder for the files of the change.
+    """The lock of a lake, and a folder for the files of a build or change.
 
-    A lake in an object store is changed in its copy on this machine, and published there before it is here.
-    The lock ends with the process. What a killed process left behind, in its folder or as segments that no manifest
-    names, is removed by the next one.
+    A lake in an object store is changed in its copy on this machine, and published there before it is published here.
+    The lock ends with the process. The next process removes what a killed one left behind: its folder, and segments
+    that no manifest names.
     """
 
-    def __init__(self, address: str | Path, wait: float = 0.0, work: str = "build") -> None:
+    def __init__(self, address: str | Path, wait: float = 0.0) -> None:
         self._remote = RemoteLake(str(address)) if is_remote(str(address)) else None
         self.path = self._remote.path if self._remote else Path(address).absolute()
-        self._wait, self._work = wait, work
+        self._wait = wait
         self._home = self.path / BUILD
         self.directory = self._home / uuid.uuid4().hex[:12]
-        self._ending = ExitStack()
+        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         if self.path.exists() and not self.path.is_dir():
@@ -51,26 +52,29 @@ class BuildDirectory:
             self._existed = self.path.exists()
             _make_folder(self.path)
             self._refuse_other_folders()
-            self._lock = self._locked()
-            self._make_room()
+            self._lock = self._wait_for_lock()
+            self._make_directory()
         except BlockingIOError:
             waited = f"; waited {self._wait:g} s for it (--wait)" if self._wait else ""
-            raise StoreError(f"another {self._work} of {self.path} is under way{waited}") from None
+            raise StoreError(f"another build or change of {self.path} is under way{waited}") from None
         except OSError as error:
             raise StoreError(f"cannot write to {self.path}: {error.strerror}") from error
-        self._ending.enter_context(terminated_like_interrupted())
+        self._stack.enter_context(terminated_like_interrupted())
         return self
 
     def _refuse_other_folders(self) -> None:
-        """Refuse a folder that is in use for something else: a build would mix with it, and clean up in it."""
-        if self._remote or self.manifest():
+        """Refuse a folder that holds something else: a build would mix with it, and clean up in it."""
+        if self._remote:
             return
-        ours = _OURS if (self.path / LOCK).exists() else set()
+        with suppress(StoreError):
+            read_manifest(self.path)
+            return
+        ours = _LAKE_ENTRIES if (self.path / LOCK).exists() else set()
         other = sorted(entry.name for entry in self.path.iterdir() if entry.name not in ours)
         if other:
             raise StoreError(f"{self.path} is a folder with other things in it ({other[0]}): name a new folder")
 
-    def _locked(self) -> int:
+    def _wait_for_lock(self) -> int:
         deadline = time.monotonic() + self._wait
         while True:
             try:
@@ -86,7 +90,7 @@ class BuildDirectory:
             _make_folder(self.path)
 
     def _try_lock(self) -> int | None:
-        """Return the lock; None if whoever held it has removed the folder with it, having published nothing."""
+        """Return the lock; None if its last holder has removed the folder with it, having published nothing."""
         try:
             lock = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         except FileNotFoundError:
@@ -103,7 +107,8 @@ class BuildDirectory:
         os.close(lock)
         return None
 
-    def _make_room(self) -> None:
+    def _make_directory(self) -> None:
+        """Make the folder, having removed what others left behind."""
         try:
             if self._remote:
                 self._remote.start_change()
@@ -121,22 +126,16 @@ class BuildDirectory:
         if not self._existed and not (self.path / MANIFEST).exists():
             _remove(self.path)
         os.close(self._lock)
-        self._ending.close()
+        self._stack.close()
 
-    def manifest(self) -> Manifest | None:
-        """Return the manifest in use, None if there is none that can be read."""
-        with suppress(StoreError):
-            return read_manifest(self.path)
-        return None
-
-    def publish(self, folders: Iterable[str], manifest: Manifest) -> None:
+    def publish_segments(self, written: Iterable[Written], manifest: Manifest) -> None:
         """Move finished segments to their place and make the manifest that names them the one in use."""
         home = self.path / SEGMENTS
         if not os.path.lexists(home):
             home.mkdir()
         require_own(home)
-        for folder in folders:
-            Path(folder).replace(home / Path(folder).name)
+        for segment in written:
+            Path(segment.folder).replace(home / Path(segment.folder).name)
         sync_folder(home)
         if self._remote:
             self._remote.publish(manifest)
@@ -149,7 +148,7 @@ class BuildDirectory:
             known = {segment.name for segment in (manifest or read_manifest(self.path)).segments}
         except StoreError:
             if (self.path / MANIFEST).exists():
-                return  # damaged or of another version: nothing is removed that a repair may need
+                return  # damaged or of another version: a repair may need the segments
             known = set()
         home = self.path / SEGMENTS
         for entry in home.iterdir() if home.is_dir() and not home.is_symlink() else ():
@@ -158,7 +157,7 @@ class BuildDirectory:
 
 
 def _make_folder(path: Path) -> None:
-    """Make a folder, and those above it, whose names a loss of power does not take away again."""
+    """Make a folder and those above it, durably."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for folder in missing:

@@ -1,12 +1,10 @@
-"""Who runs the tasks of a build: Spark, or this very process for a handful of small files.
-
-The steps themselves do not know: both engines run the same functions on the same units.
-"""
+"""Who runs the tasks of a build: Spark, or this process for a handful of small files. Both run the same functions."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -17,8 +15,6 @@ from mate.errors import MateError
 from mate.extras import is_installed, pip_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql import SparkSession
 
 In = TypeVar("In")
@@ -56,7 +52,7 @@ class Engine(Protocol):
     def run(
         self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], progress: Progress, phase: str
     ) -> list[Out]:
-        """Return the task's result for each item, in order, reporting progress."""
+        """Return the task's result for each item, in order; show progress with what the tasks have counted."""
 
 
 @contextmanager
@@ -70,7 +66,7 @@ def start_engine(master: str, settings: Mapping[str, str], *, verbose: bool) -> 
 
 
 class LocalEngine:
-    """One item after the other, in this process."""
+    """Runs one item after the other, in this process."""
 
     name = f"none (Python {sys.version_info.major}.{sys.version_info.minor})"
     is_spark = False
@@ -82,16 +78,15 @@ class LocalEngine:
         """Run the tasks here."""
         progress.start(phase, len(items))
         results: list[Out] = []
-        sums: dict[str, int] = {}
+        counts: Counter[str] = Counter()
         for item in items:
             try:
                 result, counted = task(item)
             except (OSError, MemoryError) as error:
                 raise failure(f"{type(error).__name__}: {error}", phase) from error
             results.append(result)
-            for name, value in counted.items():
-                sums[name] = sums.get(name, 0) + value
-            progress.update(len(results), **sums)
+            counts.update(counted)
+            progress.update(len(results), **counts)
         return results
 
 
@@ -108,7 +103,7 @@ class SparkEngine:
     def run(
         self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], progress: Progress, phase: str
     ) -> list[Out]:
-        """Run the tasks on Spark; a task that dies is tried again there."""
+        """Run the tasks on Spark, which retries those that die."""
         context = self._spark.sparkContext
         done = context.accumulator(0)
         counts = {name: context.accumulator(0) for name in ("files", "tables", "cells")}
@@ -121,7 +116,7 @@ class SparkEngine:
             return result
 
         progress.start(phase, len(items))
-        with _explained(phase), ThreadPoolExecutor(1) as pool:
+        with _spark_failure_explained(phase), ThreadPoolExecutor(1) as pool:
             job = pool.submit(lambda: context.parallelize(items, max(1, len(items))).map(run).collect())
             try:
                 while not wait([job], timeout=0.2).done:
@@ -134,7 +129,7 @@ class SparkEngine:
 
 
 @contextmanager
-def _explained(phase: str) -> Iterator[None]:
+def _spark_failure_explained(phase: str) -> Iterator[None]:
     """Turn what Spark raises into one line."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException

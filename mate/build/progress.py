@@ -1,4 +1,4 @@
-"""Progress protocol."""
+"""Showing how far a build or a change is."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class Progress(Protocol):
         """Begin a phase of `total` units of work."""
 
     def update(self, done: int, **counts: int) -> None:
-        """Report how many units are done, and other counts worth showing."""
+        """Show how many units are done, and other counts."""
 
 
 class Silent:
     """Shows nothing."""
 
     def start(self, phase: str, total: int) -> None:
-        """Say nothing."""
+        """Show nothing."""
 
     def update(self, done: int, **counts: int) -> None:
-        """Say nothing."""
+        """Show nothing."""

@@ -1,93 +1,59 @@
-"""Tables in an object store: a task fetches an object to a file of its own, once, and reads it there."""
+"""Tables in an object store: a task fetches an object once, to a temporary file, and reads it there."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from mate.corpus import READERS, Chunk, File, Limits, Reject, detect, read
+from mate.build.sources import CHANGED, Item, Provenance
+from mate.corpus import READERS, File, Limits, Reject, detect, read
 from mate.corpus.formats import HEAD
 from mate.errors import CorpusError, StoreError, did_you_mean
 from mate.lake.folder import MANIFEST, SEGMENTS
 from mate.storage import Entry, Place, shown
 
 
-@dataclass
-class _Copy:
-    """An object as a task has it."""
-
-    sha256: str = ""
-    format: str | None = None
-    path: Path | None = None
-    """Where its bytes are, until they were read."""
-    problem: str = ""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RemoteSource:
     """An object of a store."""
 
     address: str
     size: int
-    wanted: str | None
-    """The format that was asked for; None: it is found."""
-    _copies: list[_Copy] = field(default_factory=list, compare=False, repr=False)
+    format: str | None
+    """The format that was asked for; None: it is detected."""
 
     @property
     def name(self) -> str:
         """Its address, as messages and indexes have it."""
         return shown(self.address)
 
-    @property
-    def format(self) -> str:
-        """The name of its format, by its ending until it was fetched."""
-        return (self._copies[0].format if self._copies else self.wanted or detect(self.name, b"")) or "unknown"
-
-    def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
-        """Yield its tables."""
-        copy = self._copy()
-        try:
-            yield from read(File(self.name, copy.format, copy.problem), limits, copy.path)
-        finally:
-            if copy.path:
-                copy.path.unlink(missing_ok=True)
-
-    def checksum(self) -> str:
-        """SHA-256 of the object as it was fetched; empty if it could not be, which the reader reports."""
-        return self._copy().sha256
-
-    def stamp(self) -> tuple[int, ...] | None:
-        """Size and time of the last change, as the store has them."""
-        try:
-            found = Place.at(self.address).info()
-        except StoreError:
-            return None
-        return found and (found.size, found.changed)
-
-    def _copy(self) -> _Copy:
-        """Fetch the object, unless that was done."""
-        if not self._copies:
+    def read(self, limits: Limits) -> Iterator[Item]:
+        """Fetch the object and yield its tables; an object that changes while it is fetched is a reject."""
+        with tempfile.NamedTemporaryFile(prefix="mate-object-") as stream:
+            copy = Path(stream.name)
             try:
-                self._copies.append(self._fetched())
+                format, sha256, changed = self._fetch(copy)
             except StoreError as error:
-                self._copies.append(_Copy(problem=f"cannot be read: {error}"))
-        return self._copies[0]
+                yield Reject(self.name, None, "file", f"cannot be read: {error}")
+                yield Provenance(self.format or detect(self.name, b"") or "unknown", self.size, "")
+                return
+            yield from read(File(self.name, format), limits, lambda: copy.open("rb"))
+        if changed:
+            yield Reject(self.name, None, "file", CHANGED)
+        yield Provenance(format or "unknown", self.size, "" if changed else sha256)
 
-    def _fetched(self) -> _Copy:
+    def _fetch(self, copy: Path) -> tuple[str | None, str, bool]:
+        """Return the format of the object, the SHA-256 of its copy, and whether it changed meanwhile."""
         place = Place.at(self.address)
-        if self.wanted is None and detect(self.name, b"") is None and detect(self.name, place.head(HEAD)) is None:
-            return _Copy()  # no reader fits: it may be large
-        with tempfile.NamedTemporaryFile(prefix="mate-object-", delete=False) as stream:
-            path = Path(stream.name)
-        try:
-            sha256 = place.fetch(path).sha256
-            with path.open("rb") as own:
-                return _Copy(sha256, self.wanted or detect(self.name, own.read(HEAD)), path)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
+        if self.format is None and detect(self.name, b"") is None and detect(self.name, place.head(HEAD)) is None:
+            return None, "", False  # no reader fits, and it may be large
+        before = place.info()
+        sha256 = place.fetch(copy).sha256
+        with copy.open("rb") as stream:
+            format = self.format or detect(self.name, stream.read(HEAD))
+        return format, sha256, place.info() != before
 
 
 def remote_sources(address: str, format: str | None) -> list[RemoteSource]:
@@ -100,15 +66,15 @@ def remote_sources(address: str, format: str | None) -> list[RemoteSource]:
     single = place.info()
     if single is not None:
         return [RemoteSource(base + mark + settings, single.size, format)]
-    kept = _tables(place.walk())
-    if not kept:
+    entries = _table_entries(place.walk())
+    if not entries:
         place.require_bucket()
         raise CorpusError(f"{shown(address)}: no file found")
-    return [RemoteSource(f"{base}/{entry.name}{mark}{settings}", entry.size, format) for entry in kept]
+    return [RemoteSource(f"{base}/{entry.name}{mark}{settings}", entry.size, format) for entry in entries]
 
 
-def _tables(entries: list[Entry]) -> list[Entry]:
-    """Return what tables may be read from: nothing hidden, and no file of a lake."""
+def _table_entries(entries: list[Entry]) -> list[Entry]:
+    """Leave out what holds no tables: hidden objects, and the files of a lake."""
     paths = [PurePosixPath(entry.name) for entry in entries]
     manifests = {path.parent for path in paths if path.name == MANIFEST}
     lakes = {folder for folder in manifests if any(folder / SEGMENTS in path.parents for path in paths)}

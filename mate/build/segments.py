@@ -10,7 +10,7 @@ import os
 import shutil
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,23 +19,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mate.build.stage import Staged
+from mate.build.dictionary import merge_dictionaries
+from mate.build.stage import Staged, StageSettings
+from mate.corpus import Limits
 from mate.errors import CorpusError
-from mate.lake._arrays import differing
-from mate.lake.arrays import Array, ArrayWriter, offset_type
+from mate.lake.arrays import Array, ArrayWriter
 from mate.lake.folder import sync_folder
-from mate.lake.layout import NO_PLACE, SegmentArrays, Shapes, Texts, make_arrays
+from mate.lake.layout import SegmentArrays, Shapes, Texts, make_arrays
 from mate.lake.manifest import Counts, HashSpec, SegmentRecord
 from mate.lake.records import TABLES_SCHEMA
 from mate.lake.segment import ARRAYS, FORMAT
 from mate.lake.segment_folder import CELLS, PIECES, REJECTS, SOURCES, TABLE_GROUP, TABLES, Pieces
 from mate.lake.super_keys import super_keys
 
-_HASHED = 1_000_000
-"""Tokens that are hashed at a time."""
-_PIECE = 1 << 24
+PHASE = "write segments"
+BYTES_PER_CELL = 40
+"""Memory that writing a segment takes, per cell of it."""
 MOST_NUMBERED = 2**31 - 1
-"""Distinct tokens of a segment, and rows of a table in it, that can be told apart by the numbers that they have."""
+"""Distinct tokens of a segment, and rows of a table in it: their numbers have 31 bits."""
+LEAST_SEGMENT = 2_000_000
+"""Cells below which another segment is not worth its task."""
+LOTS_PER_SEGMENT = 4
+"""Lots that the tables of a large unit are staged in, for each segment that memory allows: so that segments fill up."""
+_HASHED_AT_A_TIME = 1_000_000
+"""Tokens."""
+_READ_AT_A_TIME = 1 << 24
+"""Bytes."""
+
+
+# Planning: which units make which segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +57,54 @@ class SegmentPlan:
     number: int
     units: tuple[Staged, ...]
     table_ids: tuple[Array, ...]
-    """Numbers in the lake of each unit's tables; a table that began in the unit before comes first."""
+    """Numbers in the lake of each unit's tables; a table that begins in the unit before comes first."""
+
+
+def most_cells(memory: int) -> int:
+    """Return how many cells a task with so much memory puts into a segment of several tables."""
+    return max(1, min(memory // BYTES_PER_CELL, MOST_NUMBERED))
+
+
+def stage_settings(nulls: Iterable[str], limits: Limits, memory: int) -> StageSettings:
+    """Return how sources are staged for segments that are written with so much memory."""
+    return StageSettings(frozenset(nulls), limits, max(1, most_cells(memory) // LOTS_PER_SEGMENT))
+
+
+def group_units(staged: list[Staged], memory: int, parallelism: int, segments: int | None = None) -> list[list[Staged]]:
+    """Put units that follow each other together, each group for one segment; a table is never divided."""
+    slots, most = sum(unit.slots for unit in staged), most_cells(memory)
+    count = segments or max(-(-slots // most), min(parallelism, slots // LEAST_SEGMENT), 1)
+    size, most = -(-slots // count), MOST_NUMBERED if segments else most
+    groups: list[list[Staged]] = [[]]
+    total = in_group = 0
+    for units in _undivided(staged):
+        more = sum(unit.slots for unit in units)
+        if groups[-1] and (total + more // 2 > size * len(groups) or in_group + more > most):
+            groups.append([])
+            in_group = 0
+        groups[-1] += units
+        total, in_group = total + more, in_group + more
+    return groups
+
+
+def _undivided(staged: list[Staged]) -> list[list[Staged]]:
+    """Put units together that hold parts of one table."""
+    found: list[list[Staged]] = []
+    for unit in staged:
+        if unit.continues:
+            found[-1].append(unit)
+        else:
+            found.append([unit])
+    return found
+
+
+def plan_segments(groups: list[list[Staged]], table_ids: Iterable[Array]) -> list[SegmentPlan]:
+    """Plan a segment for each group; `table_ids` has the numbers of the tables, unit after unit."""
+    ids = iter(table_ids)
+    return [SegmentPlan(number, tuple(units), tuple(next(ids) for _ in units)) for number, units in enumerate(groups)]
+
+
+# Writing
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +117,26 @@ class Written:
     """That of the plan."""
 
 
+def segment_task(
+    directory: Path, hashes: Sequence[HashSpec]
+) -> Callable[[SegmentPlan], tuple[Written, dict[str, int]]]:
+    """Return the task that writes a planned segment, and counts its cells."""
+
+    def run(plan: SegmentPlan) -> tuple[Written, dict[str, int]]:
+        written = write_segment(plan, str(directory), hashes)
+        return written, {"cells": written.record.counts.cells}
+
+    return run
+
+
 def write_segment(plan: SegmentPlan, directory: str, hashes: Sequence[HashSpec]) -> Written:
     """Write a planned segment into a folder of its own."""
     folder = Path(directory, f"{plan.number:04d}-{uuid.uuid4().hex[:8]}")
     folder.mkdir()
     layout = _Layout.of(plan)
-    tokens, remaps = merge_dictionaries(plan.units)
+    tokens, places = merge_dictionaries(plan.units)
     _check_numbers(plan, layout.shapes, len(tokens.token_id))
-    cells = _cells(plan, layout, remaps)
+    cells = _cells(plan, layout, places)
     texts = _strings(tokens)
     with ArrayWriter(folder / ARRAYS) as writer:
         arrays = make_arrays(layout.shapes, tokens, cells)
@@ -78,39 +149,10 @@ def write_segment(plan: SegmentPlan, directory: str, hashes: Sequence[HashSpec])
     for number, unit in enumerate(plan.units):
         _link(unit.path("cells.parquet"), folder / CELLS.format(number))
     rejects = _write_records(plan, layout, folder)
-    counts = Counts(
-        len(layout.shapes.rows),
-        int(layout.shapes.columns.sum()),
-        int(layout.shapes.rows.sum()),
-        int(np.count_nonzero(cells >= 0)),
-        rejects,
-    )
+    columns, rows = int(layout.shapes.columns.sum()), int(layout.shapes.rows.sum())
+    counts = Counts(len(layout.shapes.rows), columns, rows, int(np.count_nonzero(cells >= 0)), rejects)
     sync_folder(folder)
     return Written(str(folder), SegmentRecord(folder.name, counts, checksums(folder)), plan.number)
-
-
-def segment_task(directory: str, hashes: Sequence[HashSpec]) -> Callable[[SegmentPlan], tuple[Written, dict[str, int]]]:
-    """Return the task that writes a planned segment, and counts its cells."""
-
-    def run(plan: SegmentPlan) -> tuple[Written, dict[str, int]]:
-        written = write_segment(plan, directory, hashes)
-        return written, {"cells": written.record.counts.cells}
-
-    return run
-
-
-def _check_numbers(plan: SegmentPlan, shapes: Shapes, tokens: int) -> None:
-    """Refuse a table that has more rows or distinct values than can be numbered; segments of many tables are cut."""
-    if tokens <= MOST_NUMBERED and (not len(shapes.rows) or int(shapes.rows.max()) <= MOST_NUMBERED):
-        return
-    largest = int(np.argmax(shapes.rows * shapes.columns))
-    records = pa.concat_tables(_numbered(plan))
-    record = records.filter(pc.equal(records["table_id"], int(shapes.table_id[largest]))).to_pylist()[0]
-    raise CorpusError(
-        f"{record['source']}: the table {record['name']} has {int(shapes.rows[largest]):,} rows and its segment "
-        f"{tokens:,} distinct values; MATE can number {MOST_NUMBERED:,} of each. Cut the table into several files, or "
-        "take in fewer rows of it (--max-rows)"
-    )
 
 
 @dataclass(frozen=True)
@@ -127,10 +169,9 @@ class _Layout:
         """Read the units' lists of pieces."""
         records = [unit.records("pieces") for unit in plan.units]
         columns = {n: np.concatenate([r.column(n).to_numpy() for r in records]) for n in records[0].column_names}
-        sizes = [r.num_rows for r in records]
-        unit = np.repeat(np.arange(len(records)), sizes)
+        unit = np.repeat(np.arange(len(records)), [r.num_rows for r in records])
         numbers = [ids[r.column("table_no").to_numpy()] for ids, r in zip(plan.table_ids, records, strict=True)]
-        table_id = np.concatenate(numbers) if numbers else np.empty(0, np.int64)
+        table_id = np.concatenate(numbers)
         order = np.argsort(table_id, kind="stable")
         known, first, table = np.unique(table_id[order], return_index=True, return_inverse=True)
         rows, width = columns["rows"][order], columns["width"][order]
@@ -138,69 +179,27 @@ class _Layout:
         shapes = Shapes(known, np.add.reduceat(rows, first) if len(first) else rows, width[first])
         first_row = before - before[first][table]
         pieces = Pieces(table, first_row, rows, unit[order], columns["group"][order], columns["offset"][order])
-        ends = np.cumsum(columns["rows"] * columns["width"])
-        starts = ends - columns["rows"] * columns["width"]
+        sizes = columns["rows"] * columns["width"]
+        starts = np.cumsum(sizes) - sizes
         unit_start = np.array([starts[unit == u][0] if (unit == u).any() else 0 for u in range(len(records))])
         return cls(shapes, pieces, (starts - unit_start[unit])[order])
 
 
-def merge_dictionaries(units: Sequence[Staged]) -> tuple[Texts, list[list[Array]]]:
-    """Merge the dictionaries of all batches; also return, by unit and batch, the place of each of its tokens."""
-    batches = [list(unit.dictionaries()) for unit in units]
-    flat = [batch for unit in batches for batch in unit]
-    ids = np.concatenate([np.empty(0, np.int64), *(batch.column(0).to_numpy() for batch in flat)])
-    texts = pa.chunked_array([batch.column(1) for batch in flat], pa.string()).cast(pa.large_string())
-    texts = pa.concat_arrays([pa.array([], pa.large_string()), *texts.chunks])
-    known, first, place = np.unique(ids, return_index=True, return_inverse=True)
-    shared = _differ(texts, first, place)
-    if len(shared):
-        known, first, place = _apart(ids, texts, known, first, place, shared)
-    tokens = texts.take(pa.array(first))
-    data = tokens.buffers()
-    bounds = np.frombuffer(data[1], np.int64)[: len(tokens) + 1] if len(tokens) else np.zeros(1, np.int64)
-    text = np.frombuffer(data[2], np.uint8)[: int(bounds[-1])] if len(tokens) and data[2] else np.empty(0, np.uint8)
-    merged = Texts(known, bounds.astype(offset_type(int(bounds[-1]))), text)
-    ends = iter(np.cumsum([batch.num_rows for batch in flat]).tolist())
-    remaps = [[_remap(place[(end := next(ends)) - b.num_rows : end]) for b in unit] for unit in batches]
-    return merged, remaps
+def _check_numbers(plan: SegmentPlan, shapes: Shapes, tokens: int) -> None:
+    """Refuse a table with more rows or distinct values than can be numbered; segments of many tables are cut."""
+    if tokens <= MOST_NUMBERED and (not len(shapes.rows) or int(shapes.rows.max()) <= MOST_NUMBERED):
+        return
+    largest = int(np.argmax(shapes.rows * shapes.columns))
+    records = pa.concat_tables(_numbered_tables(plan))
+    record = records.filter(pc.equal(records["table_id"], int(shapes.table_id[largest]))).to_pylist()[0]
+    raise CorpusError(
+        f"{record['source']}: the table {record['name']} has {int(shapes.rows[largest]):,} rows and its segment "
+        f"{tokens:,} distinct values; MATE can number {MOST_NUMBERED:,} of each. Cut the table into several files, or "
+        "take in fewer rows of it (--max-rows)"
+    )
 
 
-def _remap(place: Array) -> Array:
-    """Return places with one more at the end, which a code of -1 takes."""
-    return np.append(place, NO_PLACE).astype(np.int32)
-
-
-def _differ(texts: pa.LargeStringArray, first: Array, place: Array) -> Array:
-    """Return the places of ids that stand for more than one text."""
-    _, offsets, data = texts.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[: len(texts) + 1] if len(texts) else np.zeros(1, np.int64)
-    flags = differing(np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8), bounds, first[place])
-    return np.unique(place[flags])
-
-
-def _apart(
-    ids: Array, texts: pa.LargeStringArray, known: Array, first: Array, place: Array, shared: Array
-) -> tuple[Array, Array, Array]:
-    """Give each text of the ids that several share a place of its own, in the order of the texts."""
-    occurrences = np.flatnonzero(np.isin(place, shared))
-    spelled = list(zip(ids[occurrences].tolist(), texts.take(pa.array(occurrences)).to_pylist(), strict=True))
-    example = dict(zip(reversed(spelled), reversed(occurrences.tolist()), strict=True))
-    distinct = sorted(example)
-    alone = np.setdiff1d(np.arange(len(known)), shared)
-    new_ids = np.concatenate([known[alone], np.array([number for number, _ in distinct], np.int64)])
-    new_first = np.concatenate([first[alone], np.array([example[key] for key in distinct], np.int64)])
-    order = np.argsort(new_ids, kind="stable")
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    moved = np.zeros(len(known), np.int64)
-    moved[alone] = rank[: len(alone)]
-    new_place = moved[place]
-    number = {key: int(rank[len(alone) + at]) for at, key in enumerate(distinct)}
-    new_place[occurrences] = [number[key] for key in spelled]
-    return new_ids[order], new_first[order], new_place
-
-
-def _cells(plan: SegmentPlan, layout: _Layout, remaps: list[list[Array]]) -> Array:
+def _cells(plan: SegmentPlan, layout: _Layout, places: list[list[Array]]) -> Array:
     """Return the tokens of all cells, table after table and column after column."""
     rows, columns = layout.shapes.rows, layout.shapes.columns
     ends = np.cumsum(rows * columns)
@@ -214,24 +213,22 @@ def _cells(plan: SegmentPlan, layout: _Layout, remaps: list[list[Array]]) -> Arr
         width = int(columns[table])
         piece = np.asarray(codes[unit][offset : offset + count * width]).reshape(width, count)
         target = cells[int(first[table]) : int(ends[table])].reshape(width, int(rows[table]))
-        target[:, first_row : first_row + count] = remaps[unit][batch][piece]
+        target[:, first_row : first_row + count] = places[unit][batch][piece]
     return cells
 
 
 def _strings(tokens: Texts) -> list[pa.StringArray]:
-    """Return the tokens as arrays that hash functions take, so many at a time."""
-    bounds = tokens.text_first.astype(np.int64)
-    whole = pa.LargeStringArray.from_buffers(
-        len(tokens.token_id), pa.py_buffer(bounds), pa.py_buffer(np.ascontiguousarray(tokens.text))
-    )
-    return [whole.slice(start, _HASHED).cast(pa.string()) for start in range(0, len(whole), _HASHED)]
+    """Return the tokens as arrays that hash functions take."""
+    bounds = pa.py_buffer(tokens.text_first.astype(np.int64))
+    text = pa.py_buffer(np.ascontiguousarray(tokens.text))
+    whole = pa.LargeStringArray.from_buffers(len(tokens.token_id), bounds, text)
+    step = _HASHED_AT_A_TIME
+    return [whole.slice(start, step).cast(pa.string()) for start in range(0, len(whole), step)]
 
 
 def _write_records(plan: SegmentPlan, layout: _Layout, folder: Path) -> int:
     """Write what is known of tables, sources and rejects; return how many rejects there are."""
-    tables = pa.concat_tables(_numbered(plan))
-    order = np.argsort(tables.column("table_id").to_numpy(), kind="stable")
-    tables = tables.take(pa.array(order))
+    tables = pa.concat_tables(_numbered_tables(plan)).sort_by("table_id")
     place = tables.schema.get_field_index("rows")
     tables = tables.set_column(place, TABLES_SCHEMA.field(place), pa.array(layout.shapes.rows, pa.int64()))
     write_parquet(tables, folder / TABLES, TABLE_GROUP)
@@ -240,10 +237,10 @@ def _write_records(plan: SegmentPlan, layout: _Layout, folder: Path) -> int:
     write_parquet(pa.concat_tables([unit.records("sources") for unit in plan.units]), folder / SOURCES)
     rejects = pa.concat_tables([unit.records("rejects") for unit in plan.units])
     write_parquet(rejects, folder / REJECTS)
-    return int(rejects.column("count").to_numpy().sum()) if rejects.num_rows else 0
+    return int(rejects.column("count").to_numpy().sum())
 
 
-def _numbered(plan: SegmentPlan) -> Iterator[pa.Table]:
+def _numbered_tables(plan: SegmentPlan) -> Iterator[pa.Table]:
     for unit, ids in zip(plan.units, plan.table_ids, strict=True):
         tables = unit.records("tables")
         numbers = pa.array(ids[tables.column("table_id").to_numpy()], pa.int64())
@@ -251,7 +248,7 @@ def _numbered(plan: SegmentPlan) -> Iterator[pa.Table]:
 
 
 def _link(path: str, target: Path) -> None:
-    """Give a file a second name, so that a task that is tried again finds it; copy it where that cannot be."""
+    """Give a file a second name, so that a task that is retried finds it; copy it where that cannot be."""
     try:
         target.hardlink_to(path)
     except OSError:
@@ -272,8 +269,14 @@ def checksums(folder: Path) -> dict[str, tuple[int, int]]:
     for path in sorted(folder.iterdir()):
         with path.open("rb") as stream:
             os.fsync(stream.fileno())
-            crc = 0
-            while piece := stream.read(_PIECE):
-                crc = zlib.crc32(piece, crc)
-            found[path.name] = (path.stat().st_size, crc)
+        found[path.name] = (path.stat().st_size, file_crc32(path))
     return found
+
+
+def file_crc32(path: Path) -> int:
+    """Return the CRC-32 of a file."""
+    crc = 0
+    with path.open("rb") as stream:
+        while piece := stream.read(_READ_AT_A_TIME):
+            crc = zlib.crc32(piece, crc)
+    return crc

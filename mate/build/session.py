@@ -1,4 +1,4 @@
-"""A Spark session that works on a laptop, keeps quiet, and ships this package to a cluster."""
+"""A Spark session that works on a laptop, prints nothing, and sends this package to a cluster."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEFAULTS = {
     "spark.python.worker.reuse": "true",
     "spark.log.level": "ERROR",
 }
-"""Overridden by whatever the caller sets."""
+"""Settings of the caller override them."""
 
 SHIPPED = ("mate", "baselines")
 """Packages that tasks import, with their native modules; a cluster's workers need only what setup.cfg lists."""
@@ -58,8 +58,8 @@ def require_java() -> None:
     hint = f"install Java {_JAVA} (Debian, Ubuntu: apt-get install openjdk-{_JAVA}-jre-headless) or set JAVA_HOME"
     if java is None or not Path(java).exists():
         raise SparkError(f"Spark needs Java, and there is none{f' in JAVA_HOME={home}' if home else ''}: {hint}")
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = told.split('"')[1] if told.count('"') >= 2 else ""
+    printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = printed.split('"')[1] if printed.count('"') >= 2 else ""
     major = version.removeprefix("1.").split(".")[0].split("-")[0]
     if not major.isdigit() or int(major) < _JAVA:
         raise SparkError(f"Spark needs Java {_JAVA} or newer, {java} is {version or 'unknown'}: {hint}")
@@ -69,7 +69,7 @@ def require_java() -> None:
 def spark_session(
     master: str = "local[*]", settings: Mapping[str, str] | None = None, *, verbose: bool = False
 ) -> Iterator[SparkSession]:
-    """Start Spark, or use the session that is already running in this process; one that was started is stopped."""
+    """Start Spark and stop it afterwards, or use the session that runs in this process already."""
     require("pyspark", "spark", "a build or change on Spark")
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -86,12 +86,11 @@ def spark_session(
         log = scratch / "spark.log"
         builder = SparkSession.builder.master(master)
         ships = not master.startswith("local[")
-        chosen = {**DEFAULTS, **_local(master), **_inside(scratch), **(settings or {})}
+        options = {**DEFAULTS, **_places(master, scratch), **(settings or {})}
         if ships:
-            others = chosen.get(_PYTHONPATH)
-            chosen[_PYTHONPATH] = f"{_ARCHIVE}:{others}" if others else _ARCHIVE
-        for name, value in chosen.items():
-            builder = builder.config(name, value)
+            others = options.get(_PYTHONPATH)
+            options[_PYTHONPATH] = f"{_ARCHIVE}:{others}" if others else _ARCHIVE
+        builder = builder.config(map=dict(options))
         try:
             with _quiet(None if verbose else log), _temporary_files_in(scratch):
                 spark = builder.getOrCreate()
@@ -106,25 +105,18 @@ def spark_session(
                 spark.stop()
 
 
-def _local(master: str) -> dict[str, str]:
-    """A laptop's session stays on the loopback interface."""
-    if not master.startswith("local"):
-        return {}
-    return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-
-
-def _inside(scratch: Path) -> dict[str, str]:
-    """Everything that Spark leaves on this machine goes to one folder."""
-    option = shlex.quote(f"-Djava.io.tmpdir={scratch}")
-    return {"spark.local.dir": str(scratch), "spark.driver.extraJavaOptions": option}
+def _places(master: str, scratch: Path) -> dict[str, str]:
+    """Put everything that Spark leaves on this machine into one folder; keep a local session off the network."""
+    java = shlex.quote(f"-Djava.io.tmpdir={scratch}")
+    places = {"spark.local.dir": str(scratch), "spark.driver.extraJavaOptions": java}
+    if master.startswith("local"):
+        places |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return places
 
 
 @contextmanager
 def _scratch_folder() -> Iterator[Path]:
-    """Yield a folder that is gone afterwards.
-
-    A process that is killed cannot remove its folder; the next one does, and knows it by the missing lock.
-    """
+    """Yield a locked folder and remove it afterwards; also remove those of killed processes, which have no lock."""
     for left_over in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
         with suppress(OSError):
             _remove_unless_locked(left_over)
@@ -160,22 +152,22 @@ def _locked_folder() -> tuple[Path, int]:
 
 @contextmanager
 def _temporary_files_in(folder: Path) -> Iterator[None]:
-    """PySpark, too, makes a temporary folder while Java starts."""
-    kept, tempfile.tempdir = tempfile.tempdir, str(folder)
+    """Let PySpark make its temporary folder here, too, while Java starts."""
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
     try:
         yield
     finally:
-        tempfile.tempdir = kept
+        tempfile.tempdir = before
 
 
 @contextmanager
 def _quiet(log: Path | None) -> Iterator[None]:
-    """Send what Java prints, from its first line on, to a file instead of the terminal."""
+    """Send what Java prints to a file instead of the terminal."""
     if log is None:
         yield
         return
     sys.stderr.flush()
-    kept = os.dup(2)
+    terminal = os.dup(2)
     with log.open("ab") as sink, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         os.dup2(sink.fileno(), 2)
@@ -183,19 +175,19 @@ def _quiet(log: Path | None) -> Iterator[None]:
             yield
         finally:
             sys.stderr.flush()
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(terminal, 2)
+            os.close(terminal)
 
 
 def _reason(error: Exception, log: Path) -> str:
     lines = [line for line in str(error).splitlines() if line.strip()]
-    told = log.read_text(errors="replace").splitlines() if log.exists() else []
-    causes = [line.strip() for line in told if "Exception" in line or "ERROR" in line]
+    logged = log.read_text(errors="replace").splitlines() if log.exists() else []
+    causes = [line.strip() for line in logged if "Exception" in line or "ERROR" in line]
     return (causes or lines or [type(error).__name__])[0]
 
 
 def _ship(spark: SparkSession, scratch: Path) -> None:
-    """Send the packages to the executors, which unpack them: native modules cannot be loaded from an archive."""
+    """Send the packages to the executors, which unpack them: native modules cannot load from an archive."""
     spark.sparkContext.addArchive(f"{_package(scratch)}#{_ARCHIVE}")
     try:
         spark.sparkContext.parallelize([0], 1).map(_load).collect()

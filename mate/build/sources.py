@@ -1,16 +1,22 @@
-"""What is read, cut into units of work of about equal size: one unit is one Spark task."""
+"""What tables are read from: files, objects of a store, synthetic lakes; and how much of it one task reads.
+
+A file that changes while it is read is noticed. Whoever reads it hashes the bytes on their way to the parser
+(`HashedFile`); a file is read at least twice from its start to its end, and both checksums must agree. Then the parsed
+bytes are what the file held between the two passes, and the index notes their checksum. Text needs two passes anyway:
+one finds the encoding, one the rows. Other files are hashed once more, after or before they are parsed.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias, cast
 
 from mate.corpus import Chunk, File, Limits, Reject, discover, read
-from mate.corpus.parts import Part, changed, read_part
 from mate.errors import CorpusError
 from mate.lake.folder import LOCK, MANIFEST, SEGMENTS
 from mate.storage import is_remote
@@ -19,11 +25,26 @@ if TYPE_CHECKING:
     from mate.corpus.synthetic import SyntheticLake
 
 SYNTHETIC = "synthetic:"
-Stamp = tuple[int, ...]
+CHANGED = "changed while it was read; mate sync reads it again"
 _LAKE_DEPTH = 3
 """Folders of a lake that a file of it is in: the lake itself, its segments, one of them."""
 _LEAST_UNIT = 1 << 20
 _MOST_UNIT = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What the index notes of a source that has been read."""
+
+    format: str
+    bytes: int
+    sha256: str
+    """Of the bytes that were parsed; empty if they changed meanwhile or cannot be read."""
+    tables: int | None = None
+    """Tables in the whole source; None: all that it yielded."""
+
+
+Item: TypeAlias = Chunk | Reject | Provenance
 
 
 class Source(Protocol):
@@ -34,21 +55,69 @@ class Source(Protocol):
         """The path or address."""
 
     @property
-    def format(self) -> str:
-        """The name of its format."""
-
-    @property
     def size(self) -> int:
-        """Bytes, or what comes near it."""
+        """Its bytes, exactly or about."""
 
-    def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
-        """Yield its tables, in chunks."""
+    def read(self, limits: Limits) -> Iterator[Item]:
+        """Yield its tables, in chunks, and its rejects; last its provenance."""
 
-    def checksum(self) -> str:
-        """SHA-256 of its bytes, or what identifies its content as well."""
 
-    def stamp(self) -> Stamp | None:
-        """What the system notes of its bytes, which differs when they were written to; None if nothing."""
+class HashedFile:
+    """A file whose bytes are hashed while they are read, pass after pass from its start to its end."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.checksums: list[str] = []
+        """SHA-256 of each pass that went through the whole file."""
+
+    def open(self) -> BinaryIO:
+        """Open the file."""
+        return cast(BinaryIO, io.BufferedReader(_HashingReader(self.path, self.checksums)))
+
+    def read_through(self) -> None:
+        """Hash the whole file, in a pass of its own; what cannot be read has no checksum."""
+        self.checksums.append(file_checksum(self.path))
+
+
+class _HashingReader(io.FileIO):
+    """Adds the checksum of every complete pass to a list; a pass that skips bytes has none."""
+
+    def __init__(self, path: str, checksums: list[str]) -> None:
+        super().__init__(path)
+        self._checksums = checksums
+        self._hashed = 0
+        self._sha256 = hashlib.sha256()
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes, and hash them if they follow the last ones."""
+        start = self.tell()
+        count = super().readinto(buffer)
+        if start == 0:
+            self._hashed, self._sha256 = 0, hashlib.sha256()
+        if start == self._hashed and count:
+            self._sha256.update(memoryview(buffer)[:count])
+            self._hashed += count
+        elif start == self._hashed:
+            self._checksums.append(self._sha256.hexdigest())
+            self._hashed = -1  # the end may be read twice
+        return count
+
+
+def file_checksum(path: str | Path) -> str:
+    """Return the SHA-256 of a file; nothing if it cannot be read."""
+    try:
+        with Path(path).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def file_size(path: str) -> int:
+    """Return the size of a file, 0 if there is none."""
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,80 +137,27 @@ class FileSource:
         """The name of its format."""
         return self.file.format or "unknown"
 
-    def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
+    def read(self, limits: Limits) -> Iterator[Item]:
         """Yield its tables."""
-        return read(self.file, limits)
-
-    def checksum(self) -> str:
-        """SHA-256 of the file; empty if it cannot be read, which the reader reports."""
         if self.file.problem:
-            return hashlib.sha256(self.file.problem.encode()).hexdigest()
-        try:
-            with Path(self.file.path).open("rb") as stream:
-                return hashlib.file_digest(stream, "sha256").hexdigest()
-        except OSError:
-            return ""
-
-    def stamp(self) -> Stamp | None:
-        """Size and times of the last changes."""
-        try:
-            found = Path(self.file.path).stat()
-        except OSError:
-            return None
-        return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
-
-
-class ChangedError(CorpusError):
-    """A file that is read in parts is no longer what it was when it was looked at."""
-
-    def __init__(self, source: str) -> None:
-        super().__init__(changed(source))
-        self.source = source
-
-
-@dataclass(frozen=True, slots=True)
-class FilePart:
-    """A part of a large file. The index notes the file once, with its last part."""
-
-    whole: FileSource
-    part: Part
-    size: int
-    last: bool
-    sha256: str
-    """Of the whole file."""
-    tables: int
-    """In the whole file."""
-    rows: int | None
-    """Of the table, where the whole file is one."""
-    noted: Stamp | None
-    """The stamp of the file when it was looked at."""
-
-    @property
-    def name(self) -> str:
-        """The path of the file."""
-        return self.whole.name
-
-    @property
-    def format(self) -> str:
-        """The name of its format."""
-        return self.whole.format
-
-    def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
-        """Yield what the whole file would give here; `ChangedError` if it is no longer the one that was looked at."""
-        try:
-            yield from read_part(self.whole.file, self.part, limits)
-        except CorpusError as error:
-            raise ChangedError(self.name) from error
-        if self.stamp() != self.noted:
-            raise ChangedError(self.name)
+            yield from read(self.file, limits)
+            yield Provenance(self.format, self.size, self.checksum())
+            return
+        hashed = HashedFile(self.name)
+        if self.format == "parquet":  # read in no order: its end comes first
+            hashed.read_through()
+        yield from read(self.file, limits, hashed.open)
+        if len(hashed.checksums) < 2:
+            hashed.read_through()
+        changed = len(set(hashed.checksums)) > 1
+        if changed:
+            yield Reject(self.name, None, "file", CHANGED)
+        yield Provenance(self.format, self.size, "" if changed else hashed.checksums[0])
 
     def checksum(self) -> str:
-        """SHA-256 of the whole file."""
-        return self.sha256
-
-    def stamp(self) -> Stamp | None:
-        """That of the whole file."""
-        return self.whole.stamp()
+        """Return the SHA-256 of the file as it is now, or of what keeps it from being read."""
+        problem = self.file.problem
+        return hashlib.sha256(problem.encode()).hexdigest() if problem else file_checksum(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,23 +168,16 @@ class SyntheticSource:
     first: int
     stop: int
     size: int
-    format: str = "synthetic"
 
     @property
     def name(self) -> str:
-        """The lake's address and the tables meant."""
+        """The lake's address and its tables."""
         return f"{self.lake.address}#{self.first}-{self.stop - 1}"
 
-    def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
+    def read(self, limits: Limits) -> Iterator[Item]:
         """Generate the tables."""
-        return self.lake.read(self.first, self.stop, limits)
-
-    def checksum(self) -> str:
-        """The address says everything."""
-        return hashlib.sha256(self.name.encode()).hexdigest()
-
-    def stamp(self) -> None:
-        """Nobody writes to it."""
+        yield from self.lake.read(self.first, self.stop, limits)
+        yield Provenance("synthetic", self.size, hashlib.sha256(self.name.encode()).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,43 +196,42 @@ class Unit:
 def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None, tasks: int) -> list[Source]:
     """Return the sources under paths, in the order in which their tables are numbered.
 
-    A synthetic lake is cut into as many as there are tasks; into more if it is large, so that many cores share it.
+    A synthetic lake is cut into as many as there are tasks; into more if it is large.
     """
     given = [os.fspath(path) for path in paths]
-    lakes = [path for path in given if path.startswith(SYNTHETIC)]
+    synthetic = [path for path in given if path.startswith(SYNTHETIC)]
     remote = [path for path in given if is_remote(path)]
-    files = [path for path in given if not path.startswith(SYNTHETIC) and not is_remote(path)]
-    found: list[Source] = []
+    files = [path for path in given if path not in synthetic and path not in remote]
+    sources: list[Source] = []
     if files:
-        found += (FileSource(file, _size(file.path)) for file in corpus_files(files, format))
+        sources += (FileSource(file, file_size(file.path)) for file in corpus_files(files, format))
     for address in remote:
         from mate.build.remote_source import remote_sources
 
-        found += remote_sources(address, format)
-    for address in lakes:
+        sources += remote_sources(address, format)
+    for address in synthetic:
         from mate.corpus.synthetic import SyntheticLake
 
         lake = SyntheticLake.parse(address)
         size = lake.expected_cells * 8
         parts = lake.split(max(1, tasks, -(-size // _MOST_UNIT)))
-        share = max(1, size // max(1, len(parts)))
-        found += (SyntheticSource(lake, part.start, part.stop, share) for part in parts)
-    return found
+        sources += (SyntheticSource(lake, p.start, p.stop, max(1, size // len(parts))) for p in parts)
+    return sources
 
 
 def corpus_files(paths: Iterable[str], format: str | None) -> list[File]:
-    """Return the files under paths that tables are read from, which those of a lake among them are not."""
+    """Return the files under paths that tables are read from; files of a lake among them are left out."""
     files = discover(paths, format)
     folders = {folder for file in files for folder in list(PurePath(file.path).parents)[:_LAKE_DEPTH]}
     lakes = {folder for folder in folders if all(Path(folder, name).exists() for name in (MANIFEST, SEGMENTS, LOCK))}
-    kept = [file for file in files if lakes.isdisjoint(PurePath(file.path).parents)] if lakes else files
-    if not kept:
+    tables = [file for file in files if lakes.isdisjoint(PurePath(file.path).parents)]
+    if not tables:
         raise CorpusError("no file found under the given paths but those of an index")
-    return kept
+    return tables
 
 
 def unit_size(sources: list[Source], parallelism: int) -> int:
-    """Return how large units should be: several for each core, so that the last to finish is not waited for long."""
+    """Return how large units should be: several for each core, so that no core waits long for the last one."""
     total = sum(source.size for source in sources)
     return min(max(total // (parallelism * 8), _LEAST_UNIT), _MOST_UNIT)
 
@@ -231,40 +239,12 @@ def unit_size(sources: list[Source], parallelism: int) -> int:
 def plan_units(sources: list[Source], parallelism: int) -> list[Unit]:
     """Put sources that follow each other together to units of about equal size."""
     target = unit_size(sources, parallelism)
-    units: list[Unit] = []
-    group: list[Source] = []
+    groups: list[list[Source]] = []
     filled = 0
     for source in sources:
-        if group and filled + source.size > target:
-            units.append(Unit(len(units), tuple(group)))
-            group, filled = [], 0
-        group.append(source)
+        if not groups or filled + source.size > target:
+            groups.append([])
+            filled = 0
+        groups[-1].append(source)
         filled += source.size
-    if group:
-        units.append(Unit(len(units), tuple(group)))
-    return units
-
-
-def read_whole(units: Iterable[Unit], names: Set[str]) -> list[Unit]:
-    """Return the units that hold parts of these files, with each file in one piece where its first part was."""
-    again: list[Unit] = []
-    begun: set[str] = set()
-    for unit in units:
-        if not any(isinstance(source, FilePart) and source.name in names for source in unit.sources):
-            continue
-        sources: list[Source] = []
-        for source in unit.sources:
-            if not isinstance(source, FilePart) or source.name not in names:
-                sources.append(source)
-            elif source.name not in begun:
-                begun.add(source.name)
-                sources.append(FileSource(source.whole.file, _size(source.name)))
-        again.append(Unit(unit.number, tuple(sources)))
-    return again
-
-
-def _size(path: str) -> int:
-    try:
-        return Path(path).stat().st_size
-    except OSError:
-        return 0
+    return [Unit(number, tuple(group)) for number, group in enumerate(groups)]

@@ -1,7 +1,7 @@
-"""First step of a build, one task per unit: read its sources, make tokens, write both to files of the task's own.
+"""First step of a build, one task per unit: read its sources, tokenise the cells, write both to files.
 
-A task that is retried or run twice writes to other files; the driver goes on with those that successful tasks
-report, so that every row is taken once. The cells are written as the segment keeps them: nobody touches them again.
+A task that is retried or runs twice writes to other files; the driver goes on with those that successful tasks
+report, so that every row is taken once. The cells are written as the segment keeps them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mate.build.batches import CELLS_SCHEMA, TOKENS_SCHEMA, Batch, make_batch
-from mate.build.sources import FilePart, Source, Unit
+from mate.build.engine import Engine
+from mate.build.parts import ChangedError, FilePart, units_to_repeat
+from mate.build.progress import Progress
+from mate.build.sources import Provenance, Source, Unit, plan_units
 from mate.build.stored_tables import StoredTable
 from mate.corpus import Chunk, Limits, Reject
 from mate.corpus.table import Table
 from mate.lake.arrays import Array
 from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TABLES_SCHEMA
 
+PHASE = "read and tokenise"
 BATCH_CELLS = 400_000
 """Cells that are tokenised at a time: what bounds a task's memory."""
 BATCH_BYTES = 1 << 28
@@ -38,13 +42,10 @@ CELLS_OPTIONS = {
     "dictionary_pagesize_limit": 1 << 24,
     "data_page_size": 1 << 20,
 }
-
-CHANGED = "changed while it was read"
+PIECES_SCHEMA = pa.schema([(name, pa.int64()) for name in ("table_no", "rows", "width", "group", "offset")])
 
 _UNITE_AFTER = 16
 """Batches whose token ids are kept before they are united."""
-
-PIECES_SCHEMA = pa.schema([(name, pa.int64()) for name in ("table_no", "rows", "width", "group", "offset")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class StageSettings:
     nulls: frozenset[str]
     limits: Limits
     most_cells: int = sys.maxsize
-    """Cells from which on the next table of a unit goes to other files, so that a segment need not take the whole."""
+    """Cells from which on the next table of a unit goes to another lot, so that segments can be smaller than units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,12 @@ class Oversized:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What a finished unit, or some tables of it, reports to the driver: counts and where the files are."""
+    """Tables that are staged together, a unit or a lot of it: counts, and where the files are."""
 
-    unit: int
     prefix: str
     files: int
     tables: int
     columns: int
-    rows: int
     cells: int
     """Cells that have a token."""
     slots: int
@@ -89,14 +88,14 @@ class Staged:
     """Distinct tokens."""
     rejects: int
     rejected_tables: int
-    """Files and records of which nothing was indexed."""
+    """Files and records of which nothing is indexed."""
     continues: bool = False
-    """Whether its first table, its number 0, began in the unit before; that one has the record of it."""
+    """Whether its first table, its number 0, begins in the lot before, which has the record of it."""
     oversized: tuple[Oversized, ...] = ()
     """Of tables that other units hold parts of, too: counted, but not reported yet."""
 
     def path(self, part: str) -> str:
-        """Return the path of one of the unit's files."""
+        """Return the path of one of the files."""
         return f"{self.prefix}.{part}"
 
     def records(self, part: str) -> pa.Table:
@@ -114,71 +113,119 @@ class Staged:
             yield from batches
 
 
-class _Files:
-    """The files that a unit's batches go to."""
+def stage_sources(
+    engine: Engine, sources: list[Source], directory: Path, settings: StageSettings, progress: Progress
+) -> list[Staged]:
+    """Read sources and tokenise them, unit by unit.
 
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-        self._cells = pq.ParquetWriter(f"{prefix}.cells.parquet", CELLS_SCHEMA, **CELLS_OPTIONS)
-        self._codes = Path(f"{prefix}.codes").open("wb")  # noqa: SIM115
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        self._dictionary = pa.ipc.new_stream(f"{prefix}.dictionary", TOKENS_SCHEMA, options=options)
-        self._ids: list[Array] = []
-        self.cells = self.slots = self.distinct = 0
+    A large file that changes meanwhile does not fit its parts: it is read again, in one piece.
+    """
 
-    def add(self, batch: Batch) -> None:
-        """Write a batch."""
-        self._cells.write_table(pa.table([batch.cells], schema=CELLS_SCHEMA), row_group_size=len(batch.cells))
-        self._codes.write(batch.codes.tobytes())
-        self._dictionary.write_batch(batch.dictionary)
-        self._ids.append(batch.dictionary.column(0).to_numpy())
-        if len(self._ids) == _UNITE_AFTER:
-            self._ids = [np.unique(np.concatenate(self._ids))]
-        self.slots += len(batch.codes)
-        self.cells += int(np.count_nonzero(batch.codes >= 0))
+    def run(unit: Unit) -> tuple[list[Staged] | str, dict[str, int]]:
+        try:
+            lots = stage_unit(unit, str(directory), settings)
+        except ChangedError as error:
+            return error.source, {}
+        return lots, {name: sum(getattr(lot, name) for lot in lots) for name in ("files", "tables", "cells")}
 
-    def close(self) -> None:
-        """Write what is left."""
-        for file in (self._cells, self._codes, self._dictionary):
-            file.close()
-        ids = np.unique(np.concatenate([np.empty(0, np.int64), *self._ids]))
-        Path(f"{self._prefix}.ids").write_bytes(ids.tobytes())
-        self.distinct = len(ids)
+    units = {unit.number: unit for unit in plan_units(sources, engine.parallelism)}
+    results: dict[int, list[Staged] | str] = {}
+    pending = list(units.values())
+    while pending:
+        results.update(zip([unit.number for unit in pending], engine.run(pending, run, progress, PHASE), strict=True))
+        changed = {source for source in results.values() if isinstance(source, str)}
+        pending = units_to_repeat(units.values(), changed)
+        units.update((unit.number, unit) for unit in pending)
+    staged = [lot for number in sorted(results) for lot in results[number] if isinstance(lot, Staged)]
+    _report_oversized(staged, settings.limits)
+    return staged
+
+
+def stage_unit(unit: Unit, directory: str, settings: StageSettings) -> list[Staged]:
+    """Read a unit; return what it holds, in several lots if that is much."""
+    return _UnitReader(unit, directory, settings).read()
+
+
+class _UnitReader:
+    """Reads the sources of a unit; begins another lot where a table begins and the lot is full."""
+
+    def __init__(self, unit: Unit, directory: str, settings: StageSettings) -> None:
+        self._unit, self._settings = unit, settings
+        self._prefix = str(Path(directory, f"{unit.number:06d}-{uuid.uuid4().hex[:8]}"))
+        self._staged: list[Staged] = []
+        self._lot = _LotWriter(self._prefix, settings)
+        self._table: Table | None = None
+        self._tables = 0
+
+    def read(self) -> list[Staged]:
+        """Read all sources."""
+        for source in self._unit.sources:
+            self._read(source)
+        return [*self._staged, self._lot.finish()]
+
+    def _read(self, source: Source) -> None:
+        before = self._tables
+        part = source if isinstance(source, FilePart) else None
+        if part is None or not part.part.continues:
+            self._table = None
+        for item in source.read(self._settings.limits):
+            if isinstance(item, Reject):
+                self._lot.rejects.append(item)
+            elif isinstance(item, Provenance):
+                tables = self._tables - before if item.tables is None else item.tables
+                record = {"source": source.name, "format": item.format, "bytes": item.bytes}
+                self._lot.sources.append({**record, "sha256": item.sha256, "tables": tables})
+            elif item.rows or isinstance(source, StoredTable):
+                if item.table != self._table:
+                    self._begin_table(item.table, part)
+                self._lot.add(item, shared=part is not None and part.shares_table)
+
+    def _begin_table(self, table: Table, part: FilePart | None) -> None:
+        """Note a table, unless the unit before has done so."""
+        self._table = table
+        if part and part.part.continues and not self._tables and not self._lot.continues:
+            self._lot.continues = True
+            return
+        if self._lot.is_full:
+            self._staged.append(self._lot.finish())
+            self._lot = _LotWriter(f"{self._prefix}-{len(self._staged)}", self._settings)
+        self._lot.begin_table(table)
+        self._tables += 1
 
 
 @dataclass
-class _Writer:
-    """Collects tables, rows and rejects that are staged together."""
+class _LotWriter:
+    """Writes tables, rows and rejects that are staged together."""
 
     prefix: str
     settings: StageSettings
     continues: bool = False
-    """Whether its first table began in the unit before."""
+    """Whether its first table begins in the lot before."""
     tables: list[dict[str, Any]] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
     sources: list[dict[str, object]] = field(default_factory=list)
-    pieces: list[dict[str, int]] = field(default_factory=list)
-    rows: int = 0
-    columns: int = 0
-    oversized: dict[int, Oversized] = field(default_factory=dict)
-    shared: set[int] = field(default_factory=set)
-    """Numbers of tables that are read in parts."""
+    _columns: int = 0
+    _pieces: list[tuple[int, ...]] = field(default_factory=list)
+    _oversized: dict[int, Oversized] = field(default_factory=dict)
+    _shared: set[int] = field(default_factory=set)
+    """Numbers of tables that other units read parts of, too."""
     _chunks: list[tuple[int, Chunk]] = field(default_factory=list)
+    """Those of the next batch, each with the number of its table."""
     _pending: int = 0
-    _bytes: int = 0
-    _groups: int = 0
+    """Cells of the next batch."""
+    _pending_bytes: int = 0
 
     def __post_init__(self) -> None:
-        self.files = _Files(self.prefix)
+        self._files = _BatchFiles(self.prefix)
 
     @property
     def is_full(self) -> bool:
-        """Whether another table is to go elsewhere."""
-        return self.files.slots + self._pending >= self.settings.most_cells
+        """Whether the next table goes to another lot."""
+        return self._files.slots + self._pending >= self.settings.most_cells
 
-    def begin(self, table: Table) -> None:
+    def begin_table(self, table: Table) -> None:
         """Note a table that begins here."""
-        self.columns += len(table.header)
+        self._columns += len(table.header)
         self.tables.append(
             {
                 "table_id": len(self.tables) + self.continues,
@@ -192,35 +239,32 @@ class _Writer:
         )
 
     def add(self, chunk: Chunk, *, shared: bool) -> None:
-        """Take in rows of the last table; `shared`: others read some of it, too."""
+        """Take in rows of the last table."""
         number = len(self.tables) - 1 + self.continues
         if shared:
-            self.shared.add(number)
-        self.rows += chunk.rows
+            self._shared.add(number)
         if not chunk.rows:
-            places = (number, 0, len(chunk.table.header), 0, 0)
-            self.pieces.append(dict(zip(PIECES_SCHEMA.names, places, strict=True)))
+            self._pieces.append((number, 0, len(chunk.table.header), 0, 0))
             return
         self._chunks.append((number, chunk))
         self._pending += len(chunk.cells)
-        self._bytes += chunk.cells.nbytes
-        if self._pending >= BATCH_CELLS or self._bytes >= BATCH_BYTES:
+        self._pending_bytes += chunk.cells.nbytes
+        if self._pending >= BATCH_CELLS or self._pending_bytes >= BATCH_BYTES:
             self._flush()
 
     def _flush(self) -> None:
+        """Write a batch."""
         if not self._chunks:
             return
-        limits = self.settings.limits
-        batch = make_batch([chunk for _, chunk in self._chunks], self.settings.nulls, limits.cell_characters)
-        self.files.add(batch)
+        limit = self.settings.limits.cell_characters
+        batch = make_batch([chunk for _, chunk in self._chunks], self.settings.nulls, limit)
         offset = 0
         for number, chunk in self._chunks:
-            width = len(chunk.table.header)
-            places = (number, chunk.rows, width, self._groups, offset)
-            self.pieces.append(dict(zip(PIECES_SCHEMA.names, places, strict=True)))
+            self._pieces.append((number, chunk.rows, len(chunk.table.header), self._files.batches, offset))
             offset += len(chunk.cells)
+        self._files.add(batch)
         self._count_oversized(batch)
-        self._chunks, self._pending, self._bytes, self._groups = [], 0, 0, self._groups + 1
+        self._chunks, self._pending, self._pending_bytes = [], 0, 0
 
     def _count_oversized(self, batch: Batch) -> None:
         """Count cells over the limit by table."""
@@ -230,119 +274,88 @@ class _Writer:
             start += len(chunk.cells)
             if len(inside):
                 row = chunk.first_row + int(inside[0]) // len(chunk.table.header)
-                found = self.oversized.get(number) or Oversized(chunk.table.source, row, 0)
-                self.oversized[number] = replace(found, count=found.count + len(inside))
+                before = self._oversized.get(number) or Oversized(chunk.table.source, row, 0)
+                self._oversized[number] = replace(before, count=before.count + len(inside))
 
-    def finish(self, unit: int) -> Staged:
+    def finish(self) -> Staged:
         """Write what is left; return what there is."""
         self._flush()
-        self.files.close()
+        distinct = self._files.close()
         limit = self.settings.limits.cell_characters
-        self.rejects += (found.reject(limit) for number, found in self.oversized.items() if number not in self.shared)
+        shared = tuple(cells for number, cells in self._oversized.items() if number in self._shared)
+        self.rejects += (cells.reject(limit) for number, cells in self._oversized.items() if number not in self._shared)
+        pieces = [dict(zip(PIECES_SCHEMA.names, piece, strict=True)) for piece in self._pieces]
         for part, records in (
             ("tables", pa.Table.from_pylist(self.tables, TABLES_SCHEMA)),
-            ("rejects", _records(self.rejects)),
+            ("rejects", _reject_records(self.rejects)),
             ("sources", pa.Table.from_pylist(self.sources, SOURCES_SCHEMA)),
-            ("pieces", pa.Table.from_pylist(self.pieces, PIECES_SCHEMA)),
+            ("pieces", pa.Table.from_pylist(pieces, PIECES_SCHEMA)),
         ):
             pq.write_table(records, f"{self.prefix}.{part}.parquet")
-        shared = tuple(found for number, found in self.oversized.items() if number in self.shared)
         return Staged(
-            unit=unit,
             prefix=self.prefix,
             files=len(self.sources),
             tables=len(self.tables),
-            columns=self.columns,
-            rows=self.rows,
-            cells=self.files.cells,
-            slots=self.files.slots,
-            distinct=self.files.distinct,
-            rejects=sum(reject.count for reject in self.rejects) + sum(found.count for found in shared),
+            columns=self._columns,
+            cells=self._files.cells,
+            slots=self._files.slots,
+            distinct=distinct,
+            rejects=sum(reject.count for reject in self.rejects) + sum(cells.count for cells in shared),
             rejected_tables=sum(reject.count for reject in self.rejects if reject.kind in ("file", "record")),
             continues=self.continues,
             oversized=shared,
         )
 
 
-class _Reader:
-    """Reads the sources of a unit, to as many writers as their tables are worth."""
+class _BatchFiles:
+    """The files that batches go to: cells, codes, dictionaries, and the ids of all tokens."""
 
-    def __init__(self, unit: Unit, directory: str, settings: StageSettings) -> None:
-        self._unit, self._settings = unit, settings
-        self._prefix = str(Path(directory, f"{unit.number:06d}-{uuid.uuid4().hex[:8]}"))
-        self._staged: list[Staged] = []
-        self._writer = _Writer(self._prefix, settings)
-        self._open: Table | None = None
-        self._begun = 0
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._cells = pq.ParquetWriter(f"{prefix}.cells.parquet", CELLS_SCHEMA, **CELLS_OPTIONS)
+        self._codes = Path(f"{prefix}.codes").open("wb")  # noqa: SIM115
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._dictionary = pa.ipc.new_stream(f"{prefix}.dictionary", TOKENS_SCHEMA, options=options)
+        self._ids: list[Array] = []
+        self.batches = self.cells = self.slots = 0
 
-    def read(self) -> list[Staged]:
-        """Read all sources."""
-        for source in self._unit.sources:
-            self._read(source)
-        return [*self._staged, self._writer.finish(self._unit.number)]
+    def add(self, batch: Batch) -> None:
+        """Write a batch."""
+        self._cells.write_table(pa.table([batch.cells], schema=CELLS_SCHEMA), row_group_size=len(batch.cells))
+        self._codes.write(batch.codes.tobytes())
+        self._dictionary.write_batch(batch.dictionary)
+        self._ids.append(batch.dictionary.column(0).to_numpy())
+        if len(self._ids) == _UNITE_AFTER:
+            self._ids = [np.unique(np.concatenate(self._ids))]
+        self.batches += 1
+        self.slots += len(batch.codes)
+        self.cells += int(np.count_nonzero(batch.codes >= 0))
 
-    def _read(self, source: Source) -> None:
-        """Take in everything that a source yields."""
-        before = self._begun
-        part = source if isinstance(source, FilePart) else None
-        if part is None or not part.part.continues:
-            self._open = None
-        stamp, checksum = (source.stamp(), source.checksum()) if part is None or part.last else (None, "")
-        for item in source.read(self._settings.limits):
-            if isinstance(item, Reject):
-                self._writer.rejects.append(item)
-            elif item.rows or isinstance(source, StoredTable):
-                self._add(item, part)
-        if part is None:
-            if source.stamp() != stamp or source.checksum() != checksum:
-                checksum = ""
-                self._writer.rejects.append(Reject(source.name, None, "file", f"{CHANGED}; mate sync reads it again"))
-            self._note(source, source.size, self._begun - before, checksum)
-        elif part.last:
-            self._note(source, part.whole.size, part.tables, checksum)
-
-    def _note(self, source: Source, size: int, tables: int, checksum: str) -> None:
-        record = {"source": source.name, "format": source.format, "bytes": size}
-        self._writer.sources.append({**record, "sha256": checksum, "tables": tables})
-
-    def _add(self, chunk: Chunk, part: FilePart | None) -> None:
-        if chunk.table != self._open:
-            self._begin(chunk.table, part)
-        self._writer.add(chunk, shared=part is not None and part.rows is not None)
-
-    def _begin(self, table: Table, part: FilePart | None) -> None:
-        """Note a table, unless the unit before has done so."""
-        self._open = table
-        if part and part.part.continues and not self._begun and not self._writer.continues:
-            self._writer.continues = True
-            return
-        if self._writer.is_full:
-            self._staged.append(self._writer.finish(self._unit.number))
-            self._writer = _Writer(f"{self._prefix}-{len(self._staged)}", self._settings)
-        self._writer.begin(table)
-        self._begun += 1
+    def close(self) -> int:
+        """Write the ids, sorted; return how many there are."""
+        for file in (self._cells, self._codes, self._dictionary):
+            file.close()
+        ids = np.unique(np.concatenate([np.empty(0, np.int64), *self._ids]))
+        Path(f"{self._prefix}.ids").write_bytes(ids.tobytes())
+        return len(ids)
 
 
-def _records(rejects: Iterable[Reject]) -> pa.Table:
+def _reject_records(rejects: Iterable[Reject]) -> pa.Table:
     names = REJECTS_SCHEMA.names
     return pa.Table.from_pylist([{name: getattr(reject, name) for name in names} for reject in rejects], REJECTS_SCHEMA)
 
 
-def report_oversized(staged: Iterable[Staged], limits: Limits) -> None:
-    """Report cells over the limit once a table, where several units hold parts of it: with the last of them."""
-    found: dict[str, Oversized] = {}
-    where: dict[str, Staged] = {}
-    for unit in staged:
-        for cells in unit.oversized:
-            earlier = found.get(cells.source)
-            found[cells.source] = replace(earlier, count=earlier.count + cells.count) if earlier else cells
-            where[cells.source] = unit
-    for source, unit in where.items():
-        path = unit.path("rejects.parquet")
-        together = pa.concat_tables([pq.read_table(path), _records([found[source].reject(limits.cell_characters)])])
-        pq.write_table(together, path)
-
-
-def stage_unit(unit: Unit, directory: str, settings: StageSettings) -> list[Staged]:
-    """Read a unit; return what it held and where its files are, in several lots if that is much."""
-    return _Reader(unit, directory, settings).read()
+def _report_oversized(staged: Iterable[Staged], limits: Limits) -> None:
+    """Report cells over the limit once per table, where several units hold parts of it: with the last of them."""
+    totals: dict[str, Oversized] = {}
+    last: dict[str, Staged] = {}
+    for lot in staged:
+        for cells in lot.oversized:
+            earlier = totals.get(cells.source)
+            totals[cells.source] = replace(earlier, count=earlier.count + cells.count) if earlier else cells
+            last[cells.source] = lot
+    for source, lot in last.items():
+        reject = totals[source].reject(limits.cell_characters)
+        pq.write_table(
+            pa.concat_tables([lot.records("rejects"), _reject_records([reject])]), lot.path("rejects.parquet")
+        )

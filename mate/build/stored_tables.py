@@ -1,4 +1,4 @@
-"""Tables of a lake read again from their cells, as they are or edited: what changes, compaction and repair write."""
+"""Tables of an index as sources: their stored cells are read again, as they are or edited on the way."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Row: TypeAlias = Sequence[str | None]
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A table of a segment, to be read like a file; `edit` changes its rows on the way, `more` comes behind them."""
+    """A table of a segment as a source; its provenance is that of the file that it comes from, and is kept."""
 
     folder: str
     """Of the segment."""
@@ -37,12 +37,13 @@ class StoredTable:
     size: int
     edit: Edit | None = None
     header: tuple[str, ...] | None = None
+    """The new one, where it changes."""
     more: Sequence[Row] = ()
-    format: str = "stored"
+    """Rows that are added at the end."""
 
     @property
     def name(self) -> str:
-        """The file that the table came from."""
+        """The file that the table comes from."""
         return self.info.source
 
     def read(self, limits: Limits) -> Iterator[Chunk]:
@@ -50,15 +51,17 @@ class StoredTable:
         info = self.info
         header = info.columns if self.header is None else self.header
         table = Table(info.source, info.position, info.line, info.name, header)
+        step = max(1, limits.chunk_cells // len(header))
         row = 0
-        for columns in self._pieces():
-            for part in _cut(columns, max(1, limits.chunk_cells // len(header))):
+        for columns in self._edited_chunks():
+            for start in range(0, len(columns[0]), step):
+                part = [column.slice(start, step) for column in columns]
                 yield Chunk(table, row, by_row(part))
                 row += len(part[0])
         if not row:
             yield Chunk(table, 0, pa.array([], pa.string()))
 
-    def _pieces(self) -> Iterator[Columns]:
+    def _edited_chunks(self) -> Iterator[Columns]:
         for first, columns in self.chunks():
             yield self.edit(first, columns) if self.edit else columns
         if self.more:
@@ -66,26 +69,13 @@ class StoredTable:
 
     def chunks(self) -> Iterator[tuple[int, Columns]]:
         """Yield the cells as they are stored: the number of the first row, and an array per column."""
-        folder = _opened(self.folder)
-        yield from folder.column_chunks(self.place, len(self.info.columns))
-
-    def checksum(self) -> str:
-        """Return nothing: it is no longer what its file holds, or that is noted elsewhere."""
-        return ""
-
-    def stamp(self) -> None:
-        """Segments never change."""
+        yield from _opened(self.folder).column_chunks(self.place, len(self.info.columns))
 
 
 @lru_cache(maxsize=4)
 def _opened(folder: str) -> SegmentFolder:
     """Open the folder of a segment, once for all tables that are read from it: segments never change."""
     return SegmentFolder.open(Path(folder))
-
-
-def _cut(columns: Columns, rows: int) -> Iterator[Columns]:
-    for start in range(0, len(columns[0]), rows):
-        yield [column.slice(start, rows) for column in columns]
 
 
 def by_row(columns: Columns) -> pa.StringArray:
@@ -102,10 +92,10 @@ def setting(cells: dict[int, dict[int, str | None]]) -> Edit:
     def edit(first: int, columns: Columns) -> Columns:
         inside = rows[(rows >= first) & (rows < first + len(columns[0]))].tolist()
         for column in {column for row in inside for column in cells[row]}:
-            given = [row for row in inside if column in cells[row]]
+            changed = [row for row in inside if column in cells[row]]
             mask = np.zeros(len(columns[column]), np.bool_)
-            mask[np.array(given) - first] = True
-            values = string_array([cells[row][column] for row in given])
+            mask[np.array(changed) - first] = True
+            values = string_array([cells[row][column] for row in changed])
             columns[column] = pc.replace_with_mask(columns[column], pa.array(mask), values)
         return columns
 

@@ -81,11 +81,13 @@ def discover(paths: Iterable[str | os.PathLike[str]], format: str | None = None)
     return sorted(file if file.problem else _with_format(file, format) for file in found)
 
 
-def read(file: File, limits: Limits | None = None, copy: Path | None = None) -> Iterator[Chunk | Reject]:
+def read(
+    file: File, limits: Limits | None = None, opened: Callable[[], BinaryIO] | None = None
+) -> Iterator[Chunk | Reject]:
     """Yield what the file's reader finds; a file that no reader fits, or that cannot be opened, is a reject.
 
-    So is one that a reader fails on in any way that nobody thought of: one file never stops a build. Its bytes may be
-    in a copy, where its path is an address.
+    So is one that a reader fails on in any way that nobody thought of: one file never stops a build. `opened` opens its
+    bytes, where that is not done by its path.
     """
     if file.problem:
         yield Reject(file.path, None, "file", file.problem)
@@ -95,7 +97,7 @@ def read(file: File, limits: Limits | None = None, copy: Path | None = None) -> 
         yield Reject(file.path, None, "file", f"unsupported file type {suffix or 'without an ending'}")
         return
     try:
-        with (copy or Path(file.path)).open("rb") as stream:
+        with opened() if opened else Path(file.path).open("rb") as stream:
             yield from READERS[file.format](file.path, stream, limits or Limits())
     except OSError as error:
         yield Reject(file.path, None, "file", f"cannot be read: {error.strerror or error}")

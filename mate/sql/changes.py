@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from mate.build.build import now
-from mate.build.change import Change
+from mate.build.changes.change import Change
 from mate.build.stored_tables import Columns, StoredTable
 from mate.errors import StoreError
 from mate.lake.base import Ids

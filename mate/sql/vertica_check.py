@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from mate.build.build import BuildSettings, HashRequest, build
-from mate.build.updates import Updates
+from mate.build.changes.updates import Updates
 from mate.errors import MateError, StoreError
 from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system

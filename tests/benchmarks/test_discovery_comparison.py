@@ -22,7 +22,7 @@ from benchmarks.discovery_report import (
 )
 from benchmarks.growth import exponent
 from experiments.queries import Shape, sample_queries
-from mate.build.updates import Updates
+from mate.build.changes.updates import Updates
 from mate.errors import MateError
 from mate.lake.folder import LakeFolder
 from mate.search.query import key_tuples

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.load import ROWS, change, complaints, load, look, make_lake
-from mate.build.updates import Updates
+from mate.build.changes.updates import Updates
 from mate.lake.folder import open_folder
 
 

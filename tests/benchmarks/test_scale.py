@@ -23,8 +23,9 @@ from benchmarks.scale_model import (
     segments_of,
     spark_cores,
 )
-from mate.build.build import READ, WRITE
-from mate.build.distinct import PHASE as COUNT
+from mate.build.dictionary import PHASE as COUNT
+from mate.build.segments import PHASE as WRITE
+from mate.build.stage import PHASE as READ
 from mate.errors import MateError
 
 SIZES = (1_000_000, 10_000_000, 40_000_000, 200_000_000)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import hashlib
 import json
+import lzma
 import os
 import resource
 import signal
@@ -11,20 +14,23 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mate.build import session, stage
+from mate.build import session, sources, stage
 from mate.build.build import BuildSettings, Summary, build
 from mate.build.build_directory import BuildDirectory
+from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
-from mate.build.sources import FileSource, find_sources
-from mate.build.updates import Updates
-from mate.corpus import READERS, Chunk, Limits, Reject, dwtc, records
+from mate.build.sources import FileSource, HashedFile, Item
+from mate.corpus import READERS, Chunk, Limits, Reject, delimited, dwtc, records
+from mate.corpus.encoding import Survey
 from mate.errors import StoreError
 from mate.lake.folder import open_folder
 from tests.lakes import cells_of
@@ -54,6 +60,12 @@ def broken_name() -> bytes:
     stream = pa.BufferOutputStream()
     pq.write_table(pa.table({"abcdefgh": ["x"], "b": ["y"]}), stream)
     return stream.getvalue().to_pybytes().replace(b"abcdefgh", b"abcd\xff\xfegh")
+
+
+def parquet_file(word: str) -> bytes:
+    stream = pa.BufferOutputStream()
+    pq.write_table(pa.table({"x": [word], "y": [1]}), stream)
+    return stream.getvalue().to_pybytes()
 
 
 # One file never stops a build
@@ -122,14 +134,14 @@ def test_folders_and_files_that_may_not_be_read(lake: Path) -> None:
 
 def test_a_disk_that_fails_while_it_is_read(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (lake / "a.csv").write_text(GOOD)
-    real = Path.open
 
-    def fails(path: Path, *arguments: object, **named: object) -> object:
-        if path.name == "a.csv":
+    def fails(file: HashedFile) -> BinaryIO:
+        if file.path.endswith("a.csv"):
             raise OSError(5, "Input/output error")
-        return real(path, *arguments, **named)  # type: ignore[call-overload]
+        return opened(file)
 
-    monkeypatch.setattr(Path, "open", fails)
+    opened = HashedFile.open
+    monkeypatch.setattr(HashedFile, "open", fails)
     assert index(lake)[1] == {"a.csv": "cannot be read: Input/output error"}
 
 
@@ -186,27 +198,128 @@ def test_text_of_a_batch_is_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 # Files that change
 
 
-def test_a_file_that_is_rewritten_while_it_is_read(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Same size, other bytes: the index holds the old ones and knows that it must look again."""
-    (lake / "a.csv").write_text("x,y\nold,1\n")
+FILES = {
+    "a.csv": (b"x,y\nold,1\n", b"x,y\nnew,1\n"),
+    "a.jsonl": (b'{"x": "old", "y": 1}\n', b'{"x": "new", "y": 1}\n'),
+    "a.csv.gz": (gzip.compress(b"x,y\nold,1\n", mtime=0), gzip.compress(b"x,y\nnew,1\n", mtime=0)),
+    "a.parquet": (parquet_file("old"), parquet_file("new")),
+    "a.zzz": (b"old", b"new"),
+}
+"""Two versions of files, of one size each."""
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("after", ["before", "first", "last"])
+def test_a_file_that_is_rewritten_while_it_is_read(
+    lake: Path, monkeypatch: pytest.MonkeyPatch, name: str, after: str
+) -> None:
+    """Same size, other bytes, at the worst moments: what is indexed is one version, or the file is a reject.
+
+    In both cases `mate sync` reads the file again.
+    """
+    old, new = FILES[name]
+    path = lake / name
+    path.write_bytes(old)
     real = FileSource.read
 
-    def read(source: FileSource, limits: Limits) -> Iterator[Chunk | Reject]:
-        found = list(real(source, limits))
-        if source.name.endswith("a.csv"):
-            Path(source.name).write_text("x,y\nnew,1\n")
-        yield from found
+    def read(source: FileSource, limits: Limits) -> Iterator[Item]:
+        items = real(source, limits)
+        if source.name != str(path):
+            yield from items
+            return
+        if after == "before":
+            path.write_bytes(new)
+        for item in items:
+            if after == "first":
+                path.write_bytes(new)
+            yield item
+        path.write_bytes(new)
 
     monkeypatch.setattr(FileSource, "read", read)
     _, rejects = index(lake)
-    assert rejects == {"a.csv": "changed while it was read; mate sync reads it again"}
     monkeypatch.undo()
+    rejects.pop("a.zzz", None)
     updates = Updates(str(lake.with_suffix(".mate")))
-    assert [table.name for table in updates.sync([str(lake)]).changed] == ["a"]
+    difference = updates.compare([str(lake)])
     with open_folder(lake.with_suffix(".mate")) as opened:
-        assert cells_of(opened, opened.tables_named("a")[0]) == [["new", "1"]]
-        assert opened.rejects() == []
+        [record] = opened.sources_named([str(path)])
+        tables = [cells_of(opened, number) for number in opened.tables_named("a")]
+    if record["sha256"]:
+        version = {hashlib.sha256(data).hexdigest(): word for data, word in ((old, "old"), (new, "new"))}
+        word = version[record["sha256"]]
+        assert tables == ([] if name == "a.zzz" else [[[word, "1"]]])
+        assert not rejects
+        assert [source.name for source in difference.changed] == ([str(path)] if word == "old" else [])
+    else:
+        assert rejects == {name: "changed while it was read; mate sync reads it again"}
+        assert [source.name for source in difference.changed] == [str(path)]
+    updates.apply(difference)
+    with open_folder(lake.with_suffix(".mate")) as opened:
+        tables = [cells_of(opened, number) for number in opened.tables_named("a")]
+        assert tables == ([] if name == "a.zzz" else [[["new", "1"]]])
+        assert [Path(reject["source"]).name for reject in opened.rejects()] == (["a.zzz"] if name == "a.zzz" else [])
     assert not updates.compare([str(lake)])
+
+
+def test_a_file_that_is_rewritten_between_its_passes_is_a_reject(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The encoding is found in one version, the rows in another: no version has these rows in this encoding."""
+    path = lake / "a.csv"
+    path.write_text("x,y\nold,1\n")
+    real = delimited.survey
+
+    def survey(reopen: Callable[[], BinaryIO], given: str | None = None) -> Survey:
+        found = real(reopen, given)
+        if path.read_text() == "x,y\nold,1\n" and next(reopen()) == b"x,y\n":
+            path.write_text("x,y\nnew,1\n")
+        return found
+
+    monkeypatch.setattr(delimited, "survey", survey)
+    _, rejects = index(lake)
+    assert rejects == {"a.csv": "changed while it was read; mate sync reads it again"}
+    with open_folder(lake.with_suffix(".mate")) as opened:
+        assert [record["sha256"] for record in opened.sources_named([str(path)])] == [""]
+    assert [table.name for table in Updates(str(lake.with_suffix(".mate"))).sync([str(lake)]).changed] == ["a"]
+
+
+def test_a_parquet_file_that_is_rewritten_after_it_was_hashed_is_a_reject(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = FILES["a.parquet"]
+    (lake / "a.parquet").write_bytes(old)
+    opened = HashedFile.open
+
+    def rewritten(file: HashedFile) -> BinaryIO:
+        if file.path.endswith("a.parquet"):
+            Path(file.path).write_bytes(new)
+        return opened(file)
+
+    monkeypatch.setattr(HashedFile, "open", rewritten)
+    _, rejects = index(lake)
+    assert rejects == {"a.parquet": "changed while it was read; mate sync reads it again"}
+
+
+@pytest.mark.parametrize("rows", [1, 2_000, 60_000])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_a_text_is_read_twice_and_its_checksum_is_that_of_its_bytes(
+    lake: Path, monkeypatch: pytest.MonkeyPatch, rows: int, pack: Callable[[bytes], bytes]
+) -> None:
+    path = lake / "a.csv"
+    path.write_bytes(pack(b"x,y\n" + b"".join(b"a %d,b\n" % n for n in range(rows))))
+    counted: Counter[str] = Counter()
+    readinto = sources._HashingReader.readinto
+
+    def counting(reader: sources._HashingReader, buffer: Any) -> int:
+        count = readinto(reader, buffer)
+        counted[str(reader.name)] += count
+        return count
+
+    monkeypatch.setattr(sources._HashingReader, "readinto", counting)
+    monkeypatch.setattr(HashedFile, "read_through", lambda file: pytest.fail(f"{file.path} is read once more"))
+    index(lake)
+    assert 2 * path.stat().st_size <= counted[str(path)] < 2.1 * path.stat().st_size + (1 << 16)
+    with open_folder(lake.with_suffix(".mate")) as opened:
+        [record] = opened.sources_named([str(path)])
+    assert record["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_a_file_and_a_link_to_it_are_two_sources(lake: Path) -> None:
@@ -322,5 +435,6 @@ def test_little_memory_is_one_line(lake: Path) -> None:
 
 def test_sources_of_problem_files_have_a_checksum(lake: Path) -> None:
     (lake / "dangling.csv").symlink_to("nowhere.csv")
-    sources = find_sources([str(lake)], None, 1)
-    assert all(len(source.checksum()) == 64 for source in sources)
+    index(lake)
+    with open_folder(lake.with_suffix(".mate")) as opened:
+        assert all(len(record["sha256"]) == 64 for record in opened.sources())

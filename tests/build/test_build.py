@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.build import batches, build, distinct, segments, stage
+from mate.build import batches, build, dictionary, segments, stage
 from mate.build.build import BuildSettings, HashRequest, known_hash
-from mate.build.check import check
-from mate.build.distinct import count_distinct
+from mate.build.changes.check import check
+from mate.build.dictionary import count_distinct
 from mate.build.engine import HERE, LARGE, Engine, LocalEngine, SparkEngine, choose_master, failure
 from mate.build.lake_target import LakeTarget
 from mate.build.progress import Silent
@@ -115,7 +115,7 @@ def test_the_result_does_not_depend_on_units_and_segments(
     plan: Callable[[list[Source], int], list[Unit]],
     segments: int,
 ) -> None:
-    monkeypatch.setattr(build, "plan_units", plan)
+    monkeypatch.setattr(stage, "plan_units", plan)
     summary = build_index(lake, tmp_path / "lake.mate", hashes=HASHES, master="none", segments=segments)
     most = {one_unit: 1, unit_each: 12, uneven: 3}[plan]
     assert len(summary.manifest.segments) == min(segments, most) or plan is uneven
@@ -132,7 +132,7 @@ def test_the_result_does_not_depend_on_units_on_spark(
     monkeypatch: pytest.MonkeyPatch,
     plan: Callable[[list[Source], int], list[Unit]],
 ) -> None:
-    monkeypatch.setattr(build, "plan_units", plan)
+    monkeypatch.setattr(stage, "plan_units", plan)
     build_index(lake, tmp_path / "lake.mate", hashes=HASHES, master="local[2]", segments=3)
     assert dump_index(tmp_path / "lake.mate") == dump_index(published)
 
@@ -154,8 +154,8 @@ def test_the_result_does_not_depend_on_the_batches(
 def test_memory_decides_how_many_segments_there_are(
     build_index: BuildIndex, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "plan_units", unit_each)
-    monkeypatch.setattr(build, "BYTES_PER_CELL", (1 << 26) // 300)  # the least memory is enough for 300 cells
+    monkeypatch.setattr(stage, "plan_units", unit_each)
+    monkeypatch.setattr(segments, "BYTES_PER_CELL", (1 << 26) // 300)  # the least memory is enough for 300 cells
     for memory, most in ((1 << 26, 300), (1 << 27, 600), (1 << 30, 4_800)):
         manifest = build_index(lake, tmp_path / "lake.mate", master="none", memory=memory).manifest
         assert len(manifest.segments) == -(-12 // (most // 120))  # of twelve tables with 120 cells
@@ -177,7 +177,7 @@ def test_memory_bounds_the_segments_of_one_large_file(
     path = tmp_path / "shard.json.gz"
     path.write_bytes(gzip.compress("\n".join([*lines, "{torn"]).encode()))
     build_index(path, tmp_path / "whole.mate", master="none")
-    monkeypatch.setattr(build, "BYTES_PER_CELL", (1 << 26) // 40)
+    monkeypatch.setattr(segments, "BYTES_PER_CELL", (1 << 26) // 40)
     parts = build_index(path, tmp_path / "parts.mate", master=master, memory=1 << 26).manifest
     assert sorted(segment.counts.cells for segment in parts.segments)[-2] <= 40 < 60
     [large] = [segment.counts for segment in parts.segments if segment.counts.cells > 40]
@@ -191,7 +191,7 @@ def test_tables_beyond_what_can_be_numbered_are_refused_and_segments_cut(
     build_index: BuildIndex, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(segments, "MOST_NUMBERED", 250)
-    monkeypatch.setattr(build, "plan_units", unit_each)
+    monkeypatch.setattr(stage, "plan_units", unit_each)
     with monkeypatch.context() as patch:
         patch.setattr(build, "MOST_NUMBERED", 250)
         for chosen in (None, 1):
@@ -216,10 +216,10 @@ def test_no_more_rows_are_asked_for_than_can_be_numbered() -> None:
 def test_segments_keep_all_cores_busy_if_they_are_worth_it(
     build_index: BuildIndex, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "plan_units", unit_each)
+    monkeypatch.setattr(stage, "plan_units", unit_each)
     monkeypatch.setattr(LocalEngine, "parallelism", 4)
     for least, expected in ((10_000, 1), (700, 2), (10, 4)):
-        monkeypatch.setattr(build, "LEAST_SEGMENT", least)
+        monkeypatch.setattr(segments, "LEAST_SEGMENT", least)
         assert len(build_index(lake, tmp_path / "lake.mate", master="none").manifest.segments) == expected
 
 
@@ -254,10 +254,8 @@ def staged_ids(folder: Path, units: Sequence[Sequence[int]]) -> list[stage.Stage
     found = []
     for number, ids in enumerate(units):
         np.unique(np.array(ids, np.int64)).tofile(folder / f"{number}.ids")
-        counts = dict.fromkeys(("tables", "columns", "rows", "slots", "rejects", "rejected_tables"), 1)
-        found.append(
-            stage.Staged(number, str(folder / str(number)), 1, cells=len(ids), distinct=len(set(ids)), **counts)
-        )
+        counts = dict.fromkeys(("tables", "columns", "slots", "rejects", "rejected_tables"), 1)
+        found.append(stage.Staged(str(folder / str(number)), 1, cells=len(ids), distinct=len(set(ids)), **counts))
     return found
 
 
@@ -265,7 +263,7 @@ def staged_ids(folder: Path, units: Sequence[Sequence[int]]) -> list[stage.Stage
 def test_distinct_tokens_are_counted_exactly_range_by_range(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, per_task: int
 ) -> None:
-    monkeypatch.setattr(distinct, "IDS_PER_TASK", per_task)
+    monkeypatch.setattr(dictionary, "IDS_PER_TASK", per_task)
     edge = 2**63 // 7
     units = [[0, 5, 2**63 - 1, edge], [5, edge + 1, edge, edge - 1], [], [2**63 - 1, 0, 1 << 62]]
     assert count_distinct(engine, staged_ids(tmp_path, units), Silent()) == len({i for ids in units for i in ids})
@@ -274,7 +272,7 @@ def test_distinct_tokens_are_counted_exactly_range_by_range(
 def test_a_unit_without_a_value_or_a_table_among_others(build_index: BuildIndex, tmp_path: Path, master: str) -> None:
     lake = write(tmp_path / "lake", a="x,y\n,\nn/a,-\n", b="", c="x,y\nlee,us\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "plan_units", unit_each)
+        patch.setattr(stage, "plan_units", unit_each)
         summary = build_index(lake, tmp_path / "lake.mate", master=master)
     counts = summary.manifest.counts
     assert (counts.tables, counts.rows, counts.cells) == (2, 3, 2)
@@ -365,7 +363,7 @@ def test_tokens_that_share_an_id_are_told_apart(
     segments: int,
 ) -> None:
     monkeypatch.setattr(batches, "token_ids", narrow_ids)
-    monkeypatch.setattr(build, "plan_units", plan)
+    monkeypatch.setattr(stage, "plan_units", plan)
     alike = [HashRequest(spec.name, spec.bits, spec.parameters) for spec in open_folder(published).manifest.hashes]
     store = tmp_path / "a.mate"
     assert build_index(lake, store, hashes=tuple(alike), segments=segments).manifest.distinct_tokens == 16

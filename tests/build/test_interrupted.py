@@ -21,7 +21,7 @@ import pytest
 
 from mate.build import session
 from mate.build.build import Summary
-from mate.build.check import check
+from mate.build.changes.check import check
 from mate.errors import MateError
 from mate.lake.folder import MANIFEST, open_folder
 from tests.build.test_publish import state

@@ -160,7 +160,7 @@ def test_a_second_build_of_the_same_store_is_refused(lake: Path, tmp_path: Path)
     store = tmp_path / "a.mate"
     with LakeTarget(store) as first:
         (first.directory / "file").write_text("x")
-        with pytest.raises(StoreError, match=r"another build of .*a\.mate is under way"):
+        with pytest.raises(StoreError, match=r"another build or change of .*a\.mate is under way"):
             publish(lake, store)
         assert (first.directory / "file").exists()
         publish(lake, tmp_path / "b.mate")

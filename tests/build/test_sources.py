@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.build.sources import FileSource, SyntheticSource, find_sources, plan_units
+from mate.build.sources import FileSource, Provenance, SyntheticSource, find_sources, plan_units
 from mate.corpus import Limits
 from mate.errors import MateError
 
@@ -65,9 +65,10 @@ def test_files_come_sorted_with_size_format_and_checksum(tmp_path: Path) -> None
         (tmp_path / name).write_text(f'["{name}"]')
     found = find_sources([tmp_path], None, tasks=4)
     assert [Path(source.name).name for source in found] == ["a.json", "b.csv", "c.zzz"]
-    assert [source.format for source in found] == ["json", "delimited", "unknown"]
+    assert [source.format for source in found if isinstance(source, FileSource)] == ["json", "delimited", "unknown"]
     assert [source.size for source in found] == [10, 9, 9]
-    assert found[1].checksum() == hashlib.sha256(b'["b.csv"]').hexdigest()
+    *_, provenance = found[1].read(Limits())
+    assert provenance == Provenance("delimited", 9, hashlib.sha256(b'["b.csv"]').hexdigest())
 
 
 def test_a_file_that_vanishes_has_no_checksum_and_is_a_reject(tmp_path: Path) -> None:
@@ -75,8 +76,8 @@ def test_a_file_that_vanishes_has_no_checksum_and_is_a_reject(tmp_path: Path) ->
     path.write_text("a,b\n1,2\n")
     [source] = find_sources([path], None, tasks=1)
     path.unlink()
-    assert source.checksum() == ""
-    [reject] = source.read(Limits())
+    reject, provenance = source.read(Limits())
+    assert provenance == Provenance("delimited", 8, "")
     assert (reject.source, reject.kind) == (str(path), "file")  # type: ignore[union-attr]
 
 
@@ -86,7 +87,8 @@ def test_a_synthetic_lake_is_cut_into_parts_that_make_it_up() -> None:
     covered = [number for s in found if isinstance(s, SyntheticSource) for number in range(s.first, s.stop)]
     assert covered == list(range(50))
     assert len(found) > 1
-    assert len({source.checksum() for source in found}) == len(found)
+    provenances = [list(source.read(Limits()))[-1] for source in found]
+    assert len({provenance.sha256 for provenance in provenances if isinstance(provenance, Provenance)}) == len(found)
 
 
 def test_a_file_name_that_is_no_text_is_a_reject(tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ def test_a_file_name_that_is_no_text_is_a_reject(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv")).write_text("a,b\n1,2\n")
     [source] = [source for source in find_sources([tmp_path], None, tasks=1) if "caf" in source.name]
     assert source.name.endswith(r"caf\xe9.csv")
-    [reject] = source.read(Limits())
+    reject, _ = source.read(Limits())
     assert reject.reason == "the name of this file is not valid UTF-8: rename it"  # type: ignore[union-attr]
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mate.build import stage
-from mate.build.sources import Unit, find_sources
+from mate.build.sources import Item, Provenance, Unit, find_sources
 from mate.build.stage import Staged, StageSettings, stage_unit
 from mate.corpus import Chunk, Limits, Reject
 from mate.corpus.table import Table
@@ -22,22 +22,16 @@ from mate.values.token_ids import token_id
 
 
 @dataclass(frozen=True)
-class Given:
-    """A source that yields what it was given."""
+class ListSource:
+    """A source that yields what is in a list."""
 
     items: list[Chunk | Reject]
     name: str = "given"
-    format: str = "test"
     size: int = 3
 
-    def read(self, limits: Limits) -> Iterator[Chunk | Reject]:
-        return iter(self.items)
-
-    def stamp(self) -> None:
-        return None
-
-    def checksum(self) -> str:
-        return "sum of " + self.name
+    def read(self, limits: Limits) -> Iterator[Item]:
+        yield from self.items
+        yield Provenance("test", self.size, "sum of " + self.name)
 
 
 @dataclass
@@ -102,10 +96,12 @@ def test_tables_are_numbered_and_know_where_their_rows_are(tmp_path: Path) -> No
     rows.add(0, [["d", "e"]], first=2)  # a second chunk of the same table
     rows.add(1, [["f", "g"]])
     rows.add(2, [])  # no row, no table
-    [staged] = stage_unit(Unit(4, (Given(rows.chunks), Given(rows.chunks[:1], "more"))), str(tmp_path), settings())
+    [staged] = stage_unit(
+        Unit(4, (ListSource(rows.chunks), ListSource(rows.chunks[:1], "more"))), str(tmp_path), settings()
+    )
     assert [(t["table_id"], t["name"]) for t in part(staged, "tables")] == [(0, "t0"), (1, "t1"), (2, "t0")]
     assert rows_by_table(staged, cells_of(staged)) == {0: rows.rows[:3], 1: rows.rows[3:], 2: rows.rows[:2]}
-    assert (staged.unit, staged.files, staged.tables, staged.columns, staged.rows) == (4, 2, 3, 6, 6)
+    assert (staged.files, staged.tables, staged.columns) == (2, 3, 6)
     assert (staged.cells, staged.slots, staged.distinct) == (10, 12, 7)
     assert [(s["source"], s["tables"], s["sha256"]) for s in part(staged, "sources")] == [
         ("given", 2, "sum of given"),
@@ -116,7 +112,7 @@ def test_tables_are_numbered_and_know_where_their_rows_are(tmp_path: Path) -> No
 def test_a_source_read_twice_gives_two_tables(tmp_path: Path) -> None:
     rows = Rows(1)
     rows.add(0, [["a"]])
-    [staged] = stage_unit(Unit(0, (Given(rows.chunks), Given(rows.chunks))), str(tmp_path), settings())
+    [staged] = stage_unit(Unit(0, (ListSource(rows.chunks), ListSource(rows.chunks))), str(tmp_path), settings())
     assert [(p["table_no"], p["rows"]) for p in part(staged, "pieces")] == [(0, 1), (1, 1)]
 
 
@@ -124,7 +120,7 @@ def test_many_batches_hold_the_same_as_one(tmp_path: Path, monkeypatch: pytest.M
     rows = Rows(3)
     for position in range(40):
         rows.add(position, [[f"v{n % 17}", f"w{n * position}", "x" * 30] for n in range(20)])
-    unit = Unit(0, (Given(rows.chunks),))
+    unit = Unit(0, (ListSource(rows.chunks),))
     [whole] = stage_unit(unit, str(tmp_path), settings(cell_characters=20))
     monkeypatch.setattr(stage, "BATCH_CELLS", 100)  # 20 batches, so that ids are united on the way
     [pieces] = stage_unit(unit, str(tmp_path), settings(cell_characters=20))
@@ -147,7 +143,7 @@ def test_rejects_are_kept_and_counted_by_what_they_stand_for(tmp_path: Path) -> 
         Reject("given", 3, "record", "torn", 4),
         Reject("given", 9, "row", "wide", 2),
     ]
-    [staged] = stage_unit(Unit(0, (Given(list(given)),)), str(tmp_path), settings())
+    [staged] = stage_unit(Unit(0, (ListSource(list(given)),)), str(tmp_path), settings())
     assert [Reject(**record) for record in part(staged, "rejects")] == given
     assert (staged.rejects, staged.rejected_tables, staged.tables, staged.cells, staged.slots) == (7, 5, 0, 0, 0)
     assert len(staged.codes()) == len(list(staged.dictionaries())) == 0
@@ -159,7 +155,7 @@ def test_oversized_cells_are_reported_by_table_with_their_first_row(tmp_path: Pa
     rows.add(0, [["a", "b"], ["c", long], [long, "d"]])
     rows.add(1, [["e", "f"]])
     rows.add(1, [["g", long]], first=1)
-    [staged] = stage_unit(Unit(0, (Given(rows.chunks),)), str(tmp_path), settings(cell_characters=20))
+    [staged] = stage_unit(Unit(0, (ListSource(rows.chunks),)), str(tmp_path), settings(cell_characters=20))
     found = part(staged, "rejects")
     assert [(r["kind"], r["count"]) for r in found] == [("cell", 2), ("cell", 1)]
     assert [r["reason"] for r in found] == [
@@ -185,7 +181,7 @@ def test_a_large_unit_is_staged_in_lots_that_end_with_a_table(tmp_path: Path) ->
         rows.add(position, [[f"t{position}", "more"]], first=count)  # 8, 10, 4, 42, 6 cells
     given = [*rows.chunks[:4], Reject("given", 3, "record", "torn"), *rows.chunks[4:]]
     how = replace(settings(), most_cells=12)
-    lots = stage_unit(Unit(3, (Given(given), Given(rows.chunks[:2], "more"))), str(tmp_path), how)
+    lots = stage_unit(Unit(3, (ListSource(given), ListSource(rows.chunks[:2], "more"))), str(tmp_path), how)
     assert [lot.slots for lot in lots] == [18, 46, 14]
     assert [[t["name"] for t in part(lot, "tables")] for lot in lots] == [["t0", "t1"], ["t2", "t3"], ["t4", "t0"]]
     assert [[t["table_id"] for t in part(lot, "tables")] for lot in lots] == [[0, 1]] * 3
@@ -195,4 +191,3 @@ def test_a_large_unit_is_staged_in_lots_that_end_with_a_table(tmp_path: Path) ->
     assert noted == [[], [], [("given", 5), ("more", 1)]]
     assert ([lot.files for lot in lots], [lot.rejects for lot in lots]) == ([0, 0, 2], [1, 0, 0])
     assert len({lot.prefix for lot in lots}) == 3
-    assert {lot.unit for lot in lots} == {3}

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from mate.build.build import BuildSettings, build
+from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
-from mate.build.updates import Updates
 from mate.corpus import Chunk, Limits, Reject, check_encoding, delimited
 from mate.corpus.encoding import lines_end_in_bytes, survey
 from mate.corpus.parts import CUTTERS

@@ -13,7 +13,7 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import lru_cache
 from pathlib import Path
 
-from mate.build.check import check
+from mate.build.changes.check import check
 from mate.cli.program import main, parser
 from tests.fuzz.lakes import sound_lake
 from tests.fuzz.mutations import SEEDS, packed, spoiled

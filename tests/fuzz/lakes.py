@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mate.build.build import BuildSettings, build
-from mate.build.check import check
+from mate.build.changes.check import check
+from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
-from mate.build.updates import Updates
 from mate.errors import MateError
 from mate.lake.arrays import ArrayFile
 from mate.lake.folder import MANIFEST, open_folder

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from mate.build.build import BuildSettings, build
-from mate.build.check import check
+from mate.build.changes.check import check
+from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
-from mate.build.updates import Updates
 from mate.corpus import READERS, Chunk, File, Limits, Reject, detect, read
 from mate.corpus.parts import Parts, cut_file, look_at, read_part
 from mate.lake.folder import open_folder

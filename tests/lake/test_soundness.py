@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mate
-from mate.build.check import check
+from mate.build.changes.check import check
 from mate.errors import StoreError
 from mate.lake.folder import open_folder
 from mate.lake.layout import SegmentArrays, Shapes, Texts, make_arrays

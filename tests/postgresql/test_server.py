@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.build.updates import Updates
+from mate.build.changes.updates import Updates
 from mate.cli.program import main
 from mate.errors import StoreError
 from mate.lake.folder import open_folder

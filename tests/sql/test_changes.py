@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from mate.build.build import HashRequest
-from mate.build.updates import Updates
+from mate.build.changes.updates import Updates
 from mate.cli.program import main
 from mate.errors import StoreError
 from mate.lake.base import Index

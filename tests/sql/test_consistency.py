@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.build.updates import Updates
+from mate.build.changes.updates import Updates
 from mate.errors import ChangedError, StoreError
 from mate.search.joins import enrich
 from mate.search.query import QueryTable

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pytest
 
 from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
-from mate.build.updates import Updates
 from mate.errors import StoreError
 from mate.lake.base import Index
 from mate.lake.folder import open_folder

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from mate.build.updates import Updates
+from mate.build.changes.updates import Updates
 from mate.errors import StoreError
 from mate.sql.dialects import duckdb as dialect
 from tests.sql.conftest import write_csv

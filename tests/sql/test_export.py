@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
-from mate.build.updates import Updates
 from mate.lake.folder import LakeFolder, open_folder
 from mate.lake.segment import RowBlock, SearchSegment, Segment, memory_segment
 from mate.sql import export

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mate.build import cut
+from mate.build import parts
 from mate.build import sources as pipeline_sources
 from mate.build.build import BuildSettings, build
 from mate.build.engine import LocalEngine
@@ -26,12 +26,12 @@ def test_a_file_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: 
     settings = BuildSettings(master="none", segments=3)
     with LakeTarget(tmp_path / "whole.mate") as whole:
         build([str(lake)], whole, settings)
-    monkeypatch.setattr(cut, "LEAST_PART", 1_000)
+    monkeypatch.setattr(parts, "LEAST_PART", 1_000)
     monkeypatch.setattr(pipeline_sources, "_LEAST_UNIT", 1_000)
     monkeypatch.setattr(LocalEngine, "parallelism", 2)
     with PLACES[kind](layout=layout) as address:
         with open_target(address) as target:
             summary = build([str(lake)], target, settings)
-        assert cut.PHASE in summary.seconds
+        assert parts.PHASE in summary.seconds
         with open_database(address) as index:
             same(index, open_folder(tmp_path / "whole.mate"))

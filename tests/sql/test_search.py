@@ -14,8 +14,8 @@ import pytest
 
 from baselines.systems import mcr, scr
 from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
-from mate.build.updates import Updates
 from mate.errors import StoreError
 from mate.lake.base import Ids, Index
 from mate.lake.folder import LakeFolder, open_folder

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 import vertica_python
 
-from mate.build.updates import Updates
+from mate.build.changes.updates import Updates
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.sql import load

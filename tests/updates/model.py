@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from mate.build.build import BuildSettings, HashRequest, build_sources
+from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
-from mate.build.updates import Updates
 from mate.lake.folder import LakeFolder, open_folder
 from mate.search.query import QueryTable
 from mate.search.settings import FilterSettings, SearchSettings

@@ -12,9 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from mate.build.changes.lake_writer import LakeWriter
+from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
-from mate.build.lake_writer import LakeWriter
-from mate.build.updates import Updates
 from mate.errors import StoreError
 from mate.lake import folder as lake_module
 from mate.lake.folder import SEGMENTS, LakeFolder, open_folder
@@ -112,7 +112,7 @@ def test_readers_see_one_state_as_a_whole(store: Path, tmp_path: Path) -> None:
 
 WRITER = """
 import sys
-from mate.build.updates import Updates
+from mate.build.changes.updates import Updates
 for number in range(int(sys.argv[3])):
     Updates(sys.argv[1], wait=120).append_rows(0, [[sys.argv[2], f"{sys.argv[2]} {number}"]])
 """
@@ -149,7 +149,7 @@ def test_a_writer_that_must_not_wait_is_told(store: Path, work: str) -> None:
                 Updates(str(store), wait=wait).append_rows(0, [["x", "y"]])
             with pytest.raises(StoreError, match="another build or change"):
                 Updates(str(store), wait=wait).compact()
-        with pytest.raises(StoreError, match="another build of"), LakeTarget(store):
+        with pytest.raises(StoreError, match="another build or change of"), LakeTarget(store):
             pass
     Updates(str(store), wait=0).append_rows(0, [["x", "y"]])
 

@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
-from mate.build.check import check
-from mate.build.updates import Updates
+from mate.build.changes.check import check
+from mate.build.changes.updates import Updates
 from mate.lake.folder import MANIFEST, SEGMENTS, LakeFolder, open_folder
 from tests.lakes import cells_of
 from tests.updates.model import HASHES, build, first_lake

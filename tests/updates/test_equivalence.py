@@ -15,8 +15,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from mate.build.check import check
-from mate.build.updates import Updates
+from mate.build.changes.check import check
+from mate.build.changes.updates import Updates
 from mate.lake.folder import open_folder
 from tests.updates.model import OPERATIONS, build, compare, first_lake, operate
 

@@ -16,10 +16,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mate.build.check import Findings, check, check_segment
-from mate.build.repair import repair
+from mate.build.changes.check import Findings, check, check_segment, repair
+from mate.build.changes.updates import Updates
 from mate.build.segments import checksums
-from mate.build.updates import Updates
 from mate.errors import StoreError
 from mate.lake.arrays import ArrayFile, ArrayWriter
 from mate.lake.folder import MANIFEST, SEGMENTS, open_folder, publish, read_manifest

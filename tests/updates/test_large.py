@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+import mate.build.changes.updates
 import mate.build.engine
-import mate.build.updates
-from mate.build import cut
+from mate.build import parts
 from mate.build import sources as pipeline_sources
+from mate.build.changes.updates import Updates
 from mate.build.engine import LocalEngine
-from mate.build.updates import Updates
 from mate.lake.folder import open_folder
 from tests.lakes import write_csv
 from tests.updates.conftest import index
@@ -35,7 +35,7 @@ def large(tmp_path: Path) -> Path:
 
 
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cut, "LEAST_PART", PART)
+    monkeypatch.setattr(parts, "LEAST_PART", PART)
     monkeypatch.setattr(pipeline_sources, "_LEAST_UNIT", PART)
     monkeypatch.setattr(pipeline_sources, "_MOST_UNIT", PART)
 
@@ -74,8 +74,8 @@ def test_spark_is_started_for_large_files_only(
             started.append(master)
         return real("none", {}, verbose=False)
 
-    real = mate.build.updates.start_engine
-    monkeypatch.setattr(mate.build.updates, "start_engine", start)
+    real = mate.build.changes.updates.start_engine
+    monkeypatch.setattr(mate.build.changes.updates, "start_engine", start)
     updates = Updates(str(store))
     updates.add_tables([str(large / "a0.csv")])
     updates.remove_tables([0])

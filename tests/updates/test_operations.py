@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import mate.build.compact
-from mate.build import lake_writer
-from mate.build.check import check
-from mate.build.naming import find_column, find_table
-from mate.build.updates import Updates
+import mate.build.changes.compact
+from mate.build.changes import lake_writer
+from mate.build.changes.check import check
+from mate.build.changes.naming import find_column, find_table
+from mate.build.changes.updates import Updates
 from mate.errors import MateError, StoreError, UpdateError
 from mate.lake.folder import MANIFEST, SEGMENTS, LakeFolder, open_folder
 from mate.lake.segment_folder import ParquetRecords
@@ -217,7 +217,7 @@ def test_compaction_leaves_one_segment_of_what_is_in_use(store: Path, tmp_path: 
 def test_compaction_leaves_large_whole_segments_alone(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mate.build.compact, "LEAST_SEGMENT", 10)
+    monkeypatch.setattr(mate.build.changes.compact, "LEAST_SEGMENT", 10)
     with open_folder(store) as index:
         [large] = index.manifest.segments
         assert large.counts.cells == 12
@@ -287,7 +287,7 @@ def test_a_large_change_and_compaction_write_as_many_segments_as_memory_asks_for
 ) -> None:
     other = index(store.parent / "lake", tmp_path / "other.mate")
     Updates(str(other)).add_tables([str(many)])
-    monkeypatch.setattr(mate.build.build, "BYTES_PER_CELL", (1 << 26) // 40)
+    monkeypatch.setattr(mate.build.segments, "BYTES_PER_CELL", (1 << 26) // 40)
     updates = Updates(str(store), memory=1 << 26)
     report = updates.add_tables([str(many)])
     assert len(report.added) == 20

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from mate.build.check import check
-from mate.build.sync import _gone
-from mate.build.updates import Updates
+from mate.build.changes.check import check
+from mate.build.changes.sync import _gone
+from mate.build.changes.updates import Updates
 from mate.errors import CorpusError, UpdateError
 from mate.lake.folder import MANIFEST, LakeFolder, open_folder
 from tests.lakes import cells_of, write_csv
@@ -215,7 +215,7 @@ def test_what_cannot_be_looked_at_is_not_gone(tmp_path: Path) -> None:
     (locked / "a.csv").write_text("a,b\n1,2\n")
     locked.chmod(0)
     program = (
-        "import os, sys; from pathlib import Path; from mate.build.sync import _gone\n"
+        "import os, sys; from pathlib import Path; from mate.build.changes.sync import _gone\n"
         "if os.geteuid() == 0: os.seteuid(65534)\n"
         "sys.exit(_gone(sys.argv[1], [Path(sys.argv[2])]))"
     )

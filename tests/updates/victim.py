@@ -14,9 +14,9 @@ import sys
 import time
 from pathlib import Path
 
-import mate.build.compact
-import mate.build.lake_writer  # noqa: F401
-from mate.build.updates import Updates
+import mate.build.changes.compact
+import mate.build.changes.lake_writer  # noqa: F401
+from mate.build.changes.updates import Updates
 from tests.updates.model import Model, ModelTable, operate
 
 STEPS = ("add", "append", "update", "compact", "remove rows", "add column", "remove column", "remove", "compact")

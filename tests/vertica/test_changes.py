@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mate.build.build import HashRequest
-from mate.build.updates import Updates
+from mate.build.changes.updates import Updates
 from mate.errors import StoreError
 from mate.lake.folder import open_folder
 from mate.values.token_ids import token_id

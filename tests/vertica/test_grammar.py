@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from baselines.systems import scr
-from mate.build.updates import Updates
+from mate.build.changes.updates import Updates
 from mate.lake.base import Index
 from mate.search.evidence.ranking import RANKINGS
 from mate.search.query import QueryTable

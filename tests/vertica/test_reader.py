@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from mate.build.updates import Updates
+from mate.build.changes.updates import Updates
 from mate.errors import StoreError
 from mate.search.query import QueryTable
 from mate.search.systems import find_system

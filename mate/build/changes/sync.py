@@ -9,14 +9,14 @@ from os.path import normpath, realpath
 from pathlib import Path
 from typing import Any
 
-from mate.build.sources import FileSource, corpus_files
+from mate.build.sources import FileSource, corpus_files, file_size
 from mate.corpus import File
 from mate.errors import CorpusError, UpdateError
 from mate.lake.base import Index
 from mate.storage import is_remote, shown
 
-_READERS = 8
-"""Files that are read at a time."""
+_AT_A_TIME = 8
+"""Files that are hashed."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,21 @@ class Difference:
 
 def compare(index: Index, paths: Sequence[str], format: str | None = None) -> Difference:
     """Compare files and folders with what the index was read from, by checksum."""
+    files = _files(paths, format)
+    records = [record for record in index.sources() if record["format"] != "synthetic"]
+    pairs, new, unpaired = _paired(files, records)
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        same = list(pool.map(lambda pair: _is_same(*pair), pairs))
+    changed = [_renamed(*pair, format) for pair, equal in zip(pairs, same, strict=True) if not equal]
+    roots = [Path(place) for path in paths for place in (_absolute(path), realpath(path))]
+    gone = [record["source"] for record in unpaired if _gone(record["source"], roots)]
+    names = {*(source.name for source in changed), *gone}
+    checksums = {record["source"]: record["sha256"] for record in records if record["source"] in names}
+    return Difference([_source(file) for file in new], changed, gone, sum(same), checksums)
+
+
+def _files(paths: Sequence[str], format: str | None) -> list[File]:
+    """Return the files under paths, which must exist; a folder may be empty."""
     for path in paths:
         if is_remote(path):
             where = shown(path)
@@ -50,41 +65,35 @@ def compare(index: Index, paths: Sequence[str], format: str | None = None) -> Di
         if not Path(path).exists():
             raise CorpusError(f"{path}: no such file or folder")
     try:
-        files = corpus_files(paths, format)
+        return corpus_files(paths, format)
     except CorpusError:
         if format is not None or any(Path(path).is_file() for path in paths):
             raise
-        files = []  # the folders are empty
-    known = [record for record in index.sources() if record["format"] != "synthetic"]
-    pairs, new_files, missing = _matched(files, known)
-    new = [FileSource(file, _size(file.path)) for file in new_files]
-    with ThreadPoolExecutor(_READERS) as pool:
-        same = list(pool.map(lambda pair: _same(*pair), pairs))
-    changed = [_source(*pair, format) for pair, equal in zip(pairs, same, strict=True) if not equal]
-    roots = [Path(place) for path in paths for place in (_absolute(path), realpath(path))]
-    gone = [record["source"] for record in missing if _gone(record["source"], roots)]
-    records = {record["source"]: record["sha256"] for record in known}
-    kept = {name: records[name] for name in (*(source.name for source in changed), *gone)}
-    return Difference(new, changed, gone, sum(same), kept)
+        return []
 
 
-def _matched(
-    files: list[File], known: list[dict[str, Any]]
+def _paired(
+    files: list[File], records: list[dict[str, Any]]
 ) -> tuple[list[tuple[File, dict[str, Any]]], list[File], list[dict[str, Any]]]:
-    """Pair files with what the index has of them; also return the files and the records that have no partner.
+    """Pair files with the records that the index has of them; also return the files and records that have no partner.
 
-    Each path is a source of its own, also one of several links to a file. Only what no path fits is paired by the file
-    that it leads to, since folders may be named in several ways.
+    Each path is a source of its own, also one of several links to a file. What no path fits is paired by the file that
+    it leads to, since folders may be named in several ways.
     """
     pairs: list[tuple[File, dict[str, Any]]] = []
     for place_of in (_absolute, realpath):
-        records = {place_of(record["source"]): record for record in known}
-        paired = {id(file): records.pop(place_of(file.path), None) for file in files}
-        pairs += [(file, record) for file in files if (record := paired[id(file)])]
-        files = [file for file in files if not paired[id(file)]]
-        taken = {record["source"] for _, record in pairs}
-        known = [record for record in known if record["source"] not in taken]
-    return pairs, files, known
+        by_place = {place_of(record["source"]): record for record in records}
+        new = []
+        for file in files:
+            record = by_place.pop(place_of(file.path), None)
+            if record is None:
+                new.append(file)
+            else:
+                pairs.append((file, record))
+        files = new
+        paired = {record["source"] for _, record in pairs}
+        records = [record for record in records if record["source"] not in paired]
+    return pairs, files, records
 
 
 def _absolute(path: str) -> str:
@@ -92,14 +101,18 @@ def _absolute(path: str) -> str:
     return normpath(Path(path).absolute())
 
 
-def _same(file: File, record: dict[str, Any]) -> bool:
-    size = _size(file.path)
-    return bool(record["sha256"]) and size == record["bytes"] and FileSource(file, size).checksum() == record["sha256"]
+def _source(file: File) -> FileSource:
+    return FileSource(file, file_size(file.path))
 
 
-def _source(file: File, record: dict[str, Any], format: str | None) -> FileSource:
+def _renamed(file: File, record: dict[str, Any], format: str | None) -> FileSource:
     """Return a file to be read again, by its name in the index."""
-    return FileSource(replace(file, path=record["source"], format=format or file.format), _size(file.path))
+    return _source(replace(file, path=record["source"], format=format or file.format))
+
+
+def _is_same(file: File, record: dict[str, Any]) -> bool:
+    source = _source(file)
+    return bool(record["sha256"]) and source.size == record["bytes"] and source.checksum() == record["sha256"]
 
 
 def _gone(source: str, roots: Sequence[Path]) -> bool:
@@ -117,10 +130,3 @@ def _is_missing(path: str) -> bool:
     except OSError:
         return False
     return False
-
-
-def _size(path: str) -> int:
-    try:
-        return Path(path).stat().st_size
-    except OSError:
-        return 0

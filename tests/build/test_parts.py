@@ -13,21 +13,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mate.build import build, cut
+from mate.build import parts, segments, stage
 from mate.build import sources as pipeline_sources
-from mate.build.build import HashRequest
-from mate.build.check import check
+from mate.build.build import HashRequest, Summary
+from mate.build.changes.check import check
+from mate.build.changes.updates import Updates
 from mate.build.engine import LocalEngine
+from mate.build.parts import FilePart
 from mate.build.progress import Silent
-from mate.build.sources import FilePart, FileSource, Source, Unit, find_sources, plan_units
-from mate.build.updates import Updates
+from mate.build.sources import FileSource, Source, Unit, find_sources, plan_units
 from mate.corpus import Limits
 from mate.corpus.parts import delimited as parts_delimited
 from mate.corpus.parts.lines import ANY_END, line_start
 from mate.errors import CorpusError
 from mate.lake.folder import open_folder
 
-BuildIndex = Callable[..., build.Summary]
+BuildIndex = Callable[..., Summary]
 DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
 
 PART = 2_000
@@ -36,7 +37,7 @@ PART = 2_000
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut files of a few thousand bytes, also in this process."""
-    monkeypatch.setattr(cut, "LEAST_PART", PART)
+    monkeypatch.setattr(parts, "LEAST_PART", PART)
     monkeypatch.setattr(pipeline_sources, "_LEAST_UNIT", PART)
     monkeypatch.setattr(pipeline_sources, "_MOST_UNIT", PART)
     monkeypatch.setattr(LocalEngine, "parallelism", 2)
@@ -94,7 +95,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def cut_up(found: list[Source]) -> list[Source]:
-    return cut.cut_sources(found, LocalEngine(), Limits(), Silent())
+    return parts.cut_sources(found, LocalEngine(), Limits(), Silent())
 
 
 def unit_each(sources: list[Source], parallelism: int) -> list[Unit]:
@@ -125,15 +126,15 @@ def test_an_index_of_parts_is_the_index_of_the_whole(
         planned.extend(units(sources, parallelism))
         return planned
 
-    monkeypatch.setattr(build, "plan_units", watched)
-    parts = build_index(lake, tmp_path / "parts.mate", master="none", **changes)
+    monkeypatch.setattr(stage, "plan_units", watched)
+    cut = build_index(lake, tmp_path / "parts.mate", master="none", **changes)
     cut_files = {source.name for unit in planned for source in unit.sources if isinstance(source, FilePart)}
     assert {Path(name).name for name in cut_files} == {"b.csv", "c.json", "e.csv", "f.jsonl", "g.parquet"}
     assert dump_index(tmp_path / "parts.mate") == dump_index(tmp_path / "whole.mate")
-    assert (len(parts.manifest.segments) > 1) == ("segments" in changes)
+    assert (len(cut.manifest.segments) > 1) == ("segments" in changes)
     for name in ("counts", "distinct_tokens", "hashes", "next_table"):
-        assert getattr(parts.manifest, name) == getattr(whole.manifest, name)
-    assert (parts.files, parts.rejected_tables) == (whole.files, whole.rejected_tables)
+        assert getattr(cut.manifest, name) == getattr(whole.manifest, name)
+    assert (cut.files, cut.rejected_tables) == (whole.files, whole.rejected_tables)
 
 
 @pytest.mark.parametrize("units", [plan_units, unit_each, in_threes])
@@ -148,11 +149,11 @@ def test_parts_in_little_memory_are_the_index_of_the_whole(
 ) -> None:
     build_index(lake, tmp_path / "whole.mate", master="none")
     request.getfixturevalue("small_parts")
-    monkeypatch.setattr(build, "BYTES_PER_CELL", (1 << 26) // 100)  # 100 cells per segment, 25 per lot
-    monkeypatch.setattr(build, "plan_units", units)
-    parts = build_index(lake, tmp_path / "parts.mate", master="none", memory=1 << 26)
+    monkeypatch.setattr(segments, "BYTES_PER_CELL", (1 << 26) // 100)  # 100 cells per segment, 25 per lot
+    monkeypatch.setattr(stage, "plan_units", units)
+    cut = build_index(lake, tmp_path / "parts.mate", master="none", memory=1 << 26)
     assert dump_index(tmp_path / "parts.mate") == dump_index(tmp_path / "whole.mate")
-    sizes = [segment.counts.cells for segment in parts.manifest.segments]
+    sizes = [segment.counts.cells for segment in cut.manifest.segments]
     assert len(sizes) > 10
     with open_folder(tmp_path / "parts.mate") as index:
         for segment in index.segments:
@@ -165,10 +166,10 @@ def test_the_same_on_spark(
     build_index: BuildIndex, dump_index: DumpIndex, lake: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     whole = build_index(lake, tmp_path / "whole.mate", master="local[2]")
-    assert cut.PHASE not in whole.seconds
+    assert parts.PHASE not in whole.seconds
     request.getfixturevalue("small_parts")
-    parts = build_index(lake, tmp_path / "parts.mate", master="local[2]", segments=3)
-    assert cut.PHASE in parts.seconds
+    cut = build_index(lake, tmp_path / "parts.mate", master="local[2]", segments=3)
+    assert parts.PHASE in cut.seconds
     assert dump_index(tmp_path / "parts.mate") == dump_index(tmp_path / "whole.mate")
 
 
@@ -204,11 +205,11 @@ def test_places_in_the_middle_of_cells_are_found_out(
     assert len(cut_up([source])) > 2
     assert len(rounds) > 3
     build_index(tmp_path / "a.csv", tmp_path / "parts.mate", master="none")
-    monkeypatch.setattr(cut, "LEAST_PART", 1 << 20)
+    monkeypatch.setattr(parts, "LEAST_PART", 1 << 20)
     build_index(tmp_path / "a.csv", tmp_path / "whole.mate", master="none")
     assert dump_index(tmp_path / "parts.mate") == dump_index(tmp_path / "whole.mate")
-    monkeypatch.setattr(cut, "LEAST_PART", PART)
-    monkeypatch.setattr(cut, "MOST_ROUNDS", 0)
+    monkeypatch.setattr(parts, "LEAST_PART", PART)
+    monkeypatch.setattr(parts, "MOST_ROUNDS", 0)
     assert cut_up([source]) == [source]
 
 
@@ -219,24 +220,27 @@ def test_sources_keep_their_order_and_small_ones_stay_whole(lake: Path) -> None:
     names = list(dict.fromkeys(source.name for source in cut_sources))
     assert names == [source.name for source in found]
     for source in found:
-        parts = [part for part in cut_sources if part.name == source.name]
-        if parts == [source]:
+        own = [part for part in cut_sources if part.name == source.name]
+        if own == [source]:
             continue
         assert isinstance(source, FileSource)
-        assert all(isinstance(part, FilePart) and part.format == source.format for part in parts)
-        assert [part.last for part in parts if isinstance(part, FilePart)] == [*[False] * (len(parts) - 1), True]
-        assert {part.checksum() for part in parts} == {source.checksum()}
-        assert abs(sum(part.size for part in parts) - source.size) < len(parts)
+        file_parts = [part for part in own if isinstance(part, FilePart)]
+        assert file_parts == own
+        *first, last = [part.provenance for part in file_parts]
+        assert not any(first)
+        assert last
+        assert (last.format, last.sha256) == (source.format, source.checksum())
+        assert abs(sum(part.size for part in own) - source.size) < len(own)
 
 
 def test_nothing_is_cut_where_one_task_runs_at_a_time(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cut, "LEAST_PART", PART)
+    monkeypatch.setattr(parts, "LEAST_PART", PART)
     found = find_sources([lake], None, tasks=2)
-    assert cut.large_files(found, 1) == []
-    assert cut.large_files(found, 2) == []  # units of at least a megabyte
+    assert parts.large_files(found, 1) == []
+    assert parts.large_files(found, 2) == []  # units of at least a megabyte
     monkeypatch.setattr(pipeline_sources, "_LEAST_UNIT", PART)
     monkeypatch.setattr(pipeline_sources, "_MOST_UNIT", PART)
-    assert len(cut.large_files(found, 2)) == 6
+    assert len(parts.large_files(found, 2)) == 6
 
 
 @pytest.mark.parametrize("master", ["none", "local[2]"])
@@ -248,16 +252,16 @@ def test_a_file_that_changes_meanwhile_is_read_again(
     folder.mkdir()
     for name in "abc":
         (folder / f"{name}.csv").write_text(csv_text(300))
-    planned = build.plan_units
+    planned = stage.plan_units
 
     def changed(sources: list[Source], parallelism: int) -> list[Unit]:
         (folder / "b.csv").write_text(csv_text(200))
         return planned(sources, parallelism)
 
-    monkeypatch.setattr(build, "plan_units", changed)
+    monkeypatch.setattr(stage, "plan_units", changed)
     build_index(folder, tmp_path / "a.mate", master=master)
-    monkeypatch.setattr(build, "plan_units", planned)
-    monkeypatch.setattr(cut, "LEAST_PART", 1 << 20)
+    monkeypatch.setattr(stage, "plan_units", planned)
+    monkeypatch.setattr(parts, "LEAST_PART", 1 << 20)
     build_index(folder, tmp_path / "whole.mate", master="none")
     assert dump_index(tmp_path / "a.mate") == dump_index(tmp_path / "whole.mate")
 
@@ -270,13 +274,13 @@ def test_a_file_that_goes_meanwhile_is_a_reject(
     folder.mkdir()
     for name in "ab":
         (folder / f"{name}.csv").write_text(csv_text(300))
-    planned = build.plan_units
+    planned = stage.plan_units
 
     def gone(sources: list[Source], parallelism: int) -> list[Unit]:
         (folder / "a.csv").unlink()
         return planned(sources, parallelism)
 
-    monkeypatch.setattr(build, "plan_units", gone)
+    monkeypatch.setattr(stage, "plan_units", gone)
     build_index(folder, tmp_path / "a.mate", master="none")
     found = dump_index(tmp_path / "a.mate")
     assert str(folder / "b.csv") in str(found["tables"])
@@ -295,7 +299,7 @@ def test_a_file_that_changes_while_it_is_looked_at_is_read_whole(
         raise CorpusError("a.csv was changed while it was read")
 
     assert len(cut_up([source])) > 1
-    monkeypatch.setattr(cut, "look_at", fails)
+    monkeypatch.setattr(parts, "look_at", fails)
     assert cut_up([source]) == [source]
 
 

@@ -1,4 +1,4 @@
-"""Tables, rows and columns of an index by what people call them, and errors for what is not there."""
+"""Tables, rows and columns of an index by what people call them, and errors for those that it does not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changing a lake: new segments, and a manifest that says what it supersedes."""
+"""Changing a lake: new segments, and a manifest that says what they supersede."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 
 from mate.build.build import now
 from mate.build.build_directory import BuildDirectory
-from mate.build.change import Change
+from mate.build.changes.change import Change
 from mate.build.stored_tables import StoredTable
 from mate.errors import StoreError
+from mate.lake.arrays import Array
 from mate.lake.columns import column_codes
 from mate.lake.folder import LakeFolder
 from mate.lake.manifest import Counts, Manifest, SegmentRecord
@@ -21,32 +22,28 @@ from mate.lake.segment import Segment
 from mate.lake.segment_folder import SegmentFolder
 
 CELL_BYTES = 8
-"""What a cell counts for where bytes to be read are estimated."""
+"""What a cell counts for where bytes to read are estimated."""
 
 
-class LakeWriter:
-    """The right to change a lake, and the lake as it is."""
+class LakeWriter(BuildDirectory):
+    """The right to change a lake, and the lake as it is before the change."""
 
-    def __init__(self, address: str, wait: float, work: str = "build or change") -> None:
+    def __init__(self, address: str, wait: float) -> None:
+        super().__init__(address, wait)
         self._address = address
-        self.workspace = BuildDirectory(address, wait, work)
-        self.directory = self.workspace.directory
 
     def __enter__(self) -> Self:
-        published_manifest(self._address)  # tells if there is none
-        self.workspace.__enter__()
+        published_manifest(self._address)  # raises StoreError if there is none
+        super().__enter__()
         try:
             self.index: LakeFolder = open_lake(self._address)
         except BaseException:
-            self.workspace.__exit__()
+            self.__exit__()
             raise
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.workspace.__exit__(*error)
-
     def stored(self, table: TableInfo) -> StoredTable:
-        """Return a table of the lake, to be read again."""
+        """Return a table of the lake as a source."""
         segment, place = self._place(table)
         return stored_table(segment.folder, place, table)
 
@@ -62,39 +59,43 @@ class LakeWriter:
 
     def apply(self, change: Change, counts: Counts) -> Manifest:
         """Publish the new segments, and what they supersede; return the new manifest."""
-        manifest = self.index.manifest
+        before = self.index.manifest
         gone = np.array([table.table_id for table in change.gone_tables], np.int64)
         records = [
-            self._superseded(segment, record, gone, change.gone_sources)
-            for segment, record in zip(self.index.segments, manifest.segments, strict=True)
+            _superseded(segment, record, gone, change.gone_sources)
+            for segment, record in zip(self.index.segments, before.segments, strict=True)
         ]
-        kept = tuple(record for record in records if record is not None)
-        new = (written.record for written in change.written)
-        manifest = replace(manifest, segments=(*kept, *new), counts=counts, operations=manifest.operations + 1)
-        manifest = replace(manifest, changed=now(), next_table=change.next_table)
-        self.workspace.publish((written.folder for written in change.written), manifest)
-        return manifest
-
-    def _superseded(
-        self, segment: Segment, record: SegmentRecord, gone: np.ndarray, sources: list[str]
-    ) -> SegmentRecord | None:
-        """Return the record of a segment with what goes of it; None if nothing is left."""
-        arrays = segment.arrays
-        tables = arrays.table_id[segment.live & np.isin(arrays.table_id, gone)].tolist()
-        wanted = set(sources) - set(record.superseded_sources)
-        named = segment.folder.source_names(list(wanted)) if wanted else set()
-        new = replace(
-            record,
-            superseded_tables=(*record.superseded_tables, *tables),
-            superseded_sources=(*record.superseded_sources, *sorted(named)),
+        segments = [record for record in records if record is not None]
+        after = replace(
+            before,
+            segments=(*segments, *(written.record for written in change.written)),
+            counts=counts,
+            operations=before.operations + 1,
+            changed=now(),
+            next_table=change.next_table,
         )
-        if new != record and len(new.superseded_tables) == len(arrays.table_id):
-            return None if segment.folder.source_names() <= set(new.superseded_sources) else new
-        return new
+        self.publish_segments(change.written, after)
+        return after
+
+
+def _superseded(segment: Segment, record: SegmentRecord, gone: Array, sources: list[str]) -> SegmentRecord | None:
+    """Return the record of a segment with what goes of it; None if nothing is left."""
+    arrays = segment.arrays
+    tables = arrays.table_id[segment.live & np.isin(arrays.table_id, gone)].tolist()
+    wanted = set(sources) - set(record.superseded_sources)
+    names = segment.folder.source_names(list(wanted)) if wanted else set()
+    new = replace(
+        record,
+        superseded_tables=(*record.superseded_tables, *tables),
+        superseded_sources=(*record.superseded_sources, *sorted(names)),
+    )
+    if new != record and len(new.superseded_tables) == len(arrays.table_id):
+        return None if segment.folder.source_names() <= set(new.superseded_sources) else new
+    return new
 
 
 def stored_table(folder: SegmentFolder, place: int, info: TableInfo) -> StoredTable:
-    """Return a table of a segment, to be read again."""
+    """Return a table of a segment as a source."""
     size = info.rows * len(info.columns) * CELL_BYTES
     return StoredTable(str(folder.path), place, info, size)
 

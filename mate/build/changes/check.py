@@ -1,25 +1,26 @@
-"""Whether a lake is sound (`mate check`): files against their checksums, arrays against what follows from the cells.
+"""Checking a lake (`mate check`), and repairing it: files against their checksums, arrays against the cells.
 
-The cells as they were read are taken for the truth. From them and the manifest follows every array of a segment: each
-segment is written again beside the lake, and compared with what is there.
+The cells as they were read are taken for the truth. Every array of a segment follows from them and the manifest: each
+segment is written again beside the lake, and compared with what is there. A repair publishes what was written again.
 """
 
 from __future__ import annotations
 
 import tempfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from mate.build.lake_writer import stored_table, table_counts
+from mate.build.build import failure_explained, now
+from mate.build.build_directory import BuildDirectory
+from mate.build.changes.lake_writer import stored_table, table_counts
 from mate.build.progress import Progress, Silent
-from mate.build.segments import SegmentPlan, Written, write_segment
+from mate.build.segments import SegmentPlan, Written, file_crc32, write_segment
 from mate.build.sources import SYNTHETIC, Unit
 from mate.build.stage import StageSettings, stage_unit
 from mate.corpus import Limits
@@ -33,8 +34,7 @@ from mate.lake.segment import ARRAYS, Segment
 from mate.lake.segment_folder import SegmentFolder
 
 MOST_PROBLEMS = 1_000
-"""Problems of a kind that are kept; further ones are counted."""
-_PIECE = 1 << 24
+"""Problems of a kind that are listed; further ones are counted."""
 
 
 class Problem(NamedTuple):
@@ -45,7 +45,7 @@ class Problem(NamedTuple):
     segment: str = ""
     table_id: int | None = None
     repairable: bool = False
-    """Whether the cells are still there to rebuild it from."""
+    """Whether it can be rebuilt from the cells."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Findings:
 
     problems: list[Problem] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    """Problems by kind, also of those that were not kept."""
+    """Problems by kind, also of those that are not listed."""
     cells: int = 0
 
     def add(self, problem: Problem) -> None:
@@ -103,7 +103,7 @@ def check(address: str, progress: Progress | None = None) -> Findings:
         findings.cells += record.counts.cells
         progress.update(number + 1, cells=findings.cells)
     if findings.sound:
-        for problem in _check_whole(open_folder(path)):
+        for problem in _check_lake(open_folder(path)):
             findings.add(problem)
     return findings
 
@@ -131,20 +131,12 @@ def _bad_files(folder: Path, record: SegmentRecord) -> Iterator[tuple[str, str]]
             found = path.stat().st_size
             if found != size:
                 yield name, f"{path} has {found:,} bytes, it was written with {size:,}"
-            elif _crc(path) != crc:
+            elif file_crc32(path) != crc:
                 yield name, f"{path} does not have its checksum"
         except FileNotFoundError:
             yield name, f"{path} is missing"
         except OSError as error:
             yield name, f"{path} cannot be read: {error.strerror}"
-
-
-def _crc(path: Path) -> int:
-    crc = 0
-    with path.open("rb") as stream:
-        while piece := stream.read(_PIECE):
-            crc = zlib.crc32(piece, crc)
-    return crc
 
 
 def _bad_arrays(folder: Path) -> str:
@@ -164,30 +156,18 @@ def _compare(folder: Path, record: SegmentRecord, manifest: Manifest) -> Iterato
     except StoreError as error:
         yield Problem("arrays", str(error), record.name, None, True)
         return
-    yield from _check_offsets(segment, record)
+    yield from _check_shapes(segment, record)
     with tempfile.TemporaryDirectory(prefix="mate-check-") as scratch:
-        again = rewrite(segment.folder, manifest, scratch)
+        again = _rewrite(segment.folder, manifest, scratch)
         other = ArrayFile(Path(again.folder, ARRAYS))
         for name in (*SegmentArrays._fields, *(f"keys{number}" for number in range(len(manifest.hashes)))):
             own, right = segment.file[name], other[name]
             if own.dtype != right.dtype or own.shape != right.shape or not np.array_equal(own, right):
-                yield Problem(
-                    _part(name),
-                    f"{name} does not follow from the cells",
-                    record.name,
-                    _table(segment, name, right),
-                    True,
-                )
-        if again.record.counts != Counts(**{**_fields(record.counts), "rejects": again.record.counts.rejects}):
+                text = f"{name} does not follow from the cells"
+                part = "super keys" if name.startswith("keys") else name.replace("_", " ")
+                yield Problem(part, text, record.name, _table(segment, name, right), True)
+        if again.record.counts != replace(record.counts, rejects=again.record.counts.rejects):
             yield Problem("manifest", f"the counts of segment {record.name} are not those of its tables", record.name)
-
-
-def _fields(counts: Counts) -> dict[str, int]:
-    return {name: getattr(counts, name) for name in ("tables", "columns", "rows", "cells", "rejects")}
-
-
-def _part(name: str) -> str:
-    return "super keys" if name.startswith("keys") else name.replace("_", " ")
 
 
 def _table(segment: Segment, name: str, right: Array) -> int | None:
@@ -212,7 +192,7 @@ def _table(segment: Segment, name: str, right: Array) -> int | None:
     return int(arrays.table_id[place])
 
 
-def _check_offsets(segment: Segment, record: SegmentRecord) -> Iterator[Problem]:
+def _check_shapes(segment: Segment, record: SegmentRecord) -> Iterator[Problem]:
     infos = segment.folder.tables()
     arrays = segment.arrays
     rows, columns = np.diff(arrays.table_row_first), np.diff(arrays.table_column_first)
@@ -225,7 +205,7 @@ def _check_offsets(segment: Segment, record: SegmentRecord) -> Iterator[Problem]
             yield Problem("tables", text, record.name, info.table_id)
 
 
-def rewrite(folder: SegmentFolder, manifest: Manifest, directory: str) -> Written:
+def _rewrite(folder: SegmentFolder, manifest: Manifest, directory: str) -> Written:
     """Write a segment again from its own cells."""
     infos = folder.tables()
     sources = tuple(stored_table(folder, place, info) for place, info in enumerate(infos))
@@ -237,10 +217,9 @@ def rewrite(folder: SegmentFolder, manifest: Manifest, directory: str) -> Writte
     return write_segment(SegmentPlan(0, (unit,), (ids,)), directory, manifest.hashes)
 
 
-def _check_whole(lake: LakeFolder) -> Iterator[Problem]:
+def _check_lake(lake: LakeFolder) -> Iterator[Problem]:
     """Check that segments and manifest fit each other."""
     owners: dict[int, str] = {}
-    total = Counts()
     for segment, record in zip(lake.segments, lake.manifest.segments, strict=True):
         unknown = set(record.superseded_tables) - set(segment.arrays.table_id.tolist())
         if unknown:
@@ -253,18 +232,11 @@ def _check_whole(lake: LakeFolder) -> Iterator[Problem]:
             owners[number] = record.name
             if number >= lake.manifest.next_table:
                 yield Problem("manifest", "a table has a number that was not given yet", record.name, number)
-        total += live_counts(segment)
-    total += Counts(rejects=sum(reject["count"] for reject in lake.rejects()))
-    for name, found in _fields(total).items():
+    for name, found in asdict(_live_counts(lake)).items():
         noted = getattr(lake.manifest.counts, name)
         if found != noted:
             yield Problem("manifest", f"the manifest has {noted:,} {name}, the index {found:,}", "", None, True)
     yield from _check_sources(lake)
-
-
-def live_counts(segment: Segment) -> Counts:
-    """Count what the tables in use of a segment hold."""
-    return sum((table_counts(segment, int(place)) for place in np.flatnonzero(segment.live)), Counts())
 
 
 def _check_sources(lake: LakeFolder) -> Iterator[Problem]:
@@ -278,3 +250,37 @@ def _check_sources(lake: LakeFolder) -> Iterator[Problem]:
     for source in sorted(set(found) - set(noted)):
         if not source.startswith(SYNTHETIC):
             yield Problem("sources", f"{source} is missing")
+
+
+def _live_counts(lake: LakeFolder) -> Counts:
+    """Count what the tables in use hold, and the rejects."""
+    tables = [table_counts(segment, int(place)) for segment in lake.segments for place in np.flatnonzero(segment.live)]
+    return sum(tables, Counts(rejects=sum(reject["count"] for reject in lake.rejects())))
+
+
+def repair(address: str, findings: Findings, wait: float = 10.0, progress: Progress | None = None) -> Findings:
+    """Rebuild the damaged segments of a lake from their cells; return what a check then finds."""
+    if not findings.repairable:
+        raise StoreError(f"{address} cannot be repaired: cells or records are damaged; build the index again")
+    progress = progress or Silent()
+    damaged = {problem.segment for problem in findings.problems}
+    with BuildDirectory(address, wait) as workspace, failure_explained("repair"):
+        manifest = read_manifest(workspace.path)
+        # Somebody may have compacted since the check.
+        names = [record.name for record in manifest.segments if record.name in damaged]
+        progress.start("rebuild segments", len(names))
+        written: dict[str, Written] = {}
+        for number, name in enumerate(names):
+            folder = SegmentFolder.open(workspace.path / SEGMENTS / name)
+            written[name] = _rewrite(folder, manifest, str(workspace.directory))
+            progress.update(number + 1)
+        segments = tuple(
+            replace(record, name=written[record.name].record.name, files=written[record.name].record.files)
+            if record.name in written
+            else record
+            for record in manifest.segments
+        )
+        manifest = replace(manifest, segments=segments, changed=now())
+        workspace.publish_segments(written.values(), manifest)
+        workspace.publish_segments((), replace(manifest, counts=_live_counts(open_folder(workspace.path))))
+    return check(address, progress)

@@ -1,9 +1,8 @@
-"""Changing an index (section 5.4): tables, rows, columns and cells come, change and go, and the lake is followed.
+"""Changing an index (section 5.4): tables, rows, columns and cells come, change and go, and files are followed.
 
-Every method of `Updates` is one change: it is there as a whole or not at all, it is on disk when the method returns,
-and whoever searches meanwhile goes on seeing the index as it was. Whatever was changed, the index answers as one that
-was built from the changed tables. Hash functions and their parameters stay those of the manifest. The tables that a
-change touches are written again; its cost grows with them, never with the lake.
+Every method of `Updates` is one change: all or nothing, on disk when the method returns, and unseen by searches that
+are under way. The index then answers as one that is built from the changed tables. The tables that a change touches are
+written again, so its cost grows with them, never with the lake.
 
     updates = Updates("lake.mate")
     updates.add_tables(["new/prices.csv"])
@@ -26,14 +25,14 @@ from typing import Any
 import numpy as np
 
 from mate.build.build import MEMORY, check_memory, failure_explained
-from mate.build.change import Change, ChangeBuilder, Writer, counts_after
-from mate.build.engine import AUTO, Engine, LocalEngine, choose_master, start_engine
-from mate.build.naming import check_column, check_rows, tables_of
+from mate.build.changes.change import ChangeBuilder, counts_after
+from mate.build.changes.naming import check_column, check_rows, tables_of
+from mate.build.changes.sync import Difference, compare
+from mate.build.engine import AUTO, NO_SPARK, Engine, choose_master, start_engine
 from mate.build.progress import Progress, Silent
 from mate.build.sources import FileSource, Source, find_sources
 from mate.build.stage import Oversized
 from mate.build.stored_tables import Row, setting, with_column, without_column, without_rows
-from mate.build.sync import Difference, compare
 from mate.errors import StoreError, UpdateError
 from mate.lake.base import Index
 from mate.lake.manifest import Counts, Manifest
@@ -64,7 +63,7 @@ class Report:
     @property
     def worth_compacting(self) -> int:
         """Segments that `compact` would merge now, where that pays."""
-        from mate.build.compact import worth_merging
+        from mate.build.changes.compact import worth_merging
 
         return len(worth_merging(self.after)) if self.after and self.after.is_scattered else 0
 
@@ -97,10 +96,12 @@ class Updates:
 
         def work(builder: ChangeBuilder) -> Report:
             _check_new(builder.index, sources)
-            added = _something(builder.add_sources(sources, {}))
-            return Report(added=added, rows_added=sum(table.rows for table in added))
+            added = builder.add_sources(sources, {})
+            if not added:
+                raise UpdateError("no table could be read; nothing was changed (mate index --strict tells why)")
+            return Report(added=added, rows_added=_rows(added))
 
-        return self._change(work, sum(source.size for source in sources))
+        return self._change(work, _size(sources))
 
     def remove_tables(self, table_ids: Iterable[int]) -> Report:
         """Remove tables."""
@@ -108,15 +109,15 @@ class Updates:
         def work(builder: ChangeBuilder) -> Report:
             tables = tables_of(builder.index, table_ids)
             builder.remove_tables(tables)
-            _forget_tables(builder, tables)
-            return Report(removed=tables, rows_removed=sum(table.rows for table in tables))
+            _update_sources(builder, tables)
+            return Report(removed=tables, rows_removed=_rows(tables))
 
         return self._change(work)
 
     def sync(self, paths: Sequence[str], format: str | None = None) -> Report:
-        """Make the index follow files and folders: what is new is added, what differs read again, what is gone removed.
+        """Make the index follow files and folders: add what is new, read again what differs, remove what is gone.
 
-        Nothing else is touched. A table that was changed in the index and not in its file becomes the file's again.
+        A table that was changed in the index and not in its file becomes the file's again.
         """
         return self.apply(self.compare(paths, format))
 
@@ -129,6 +130,7 @@ class Updates:
         """Add, read again and remove what a comparison found."""
         if not difference:
             return Report()
+        sources: list[Source] = [*difference.changed, *difference.new]
 
         def work(builder: ChangeBuilder) -> Report:
             difference.check(builder.index)
@@ -136,87 +138,81 @@ class Updates:
             old = builder.index.tables(builder.index.tables_from(gone))
             builder.remove_tables(old)
             builder.remove_sources(gone)
-            known = {(table.source, table.position): table.table_id for table in old}
-            new = builder.add_sources([*difference.changed, *difference.new], known)
+            new = builder.add_sources(sources, {(table.source, table.position): table.table_id for table in old})
             before, after = ({table.table_id for table in tables} for tables in (old, new))
             return Report(
                 added=[table for table in new if table.table_id not in before],
                 changed=[table for table in new if table.table_id in before],
                 removed=[table for table in old if table.table_id not in after],
-                rows_added=sum(table.rows for table in new),
-                rows_removed=sum(table.rows for table in old),
+                rows_added=_rows(new),
+                rows_removed=_rows(old),
             )
 
-        return self._change(work, sum(source.size for source in (*difference.changed, *difference.new)))
+        return self._change(work, _size(sources))
 
     # Rows and cells
 
     def append_rows(self, table_id: int, rows: Sequence[Row]) -> Report:
         """Add rows at the end of a table."""
 
-        def work(builder: ChangeBuilder) -> Report:
-            [table] = tables_of(builder.index, [table_id])
+        def work(builder: ChangeBuilder, table: TableInfo) -> Report:
             for number, row in enumerate(rows):
                 if len(row) != len(table.columns):
                     raise UpdateError(
                         f"row {number + 1} of the new rows has {len(row)} cells; {table.name} has {len(table.columns)}"
                     )
-            given = [(table.rows + place, value) for place, row in enumerate(rows) for value in row]
-            changed = _rewrite(builder, table, given, more=rows)
+            values = [(table.rows + place, value) for place, row in enumerate(rows) for value in row]
+            changed = _rewrite(builder, table, values, more=rows)
             return Report(changed=[changed], rows_added=len(rows))
 
-        return self._change(work) if rows else Report()
+        return self._change_table(table_id, work) if rows else Report()
 
     def update_cells(self, table_id: int, cells: Iterable[tuple[int, int, str | None]]) -> Report:
         """Set cells of a table, given as row, column and value."""
 
-        def work(builder: ChangeBuilder) -> Report:
-            [table] = tables_of(builder.index, [table_id])
-            values: dict[int, dict[int, str | None]] = {}
+        def work(builder: ChangeBuilder, table: TableInfo) -> Report:
+            by_row: dict[int, dict[int, str | None]] = {}
             for row, column, value in cells:
                 check_column(table, column)
-                values.setdefault(row, {})[column] = value
-            values = _different(builder.index, table, values)
-            if not values:
+                by_row.setdefault(row, {})[column] = value
+            by_row = _different(builder.index, table, by_row)
+            if not by_row:
                 return Report()
-            given = [(row, value) for row, chosen in values.items() for value in chosen.values()]
-            changed = _rewrite(builder, table, given, edit=setting(values))
-            return Report(changed=[changed], rows_added=len(values), rows_removed=len(values))
+            values = [(row, value) for row, columns in by_row.items() for value in columns.values()]
+            changed = _rewrite(builder, table, values, edit=setting(by_row))
+            return Report(changed=[changed], rows_added=len(by_row), rows_removed=len(by_row))
 
-        return self._change(work)
+        return self._change_table(table_id, work)
 
     def remove_rows(self, table_id: int, rows: Iterable[int]) -> Report:
         """Remove rows of a table; those after them move up."""
 
-        def work(builder: ChangeBuilder) -> Report:
-            [table] = tables_of(builder.index, [table_id])
+        def work(builder: ChangeBuilder, table: TableInfo) -> Report:
             gone = check_rows(table, rows)
             changed = _rewrite(builder, table, edit=without_rows(gone))
             return Report(changed=[changed], rows_removed=len(gone))
 
-        return self._change(work)
+        return self._change_table(table_id, work)
 
     # Columns
 
     def add_column(self, table_id: int, name: str, values: Sequence[str | None]) -> Report:
         """Add a column at the right of a table, one value per row."""
 
-        def work(builder: ChangeBuilder) -> Report:
-            [table] = tables_of(builder.index, [table_id])
+        def work(builder: ChangeBuilder, table: TableInfo) -> Report:
             if len(values) != table.rows:
                 raise UpdateError(f"the new column has {len(values):,} values; {table.name} has {table.rows:,} rows")
             header = (*table.columns, *string_array([name]).to_pylist())
-            column = string_array(list(values))
-            changed = _rewrite(builder, table, list(enumerate(values)), edit=with_column(column), header=header)
+            edit = with_column(string_array(list(values)))
+            changed = _rewrite(builder, table, list(enumerate(values)), edit=edit, header=header)
             return Report(changed=[changed], rows_added=table.rows, rows_removed=table.rows)
 
-        return self._change(work)
+        return self._change_table(table_id, work)
 
     def remove_column(self, table_id: int, column: int) -> Report:
         """Remove a column of a table; the columns after it move to the left."""
 
-        def work(builder: ChangeBuilder) -> Report:
-            [table] = tables_of(builder.index, [table_id])
+        def work(builder: ChangeBuilder, table: TableInfo) -> Report:
             check_column(table, column)
             if len(table.columns) == 1:
                 raise UpdateError(f"{table.name} has no other column: remove the table")
@@ -224,13 +220,13 @@ class Updates:
             changed = _rewrite(builder, table, edit=without_column(column), header=header)
             return Report(changed=[changed], rows_added=table.rows, rows_removed=table.rows)
 
-        return self._change(work)
+        return self._change_table(table_id, work)
 
     # The whole index
 
     def compact(self) -> Report:
         """Merge small segments and those that hold superseded tables into new ones."""
-        from mate.build.compact import compact
+        from mate.build.changes.compact import compact
 
         if is_database(self.address):
             raise StoreError("only a lake is compacted: a database looks after its own storage")
@@ -238,57 +234,66 @@ class Updates:
         before, after = compact(self)
         return Report(before=before, after=after, seconds=time.perf_counter() - start)
 
-    # What all have in common
+    # What all changes have in common
+
+    def _change_table(self, table_id: int, work: Callable[[ChangeBuilder, TableInfo], Report]) -> Report:
+        """Change one table."""
+
+        def work_on_table(builder: ChangeBuilder) -> Report:
+            [table] = tables_of(builder.index, [table_id])
+            return work(builder, table)
+
+        return self._change(work_on_table)
 
     def _change(self, work: Callable[[ChangeBuilder], Report], size: int = 0) -> Report:
-        """Do the work of one change and publish it."""
+        """Do the work of one change, which reads so many bytes, and publish it."""
         start = time.perf_counter()
         with open_writer(self.address, self.wait) as writer, self.engine(size) as engine, failure_explained("change"):
             builder = ChangeBuilder(writer, engine, self.progress, self.memory)
-            before = writer.index.manifest
+            before = after = writer.index.manifest
             report = work(builder)
             change = builder.finish()
-            after = self._applied(writer, change) if change else before
+            if change:
+                rejects = sum(record["count"] for record in writer.index.rejects_from(change.gone_sources))
+                gone = writer.counts_of(change.gone_tables) + Counts(rejects=rejects)
+                after = writer.apply(change, counts_after(before.counts, gone, change))
             return replace(report, before=before, after=after, seconds=time.perf_counter() - start)
-
-    @staticmethod
-    def _applied(writer: Writer, change: Change) -> Manifest:
-        """Apply a change; return the new manifest."""
-        index = writer.index
-        rejects = sum(record["count"] for record in index.rejects_from(change.gone_sources))
-        gone = writer.counts_of(change.gone_tables) + Counts(rejects=rejects)
-        counts = counts_after(index.manifest.counts, gone, change)
-        return writer.apply(change, counts)
 
     @contextmanager
     def engine(self, size: int) -> Iterator[Engine]:
         """Start what runs the tasks of a change that reads so many bytes."""
-        if not size:
-            yield LocalEngine()
-            return
-        with start_engine(choose_master(self.master, size)[0], self.spark, verbose=self.verbose) as engine:
+        master = choose_master(self.master, size)[0] if size else NO_SPARK
+        with start_engine(master, self.spark, verbose=self.verbose) as engine:
             yield engine
 
 
+def _rows(tables: list[TableInfo]) -> int:
+    return sum(table.rows for table in tables)
+
+
+def _size(sources: list[Source]) -> int:
+    return sum(source.size for source in sources)
+
+
 def _rewrite(
-    builder: ChangeBuilder, table: TableInfo, given: Sequence[tuple[int, str | None]] = (), **edited: Any
+    builder: ChangeBuilder, table: TableInfo, values: Sequence[tuple[int, str | None]] = (), **edited: Any
 ) -> TableInfo:
-    """Write a table again; note that it is no longer what its file holds, and which given values are too long."""
+    """Write a table again, with new values by row; note that it differs from its file, and which are too long."""
     changed = builder.rewrite(table, **edited)
-    rejects = [*builder.index.rejects_from([table.source]), *_too_long(builder, table, given)]
+    rejects = [*builder.index.rejects_from([table.source]), *_too_long(builder, table, values)]
     for record in builder.index.sources_named([table.source]):
         builder.put_source({**record, "sha256": ""}, rejects)
     return changed
 
 
 def _too_long(
-    builder: ChangeBuilder, table: TableInfo, given: Sequence[tuple[int, str | None]]
+    builder: ChangeBuilder, table: TableInfo, values: Sequence[tuple[int, str | None]]
 ) -> list[dict[str, Any]]:
-    """Return what is reported of given values, by row, that are too long to be indexed."""
-    limit = builder.limits.cell_characters
-    lengths = characters(tokens(string_array([value for _, value in given]), builder.nulls))
+    """Return what is reported of new values, by row, that are too long to be indexed."""
+    limit = builder.settings.limits.cell_characters
+    lengths = characters(tokens(string_array([value for _, value in values]), builder.settings.nulls))
     long = np.flatnonzero(lengths > limit).tolist()
-    return [asdict(Oversized(table.source, given[long[0]][0], len(long)).reject(limit))] if long else []
+    return [asdict(Oversized(table.source, values[long[0]][0], len(long)).reject(limit))] if long else []
 
 
 def _different(
@@ -297,16 +302,16 @@ def _different(
     """Return those of new values, by row and column, that are not there already."""
     rows = check_rows(table, values)
     old = index.cells(table.table_id, np.array(rows, np.int64))
-    found = {}
+    different = {}
     for row, cells in zip(rows, old, strict=True):
         new = {column: value for column, value in values[row].items() if cells[column] != value}
         if new:
-            found[row] = new
-    return found
+            different[row] = new
+    return different
 
 
 def _check_new(index: Index, sources: list[Source]) -> None:
-    """Refuse files that the index has, however their path was written."""
+    """Refuse files that the index has, however their path is written."""
     spelled = {name: source.name for source in sources for name in _spellings(source)}
     for record in index.sources_named(list(spelled)):
         raise UpdateError(f"the index has {spelled[record['source']]} already; mate sync takes its new content")
@@ -322,18 +327,12 @@ def _spellings(source: Source) -> set[str]:
     return {source.name, str(path.absolute()), str(path.resolve())}
 
 
-def _something(tables: list[TableInfo]) -> list[TableInfo]:
-    if not tables:
-        raise UpdateError("no table could be read; nothing was changed (mate index --strict tells why)")
-    return tables
-
-
-def _forget_tables(builder: ChangeBuilder, tables: list[TableInfo]) -> None:
-    """Lower the count of their sources, or forget these if nothing of them is left."""
-    removed = Counter(table.source for table in tables)
-    for record in builder.index.sources_named(list(removed)):
+def _update_sources(builder: ChangeBuilder, removed: list[TableInfo]) -> None:
+    """Lower the table counts of sources, or forget the sources of which nothing is left."""
+    counts = Counter(table.source for table in removed)
+    for record in builder.index.sources_named(list(counts)):
         name = record["source"]
-        left = record["tables"] - removed[name]
+        left = record["tables"] - counts[name]
         if left:
             builder.put_source({**record, "sha256": "", "tables": left}, builder.index.rejects_from([name]))
         else:

@@ -1,7 +1,7 @@
 """One change to an index: which tables go, and segments with those that come.
 
-A change is worked out before anything is published (`ChangeBuilder`); a writer then applies it all at once, in whatever
-way its index has.
+A change is worked out before anything is published (`ChangeBuilder`); a writer then applies it all at once, as its
+kind of index needs it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mate.build.build import WRITE, group_units, plan_segments, stage_settings, stage_sources
-from mate.build.cut import cut_sources, large_files
 from mate.build.engine import Engine
+from mate.build.parts import cut_sources
 from mate.build.progress import Progress
-from mate.build.segments import Written, segment_task
+from mate.build.segments import PHASE, Written, group_units, plan_segments, segment_task, stage_settings
 from mate.build.sources import Source, Unit
-from mate.build.stage import Staged, stage_unit
+from mate.build.stage import Staged, stage_sources, stage_unit
 from mate.build.stored_tables import StoredTable
 from mate.corpus import Limits
 from mate.errors import UpdateError
+from mate.lake.arrays import Array
 from mate.lake.base import Index
 from mate.lake.manifest import Counts, Manifest
 from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TableInfo
@@ -37,11 +37,11 @@ class Change:
     """What a writer does to an index, all at once."""
 
     gone_tables: list[TableInfo] = field(default_factory=list)
-    """Tables whose stored version goes; one that goes on is in a new segment."""
+    """Tables whose stored version goes; the new version of one that changes is in a new segment."""
     gone_sources: list[str] = field(default_factory=list)
     """Sources whose record and rejects go."""
     written: list[Written] = field(default_factory=list)
-    """Segments with what comes: one, or as many as memory asks for."""
+    """Segments with what comes."""
     next_table: int = 0
 
     def __bool__(self) -> bool:
@@ -59,40 +59,30 @@ class Writer(Protocol):
         """The index as it is before the change."""
 
     def stored(self, table: TableInfo) -> StoredTable:
-        """Return a table of the index, to be read again."""
+        """Return a table of the index as a source."""
 
     def counts_of(self, tables: list[TableInfo]) -> Counts:
         """Count what tables hold."""
 
     def apply(self, change: Change, counts: Counts) -> Manifest:
-        """Make the change, durably and all at once; `counts` is what the index holds afterwards, as the result says."""
+        """Make the change, durably and all at once; `counts` is what the index holds afterwards."""
 
 
 class ChangeBuilder:
-    """A change in the making, on the index as a writer holds it."""
+    """Collects one change to an index."""
 
     def __init__(self, writer: Writer, engine: Engine, progress: Progress, memory: int) -> None:
         self.index = writer.index
         self._writer, self._engine, self._progress, self._memory = writer, engine, progress, memory
         manifest = writer.index.manifest
-        self._settings = stage_settings(manifest.nulls, Limits(**manifest.limits), memory)
+        self.settings = stage_settings(manifest.nulls, Limits(**manifest.limits), memory)
         self._gone: dict[int, TableInfo] = {}
         self._gone_sources: list[str] = []
         self._sources: Records = []
         self._rejects: Records = []
         self._staged: list[Staged] = []
-        self._table_ids: list[Any] = []
+        self._table_ids: list[Array] = []
         self._next_table = manifest.next_table
-
-    @property
-    def limits(self) -> Limits:
-        """How much of a table is taken in."""
-        return self._settings.limits
-
-    @property
-    def nulls(self) -> frozenset[str]:
-        """What counts as no value."""
-        return self._settings.nulls
 
     def remove_tables(self, tables: list[TableInfo]) -> None:
         """Take tables out."""
@@ -103,7 +93,7 @@ class ChangeBuilder:
         self._gone_sources += names
 
     def put_source(self, record: dict[str, Any], rejects: Records) -> None:
-        """Replace the record of a source, with what was rejected of it."""
+        """Replace the record of a source, and what was rejected of it."""
         self._gone_sources.append(record["source"])
         self._sources.append(record)
         self._rejects += rejects
@@ -112,25 +102,28 @@ class ChangeBuilder:
         """Write a table again, edited as `StoredTable` takes it; return what it is then."""
         self.remove_tables([table])
         stored = replace(self._writer.stored(table), **edited)
-        [unit] = self._stage([stored])
+        [lot] = self._stage([stored])
         self._table_ids.append(np.array([table.table_id]))
-        pieces = unit.records("pieces").column("rows").to_numpy()
-        return replace(table, columns=stored.header or table.columns, rows=int(pieces.sum()))
+        rows = lot.records("pieces").column("rows").to_numpy()
+        return replace(table, columns=stored.header or table.columns, rows=int(rows.sum()))
 
     def add_sources(self, sources: list[Source], known: Mapping[tuple[str, int], int]) -> list[TableInfo]:
         """Read sources and add their tables; a table at a known place of a known source keeps its number."""
-        if large_files(sources, self._engine.parallelism):
-            sources = cut_sources(sources, self._engine, self.limits, self._progress)
-        found: list[TableInfo] = []
-        for unit in self._stage(sources):
-            records = unit.records("tables").to_pylist()
-            ids = [self._number(known, record) for record in records]
-            self._table_ids.append(np.array([*([found[-1].table_id] if unit.continues else []), *ids], np.int64))
-            found += (TableInfo.of({**r, "table_id": number}) for r, number in zip(records, ids, strict=True))
-            found = _with_rows(found, unit, self._table_ids[-1])
-            self._sources += unit.records("sources").to_pylist()
-            self._rejects += unit.records("rejects").to_pylist()
-        return found
+        tables: dict[int, TableInfo] = {}
+        last = -1
+        for lot in self._stage(cut_sources(sources, self._engine, self.settings.limits, self._progress)):
+            ids = [last] if lot.continues else []
+            for record in lot.records("tables").to_pylist():
+                ids.append(self._number(known, record))
+                tables[ids[-1]] = TableInfo.of({**record, "table_id": ids[-1]})
+            for piece in lot.records("pieces").to_pylist():
+                table = tables[ids[piece["table_no"]]]
+                tables[table.table_id] = replace(table, rows=table.rows + piece["rows"])
+            last = ids[-1] if ids else last
+            self._table_ids.append(np.array(ids, np.int64))
+            self._sources += lot.records("sources").to_pylist()
+            self._rejects += lot.records("rejects").to_pylist()
+        return list(tables.values())
 
     def _number(self, known: Mapping[tuple[str, int], int], record: Mapping[str, Any]) -> int:
         number = known.get((record["source"], record["position"]))
@@ -141,37 +134,29 @@ class ChangeBuilder:
     def _stage(self, sources: list[Source]) -> list[Staged]:
         directory = self._writer.directory / f"staged-{len(self._staged)}"
         directory.mkdir()
-        staged = stage_sources(self._engine, sources, directory, self._settings, self._progress)
+        staged = stage_sources(self._engine, sources, directory, self.settings, self._progress)
         self._staged += staged
         return staged
 
     def finish(self) -> Change:
-        """Write segments with everything that comes, each as a task of its own; return the change."""
+        """Write segments with everything that comes; return the change."""
         written: list[Written] = []
         if self._staged or self._sources:
-            groups = group_units(self._with_records(), self._memory, self._engine.parallelism)
-            task = segment_task(str(self._writer.directory), self.index.manifest.hashes)
-            written = self._engine.run(plan_segments(groups, self._table_ids), task, self._progress, WRITE)
+            if not self._staged:
+                self._table_ids.append(np.empty(0, np.int64))
+                self._staged = stage_unit(Unit(0, ()), str(self._writer.directory), self.settings)
+            put_records(self._staged, self._sources, self._rejects)
+            groups = group_units(self._staged, self._memory, self._engine.parallelism)
+            task = segment_task(self._writer.directory, self.index.manifest.hashes)
+            written = self._engine.run(plan_segments(groups, self._table_ids), task, self._progress, PHASE)
         return Change(list(self._gone.values()), self._gone_sources, written, self._next_table)
 
-    def _with_records(self) -> list[Staged]:
-        """Let the first unit hold the records of sources and rejects, and the others none."""
-        if not self._staged:
-            self._table_ids.append(np.empty(0, np.int64))
-            self._staged += stage_unit(Unit(0, ()), str(self._writer.directory), self._settings)
-        for number, unit in enumerate(self._staged):
-            sources, rejects = (self._sources, self._rejects) if number == 0 else ([], [])
-            pq.write_table(pa.Table.from_pylist(sources, SOURCES_SCHEMA), unit.path("sources.parquet"))
-            pq.write_table(pa.Table.from_pylist(rejects, REJECTS_SCHEMA), unit.path("rejects.parquet"))
-        return self._staged
 
-
-def _with_rows(tables: list[TableInfo], unit: Staged, ids: Any) -> list[TableInfo]:
-    """Add the rows of a unit to its tables."""
-    pieces = unit.records("pieces")
-    rows = np.bincount(pieces.column("table_no").to_numpy(), pieces.column("rows").to_numpy(), len(ids)).astype(int)
-    more = dict(zip(ids.tolist(), rows.tolist(), strict=True))
-    return [replace(table, rows=table.rows + more.get(table.table_id, 0)) for table in tables]
+def put_records(staged: list[Staged], sources: Records, rejects: Records) -> None:
+    """Let the first lot have the records of all sources and rejects, and the others none."""
+    for number, lot in enumerate(staged):
+        for part, records, schema in (("sources", sources, SOURCES_SCHEMA), ("rejects", rejects, REJECTS_SCHEMA)):
+            pq.write_table(pa.Table.from_pylist([] if number else records, schema), lot.path(f"{part}.parquet"))
 
 
 def counts_after(before: Counts, gone: Counts, change: Change) -> Counts:
