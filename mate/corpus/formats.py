@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from mate.corpus import delimited, dwtc, records
+from mate.corpus import delimited, dwtc, json_records, parquet
 from mate.corpus.compression import SUFFIXES, unpacked_head
 from mate.corpus.sidecars import sidecar_files
 from mate.corpus.table import Chunk, Limits, Reject
@@ -21,8 +21,8 @@ Reader = Callable[[str, BinaryIO, Limits], Iterator[Chunk | Reject]]
 READERS: dict[str, Reader] = {
     "delimited": delimited.read,
     "dwtc": dwtc.read,
-    "json": records.read_json,
-    "parquet": records.read_parquet,
+    "json": json_records.read,
+    "parquet": parquet.read,
 }
 HEAD = 65_536
 """Bytes of a file that tell its format."""
