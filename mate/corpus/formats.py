@@ -68,10 +68,10 @@ def _suffix(path: str) -> tuple[str, bool]:
 def discover(paths: Iterable[str | os.PathLike[str]], format: str | None = None) -> list[File]:
     """List the files under the paths, sorted, each with its format.
 
-    Folders are walked without following links to other folders. Left out unless named are hidden files and
-    folders, and what a download writes for itself. A ``format`` given here holds for every file. A file that
-    no reader fits is listed with the format None, so that it is reported and not lost; so is what only looks like
-    a file, with what is the matter: a link to nothing or to a folder, a pipe, a folder that cannot be read.
+    Links to folders are not followed. Left out unless named are hidden files and folders, and what a download writes
+    for itself. A ``format`` given here holds for every file. A file that no reader fits is listed with the format
+    None, so that it is reported and not lost; so is what only looks like a file, with its problem: a link to nothing
+    or to a folder, a pipe, a folder that cannot be read.
     """
     if format is not None and format not in READERS:
         raise CorpusError(f'unknown format "{format}": {did_you_mean(format, READERS)}')
@@ -84,8 +84,8 @@ def discover(paths: Iterable[str | os.PathLike[str]], format: str | None = None)
 def read(file: File, limits: Limits | None = None, copy: Path | None = None) -> Iterator[Chunk | Reject]:
     """Yield what the file's reader finds; a file that no reader fits, or that cannot be opened, is a reject.
 
-    So is one that a reader fails on in any way that nobody thought of: one file never stops a build. Its bytes may be
-    in a copy, where its path is an address.
+    So is one on which a reader fails in any other way: one file never stops a build. The bytes may be in a copy, if the
+    path is an address.
     """
     if file.problem:
         yield Reject(file.path, None, "file", file.problem)
