@@ -144,23 +144,15 @@ def _problem(path: Path) -> str:
         return "a link to a folder, which is not followed: name the folder itself"
     if not stat.S_ISREG(mode):
         return "no regular file but a pipe, a socket or a device"
-    return "" if _is_text(str(path)) else "the name of this file is not valid UTF-8: rename it"
+    return "" if _shown(path) == str(path) else "the name of this file is not valid UTF-8: rename it"
 
 
 def _reason(error: OSError) -> str:
     return "no such file or folder" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
 
 
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _shown(path: Path) -> str:
-    """Return a path as text, also one whose bytes are none."""
+    """Return a path as text, with escapes for bytes that are not UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
