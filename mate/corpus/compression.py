@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
@@ -66,10 +67,10 @@ def _decompressed(stream: BinaryIO, name: str | None) -> BinaryIO:
 
 def arrow_file(stream: BinaryIO) -> pa.PythonFile:
     """Hand a stream to Arrow, which would close it when done; the caller's stream stays open."""
-    return pa.PythonFile(_KeptOpen(stream), mode="r")
+    return pa.PythonFile(_OpenStream(stream), mode="r")
 
 
-class _KeptOpen:
+class _OpenStream:
     def __init__(self, stream: BinaryIO) -> None:
         self.read, self.seek, self.tell = stream.read, stream.seek, stream.tell
         self.closed = False
@@ -86,17 +87,10 @@ def damage(error: BaseException, name: str | None) -> str:
 
 
 def unpacked_head(head: bytes, size: int = 65_536) -> bytes:
-    """Look through the compression of a file's first bytes; what cannot be unpacked comes back empty."""
-    name = compression_of(head)
-    try:
-        if name == "gzip":
-            return zlib.decompressobj(wbits=31).decompress(head, size)
-        if name == "bz2":
-            return bz2.BZ2Decompressor().decompress(head, size)
-        if name == "xz":
-            return lzma.LZMADecompressor().decompress(head, size)
-        if name == "zstd":
-            return bytes(pa.CompressedInputStream(pa.BufferReader(head), "zstd").read(size))
-    except DAMAGE:
-        return b""
-    return head
+    """Decompress the first bytes of a file, as far as they go."""
+    stream, _ = plain(io.BytesIO(head))
+    data = b""
+    with contextlib.suppress(*DAMAGE):
+        while len(data) < size and (more := stream.read1(size - len(data))):  # type: ignore[attr-defined]
+            data += more
+    return data

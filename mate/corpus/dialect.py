@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mate.corpus.rows import Row, Rows
 
@@ -23,7 +23,7 @@ _BACKSLASH_QUOTE = '\\"'
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How cells are told apart and quoted."""
+    """How cells are separated and quoted."""
 
     delimiter: str = ","
     quoted: bool = True
@@ -35,25 +35,16 @@ class Dialect:
 
     def reader(self, lines: Iterable[str]) -> Reader:
         """Return a strict reader: a quote that closes in the wrong place raises ``csv.Error``."""
-        return csv.reader(lines, **self._settings())
-
-    def _settings(self) -> dict[str, Any]:
         if not self.quoted:
-            return {"delimiter": self.delimiter, "quoting": csv.QUOTE_NONE}
-        return {
-            "delimiter": self.delimiter,
-            "strict": True,
-            "doublequote": not self.backslash,
-            "escapechar": "\\" if self.backslash else None,
-            "skipinitialspace": self.padded,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    dialect: Dialect
-    score: float
-    width: int
+            return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE)
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            strict=True,
+            doublequote=not self.backslash,
+            escapechar="\\" if self.backslash else None,
+            skipinitialspace=self.padded,
+        )
 
 
 def detect(lines: Sequence[str], quoted: bool) -> Dialect:
@@ -61,10 +52,13 @@ def detect(lines: Sequence[str], quoted: bool) -> Dialect:
 
     A wrong delimiter shows in either: the widths vary from row to row, or cells still hold a delimiter.
     """
-    text = "".join(lines)
-    trials = [_trial(lines, dialect) for dialect in _candidates(text, quoted)]
-    best = max(trials, key=lambda trial: (round(trial.score, 2), trial.width), default=None)
-    return best.dialect if best and best.score > 0 else Dialect(quoted=quoted)
+    best = Dialect(quoted=quoted)
+    best_score = (0.0, 0)
+    for dialect in _candidates("".join(lines), quoted):
+        score, width = _score(lines, dialect)
+        if score > 0 and (round(score, 2), width) > best_score:
+            best, best_score = dialect, (round(score, 2), width)
+    return best
 
 
 def _candidates(text: str, quoted: bool) -> Iterator[Dialect]:
@@ -78,20 +72,21 @@ def _candidates(text: str, quoted: bool) -> Iterator[Dialect]:
             yield Dialect(delimiter, padded=True)
 
 
-def _trial(lines: Sequence[str], dialect: Dialect) -> _Trial:
+def _score(lines: Sequence[str], dialect: Dialect) -> tuple[float, int]:
+    """Score the rows that a dialect gives, and return their width."""
     source = Rows(lines, dialect)
     rows = [row for row in source.take(len(lines)) if row]
     width = usual_width(rows)
     if width < 2:
-        return _Trial(dialect, 0.0, 1)
+        return 0.0, 1
     usual = [row for row in rows if len(row) == width]
-    sound = 1 - len(source.broken) / len(rows)
+    unbroken = 1 - len(source.broken) / len(rows)
     even = len(usual) / len(rows)
-    return _Trial(dialect, even**2 * (1 + _clean_share(usual[:SCORED_ROWS])) * sound, width)
+    return even**2 * (1 + _clean_share(usual[:SCORED_ROWS])) * unbroken, width
 
 
 def usual_width(rows: Iterable[Row]) -> int:
-    """Return the commonest width, the wider one of a tie; 0 without rows."""
+    """Return the most frequent width, the wider one of a tie; 0 without rows."""
     widths = Counter(map(len, rows))
     return max(widths, key=lambda width: (widths[width], width), default=0)
 

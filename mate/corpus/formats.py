@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from mate.corpus import delimited, dwtc, records
+from mate.corpus import delimited, dwtc, json_records, parquet
 from mate.corpus.compression import SUFFIXES, unpacked_head
 from mate.corpus.sidecars import sidecar_files
 from mate.corpus.table import Chunk, Limits, Reject
@@ -21,8 +21,8 @@ Reader = Callable[[str, BinaryIO, Limits], Iterator[Chunk | Reject]]
 READERS: dict[str, Reader] = {
     "delimited": delimited.read,
     "dwtc": dwtc.read,
-    "json": records.read_json,
-    "parquet": records.read_parquet,
+    "json": json_records.read,
+    "parquet": parquet.read,
 }
 HEAD = 65_536
 """Bytes of a file that tell its format."""
@@ -68,10 +68,10 @@ def _suffix(path: str) -> tuple[str, bool]:
 def discover(paths: Iterable[str | os.PathLike[str]], format: str | None = None) -> list[File]:
     """List the files under the paths, sorted, each with its format.
 
-    Folders are walked without following links to other folders. Left out unless named are hidden files and
-    folders, and what a download writes for itself. A ``format`` given here holds for every file. A file that
-    no reader fits is listed with the format None, so that it is reported and not lost; so is what only looks like
-    a file, with what is the matter: a link to nothing or to a folder, a pipe, a folder that cannot be read.
+    Links to folders are not followed. Left out unless named are hidden files and folders, and what a download writes
+    for itself. A ``format`` given here holds for every file. A file that no reader fits is listed with the format
+    None, so that it is reported and not lost; so is what only looks like a file, with its problem: a link to nothing
+    or to a folder, a pipe, a folder that cannot be read.
     """
     if format is not None and format not in READERS:
         raise CorpusError(f'unknown format "{format}": {did_you_mean(format, READERS)}')
@@ -86,8 +86,8 @@ def read(
 ) -> Iterator[Chunk | Reject]:
     """Yield what the file's reader finds; a file that no reader fits, or that cannot be opened, is a reject.
 
-    So is one that a reader fails on in any way that nobody thought of: one file never stops a build. `opened` opens its
-    bytes, where that is not done by its path.
+    So is one on which a reader fails in any other way: one file never stops a build. `opened` opens its bytes, where
+    that is not done by its path.
     """
     if file.problem:
         yield Reject(file.path, None, "file", file.problem)
@@ -146,23 +146,15 @@ def _problem(path: Path) -> str:
         return "a link to a folder, which is not followed: name the folder itself"
     if not stat.S_ISREG(mode):
         return "no regular file but a pipe, a socket or a device"
-    return "" if _is_text(str(path)) else "the name of this file is not valid UTF-8: rename it"
+    return "" if _shown(path) == str(path) else "the name of this file is not valid UTF-8: rename it"
 
 
 def _reason(error: OSError) -> str:
     return "no such file or folder" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
 
 
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _shown(path: Path) -> str:
-    """Return a path as text, also one whose bytes are none."""
+    """Return a path as text, with escapes for bytes that are not UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mate.corpus.dialect import usual_width
 from mate.corpus.rows import Row
-from mate.errors import CorpusError
+from mate.corpus.table import Limits, check_width
 
 BODY_ROWS = 200
 MOST_HEADER_ROWS = 8
@@ -19,28 +19,8 @@ SUPPORT = 0.1
 """Share of rows that must reach a width for the table to be that wide."""
 
 NO_VALUE = frozenset(
-    (
-        "",
-        "na",
-        "nan",
-        "null",
-        "none",
-        "n/a",
-        "#n/a",
-        "-",
-        "--",
-        "–",
-        "—",
-        ".",
-        "..",
-        "...",
-        "…",
-        "x",
-        "/",
-        "?",
-        "*",
-    )
-)
+    ("", "na", "nan", "null", "none", "n/a", "#n/a", "-", "--", "–", "—", ".", "..", "...", "…", "x", "/", "?", "*")
+)  # fmt: skip
 MEASURED = ("year", "date", "number")
 """Kinds of cells over which a word is a name."""
 _SPLITS = tuple(map(re.compile, (r"\t", ";", ",", r"\|", r"\s+")))
@@ -50,7 +30,7 @@ _NUMBER = re.compile(r"[<>~]?\s*[-+−]?[.,]?\d[\d.,'\s]*(?:[eE][-+]?\d+)?\s*[%�
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TableShape:
     """How a sample of rows splits into what is above the table, its header and its width."""
 
     above: int
@@ -59,36 +39,29 @@ class Shape:
     header: tuple[str, ...]
 
 
-def check_width(width: int, most: int) -> None:
-    """Refuse a table that is too wide."""
-    if width > most:
-        raise CorpusError(f"{width} columns, more than the limit of {most}")
-
-
-def find_shape(rows: Sequence[Row], complete: bool, most: int) -> Shape:
+def find_header(rows: Sequence[Row], complete: bool, limits: Limits) -> TableShape:
     """Find preamble, header and width from the first rows; ``complete`` when these are all there are.
 
-    The table starts with the first row that fills more than a title would. Its first row is a header
-    unless it looks like the data below: a number over numbers, a date over dates, a value that comes back
-    in its own column. Further rows that put words over columns of numbers belong to the header too, and
-    their parts are joined: ``Gender / female``. A title between them shows that what stands before it is
-    none of the header. Where no row of the table is a header, the line above may be one that was written
-    with another delimiter. A table of more than `most` columns is refused before it is looked at.
+    The table starts with the first row that fills more than a title would. Its first row is a header unless it looks
+    like the data below: a number over numbers, a date over dates, a value that comes again in its own column. Further
+    rows that put words over columns of numbers belong to the header too, and their parts are joined: ``Gender /
+    female``. A title between them shows that the rows before it are not part of the header. If no row of the table is
+    a header, the line above may be one that was written with another delimiter.
     """
     width = _width(rows, complete)
-    check_width(width, most)
+    check_width(width, limits)
     above = _rows_above(rows, width)
     columns = _columns(rows[above:], width)
-    above += _titles_below(rows[above:], columns)
+    above += _rows_above_last_title(rows[above:], columns)
     table = rows[above:]
     count = _header_rows(table, columns)
     if not count:
-        return _named_otherwise(rows[:above], columns) or Shape(above, 0, ("",) * width)
+        return _named_otherwise(rows[:above], columns) or TableShape(above, 0, ("",) * width)
     if count == 1 and 2 * filled(table[0]) <= width and (found := _named_otherwise(rows[: above + 1], columns)):
         return found
     named = [_fit(row, width) for row in table[:count] if row]
     names = _joined(named, columns) if named else ("",) * width
-    return Shape(above, count, _shifted(names, table[0], table[count:], width))
+    return TableShape(above, count, _shifted(names, table[0], table[count:], width))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +71,7 @@ class _Columns:
     body: list[Row]
     kinds: list[str]
     constant: frozenset[int]
-    """Those with one value in all rows, the first included: they tell nothing of what kind a row is."""
+    """Those with one value in all rows, the first included: they do not tell what kind a row is."""
 
     @property
     def width(self) -> int:
@@ -204,8 +177,8 @@ def _are_column_numbers(row: Row) -> bool:
     return len(cells) > 1 and cells == [str(number) for number in range(len(cells))]
 
 
-def _titles_below(table: Sequence[Row], columns: _Columns) -> int:
-    """Return how many rows belong above the header, since a title comes after them and the header only then."""
+def _rows_above_last_title(table: Sequence[Row], columns: _Columns) -> int:
+    """Return how many rows are above the header because a title follows them, and the header only then."""
     start = (_fit(row, columns.width) for row in table[: 2 * MOST_HEADER_ROWS])
     end = next((number for number, row in enumerate(start) if _has_measures(row, columns)), 0)
     titles = [n for n, row in enumerate(table[:end]) if row and _is_title_of(columns, row)]
@@ -215,7 +188,7 @@ def _titles_below(table: Sequence[Row], columns: _Columns) -> int:
 
 
 def _is_title_of(columns: _Columns, row: Row) -> bool:
-    """Tell a title also by this: it ends early and says nothing of the measured columns."""
+    """Tell whether a row is a title; one that ends early and has nothing in the measured columns is one, too."""
     early = len(row) < columns.width and _is_silent(_fit(row, columns.width), columns)
     return early or is_title(row, columns.width)
 
@@ -238,14 +211,14 @@ def _header_rows(table: Sequence[Row], columns: _Columns) -> int:
 def _further_header_rows(table: Sequence[Row], columns: _Columns) -> int:
     """Return how many rows after the first belong to the header.
 
-    A first row that says nothing of the measured columns may be followed by others of that kind; any other header
-    goes on as long as there are words over these columns.
+    A first row with nothing in the measured columns may be followed by others of that kind; any other header goes on
+    as long as there are words over these columns.
     """
     further = 0
-    patient = _is_silent(_fit(table[0], columns.width), columns)
+    may_skip = _is_silent(_fit(table[0], columns.width), columns)
     for offset, row in enumerate(table[1:MOST_HEADER_ROWS], start=1):
         fitted = _fit(row, columns.width)
-        if not row or (patient and _is_silent(fitted, columns)):
+        if not row or (may_skip and _is_silent(fitted, columns)):
             continue
         if not _continues_header(fitted, columns.measured):
             break
@@ -257,8 +230,8 @@ def _is_silent(row: Row, columns: _Columns) -> bool:
     return not any(_kind(row[column]) for column in columns.measured)
 
 
-def _named_otherwise(above: Sequence[Row], columns: _Columns) -> Shape | None:
-    """Take the last line above as the header, if it has as many names as there are columns once it is split further."""
+def _named_otherwise(above: Sequence[Row], columns: _Columns) -> TableShape | None:
+    """Take the last line above as the header, if another delimiter splits it into as many names as columns."""
     lines = [number for number, row in enumerate(above) if filled(row)]
     if not lines or sum(kind in MEASURED for kind in columns.kinds) < 2:
         return None
@@ -266,7 +239,7 @@ def _named_otherwise(above: Sequence[Row], columns: _Columns) -> Shape | None:
     for split in _SPLITS:
         names = tuple(name.strip() for cell in cells for name in split.split(cell.strip()))
         if len(names) == columns.width and len(set(names)) == len(names) and all(map(_is_word, names)):
-            return Shape(lines[-1], len(above) - lines[-1], names)
+            return TableShape(lines[-1], len(above) - lines[-1], names)
     return None
 
 
@@ -291,25 +264,25 @@ def _joined(rows: list[Row], columns: _Columns) -> tuple[str, ...]:
 
 
 def _spread(row: Row, below: list[Row], kinds: list[str]) -> Row:
-    """Let a name reach over the empty cells to its right, as a merged cell does, where names stand below.
+    """Repeat a name in the empty cells to its right, as a merged cell does, where names stand below.
 
-    The name of a column of texts reaches over no column of numbers, and a cell that comes again below is the mark
-    of a line and no name.
+    The name of a column of texts is not repeated over a column of numbers. A cell that comes again below marks a line
+    and is no name.
     """
     result: Row = []
-    reaching, texts = "", False
+    repeated, texts = "", False
     for column, cell in enumerate(row):
         if cell.strip():
-            reaching = "" if any(under[column] == cell for under in below) else cell
+            repeated = "" if any(under[column] == cell for under in below) else cell
             texts = kinds[column] == "text"
         elif not any(under[column].strip() for under in below) or (texts and kinds[column] in MEASURED):
-            reaching = ""
-        result.append(cell if cell.strip() else reaching)
+            repeated = ""
+        result.append(cell if cell.strip() else repeated)
     return result
 
 
 def _shifted(names: tuple[str, ...], first: Row, body: Sequence[Row], width: int) -> tuple[str, ...]:
-    """Move names one to the right where every row begins with a row name that the header leaves out."""
+    """Move names one to the right if every row begins with a row name that the header leaves out."""
     rows = [row for row in body if row]
     one_short = 0 < len(first) == width - 1 and first[0].strip() != ""
     if one_short and rows and all(filled(row) == width for row in rows[:BODY_ROWS]):

@@ -1,10 +1,10 @@
-"""Rows of a delimited text, read by its dialect; broken quotes cost the rows that they are in, and no more."""
+"""Rows of a delimited text, read by its dialect; broken quotes cost the rows that they are in and no others."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from mate.corpus.dialect import Dialect
 
 LONGEST_CELL = 1 << 20
-"""Characters after which a quote that was not closed is looked at more closely."""
+"""Characters of a cell after which its quote may be a stray one."""
 LONGEST_ROW_LINES = 1_000
 LARGE_CELL = 1 << 24
-"""Characters of a cell that is still one, if the row fits the table with it."""
+"""Characters of the longest cell that is taken, if the row fits the table with it."""
 CHARACTERS = 1 << 26
-"""Characters that are held at a time."""
+"""Characters in memory at a time."""
 STRAY_QUOTE = "stray quote, the line was read as it stands"
 LONG_CELL = f"a cell of more than {LONGEST_CELL:,} characters in a row that does not fit, read as it stands"
 
@@ -32,26 +32,27 @@ _TOO_LONG = "field larger than field limit"
 
 @dataclass
 class _OpenLines:
-    """Lines that a quote before them, which does not close in time, is known to leave open at their ends.
+    """Lines known to be inside a quote that was opened before them and does not close in time.
 
-    Any row that begins in them and is open at the end of its first line goes the same way. So it is not read again.
+    A row that begins in them and is open at the end of its first line does not close in time either, so it need not
+    be read. This keeps a file of many stray quotes from taking quadratic time.
     """
 
     last: int = 0
     """Number of the last of them in the file."""
     end: str = ""
-    """What comes in the line behind: ``error``, ``close``, or nothing that is known."""
+    """What follows in the next line: ``error``, ``close``, or nothing if it is not known."""
 
 
 class Rows:
     """Rows of a text, a batch at a time; a blank line is an empty row.
 
-    A row whose quotes do not close where a cell ends, or that runs on for more than `LONGEST_ROW_LINES`
-    lines, has a stray quote in its first line: that line is read as it stands, and reading goes on with
-    the next one, so that a stray quote costs one row and never the rest of the file.
+    A row whose quotes do not close where a cell ends, or that has more than `LONGEST_ROW_LINES` lines, has a stray
+    quote in its first line: that line is read as it stands, and reading goes on with the next one, so that a stray
+    quote costs one row and never the rest of the file.
 
-    Where the lines are only a part of a text, those ``beyond`` it are lent to the row that begins in the part
-    and ends after it. What is read from a line on where a row begins does not depend on the lines before it.
+    If the lines are only a part of a text, the last row may take further lines from those ``beyond``. Rows do not
+    depend on the lines before the one where they begin.
     """
 
     def __init__(self, lines: Iterable[str], dialect: Dialect, width: int = 0, beyond: Iterable[str] = ()) -> None:
@@ -60,9 +61,9 @@ class Rows:
         self._width = width
         self._source = iter(lines)
         self._beyond = iter(beyond)
-        self._lent: list[str] = []
+        self._borrowable: list[str] = []
         self._ahead: list[str] = []
-        self._held = 0
+        self._ahead_characters = 0
         self._characters = 0
         self._open = _OpenLines()
         self.line = 1
@@ -85,13 +86,13 @@ class Rows:
         return rows
 
     def _fill(self, lines: int) -> None:
-        """Hold so many lines ahead, as far as there are any and they are not too long."""
-        while len(self._ahead) < lines and self._held < CHARACTERS:
+        """Fetch lines until there are so many ahead, unless the text ends or they are very long."""
+        while len(self._ahead) < lines and self._ahead_characters < CHARACTERS:
             more = list(islice(self._source, min(_LINES, lines - len(self._ahead))))
             if not more:
                 return
             self._ahead += more
-            self._held += sum(map(len, more))
+            self._ahead_characters += sum(map(len, more))
 
     def _part(self, count: int) -> list[Row]:
         self._fill(count + LONGEST_ROW_LINES if self._dialect.quoted else count)
@@ -105,24 +106,24 @@ class Rows:
         if reader.line_num - len(rows) >= LONGEST_ROW_LINES:
             long = next((i for i, row in enumerate(rows) if lines_of(row) > LONGEST_ROW_LINES), None)
             if long is not None:
-                return self._sound(rows[:long]) or self._salvage(lines_of(rows[0]), "")
+                return self._before_broken(rows[:long]) or self._salvage(lines_of(rows[0]), "")
         if error is not None:
-            return self._sound(rows) or self._salvage(reader.line_num, error)
-        self._skip(reader.line_num)
+            return self._before_broken(rows) or self._salvage(reader.line_num, error)
+        self._advance(reader.line_num)
         return rows
 
-    def _sound(self, rows: list[Row]) -> list[Row]:
-        """Go past the rows before a broken one."""
+    def _before_broken(self, rows: list[Row]) -> list[Row]:
+        """Go past the rows before a broken one, and return them."""
         reader = self._dialect.reader(iter(self._ahead))
         for _ in islice(reader, len(rows)):
             pass
-        self._skip(reader.line_num)
+        self._advance(reader.line_num)
         return rows
 
-    def _skip(self, lines: int) -> None:
+    def _advance(self, lines: int) -> None:
         characters = sum(map(len, islice(self._ahead, lines)))
         self._characters += characters
-        self._held -= characters
+        self._ahead_characters -= characters
         del self._ahead[:lines]
         self.line += lines
 
@@ -130,19 +131,19 @@ class Rows:
         """Return what is left of a broken row, of which so many lines were seen."""
         everything = seen == len(self._ahead) and not self._more()
         if everything and self._borrow():
-            return self._across()
+            return self._row_across_end()
         if error.startswith(_TOO_LONG):
             reason = LONG_CELL if seen <= LONGEST_ROW_LINES else STRAY_QUOTE
-            return self._with_large_cells() or [self._as_it_stands(reason)]
+            return self._row_with_large_cells() or [self._as_it_stands(reason)]
         self._open = self._left_open(seen, error, everything)
         return [self._as_it_stands()]
 
     def _more(self) -> bool:
         """Fetch one more line, if there is one."""
-        held = len(self._ahead)
+        count = len(self._ahead)
         self._ahead += islice(self._source, 1)
-        self._held += sum(map(len, self._ahead[held:]))
-        return len(self._ahead) > held
+        self._ahead_characters += sum(map(len, self._ahead[count:]))
+        return len(self._ahead) > count
 
     def _left_open(self, seen: int, error: str, everything: bool) -> _OpenLines:
         last = self.line + seen - 1
@@ -151,10 +152,7 @@ class Rows:
         return _OpenLines(last - 1, "error" if error else "close")
 
     def _from_open_lines(self, count: int) -> list[Row]:
-        """Read one line as it stands that a stray quote is in for sure, or some that have no quote.
-
-        Nothing where neither is known.
-        """
+        """Read a line that certainly has a stray quote as it stands, or some lines without quotes; else nothing."""
         if self.line > self._open.last:
             return []
         self._fill(1)
@@ -167,7 +165,7 @@ class Rows:
         return []
 
     def _runs_on(self) -> bool:
-        """Tell whether a row that begins here, and is open, does not close in time; look at further lines if needed."""
+        """Tell whether a row that begins here, and is open, does not close in time; read further lines if needed."""
         lines = self._open.last + 1 - self.line
         while self._open.end == "" and lines < LONGEST_ROW_LINES:
             self._fill(lines + 1)
@@ -186,15 +184,15 @@ class Rows:
             return str(error) == _OPEN_AT_THE_END
         return False
 
-    def _with_large_cells(self) -> list[Row]:
-        """Read a row with a cell that is very long, if there is one that fits the table."""
+    def _row_with_large_cells(self) -> list[Row]:
+        """Read a row with a very long cell, if it fits the table."""
         csv.field_size_limit(LARGE_CELL)
         try:
             reader = self._dialect.reader(iter(self._ahead))
             row = next(reader, [])
             if len(row) != (self._width or len(row)) or reader.line_num > LONGEST_ROW_LINES:
                 return []
-            self._skip(reader.line_num)
+            self._advance(reader.line_num)
             return [row]
         except csv.Error:
             return []
@@ -204,22 +202,22 @@ class Rows:
     def _as_it_stands(self, reason: str = STRAY_QUOTE) -> Row:
         self.broken.append((self.line, reason))
         line = self._ahead[0]
-        self._skip(1)
+        self._advance(1)
         return _as_it_stands(line, self._dialect, self._width)
 
     def _borrow(self) -> bool:
-        """Take lines beyond the part, as many as tell whether its last row ends there; False if there are none."""
-        self._lent = self._lent or list(islice(self._beyond, LONGEST_ROW_LINES + 1))
-        return bool(self._lent)
+        """Fetch lines beyond the part, enough to see where its last row ends; False if there are none."""
+        self._borrowable = self._borrowable or list(islice(self._beyond, LONGEST_ROW_LINES + 1))
+        return bool(self._borrowable)
 
-    def _across(self) -> list[Row]:
+    def _row_across_end(self) -> list[Row]:
         """Read one row from the last lines of the part and those beyond it."""
-        whole = Rows([*self._ahead, *self._lent], self._dialect, self._width)
+        whole = Rows([*self._ahead, *self._borrowable], self._dialect, self._width)
         row = whole.take(1)
         used = whole.line - 1
         self.broken += [(self.line, reason) for _, reason in whole.broken]
         self.borrowed = max(0, used - len(self._ahead))
-        self._skip(min(used, len(self._ahead)))
+        self._advance(min(used, len(self._ahead)))
         self.line += self.borrowed
         return row
 
@@ -230,20 +228,16 @@ def lines_of(row: Row) -> int:
 
 
 def _as_it_stands(line: str, dialect: Dialect, width: int) -> Row:
-    """Split a line whose quotes make no sense; quotes around a whole cell are still taken off."""
+    """Split a line whose quotes make no sense; quotes around a whole cell are still removed."""
     bare = line.rstrip("\r\n")
     cells = [_unquoted(cell) for cell in bare.split(dialect.delimiter)]
     if len(cells) == width or not width:
         return cells
-    lenient = next(_lenient(bare, dialect.delimiter), cells)
-    return lenient if len(lenient) == width else cells
-
-
-def _lenient(line: str, delimiter: str) -> Iterator[Row]:
     try:
-        yield from csv.reader([line], delimiter=delimiter)
+        lenient = next(csv.reader([bare], delimiter=dialect.delimiter), cells)
     except csv.Error:
-        return
+        return cells
+    return lenient if len(lenient) == width else cells
 
 
 def _unquoted(cell: str) -> str:

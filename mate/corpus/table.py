@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from mate.errors import CorpusError
 from mate.limits import Limits
 
-__all__ = ["Chunk", "Limits", "Reject", "Table"]
+__all__ = ["Chunk", "Limits", "Reject", "RejectCounts", "Table", "beyond_limit", "check_width"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Table:
     name: str
     """A name for people: the page title, the file's stem."""
     header: tuple[str, ...]
-    """One name a column; an empty string where the source has none."""
+    """One name per column; an empty string where the source has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +55,38 @@ class Reject:
     reason: str
     count: int = 1
     """How many of that kind this reject stands for, ``line`` being the first of them."""
+
+
+class RejectCounts:
+    """Rejects of one file and kind, counted by reason: a million bad rows make one line in a report."""
+
+    def __init__(self, source: str, kind: str) -> None:
+        self._source = source
+        self._kind = kind
+        self._counts: dict[str, tuple[int, int]] = {}
+
+    def add(self, line: int, reason: str, count: int = 1) -> None:
+        """Count one more (or ``count`` more) of this reason; the first line is kept."""
+        first, before = self._counts.get(reason, (line, 0))
+        self._counts[reason] = (min(first, line), before + count)
+
+    def merge(self, other: RejectCounts, lines_before: int = 0) -> None:
+        """Add what was counted elsewhere, in lines that follow so many others."""
+        for reason, (line, count) in other._counts.items():
+            self.add(lines_before + line, reason, count)
+
+    def rejects(self) -> Iterator[Reject]:
+        """Yield one reject per reason, in order of line."""
+        for reason, (line, count) in sorted(self._counts.items(), key=lambda item: item[1]):
+            yield Reject(self._source, line, self._kind, reason, count)
+
+
+def beyond_limit(limits: Limits) -> str:
+    """Return the reason for which rows beyond the limit are rejected."""
+    return f"beyond the limit of {limits.rows} rows"
+
+
+def check_width(width: int, limits: Limits) -> None:
+    """Refuse a table that is too wide."""
+    if width > limits.columns:
+        raise CorpusError(f"{width} columns, more than the limit of {limits.columns}")

@@ -29,8 +29,8 @@ from mate.build.build_directory import BuildDirectory
 from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
 from mate.build.sources import FileSource, HashedFile, Item
-from mate.corpus import READERS, Chunk, Limits, Reject, delimited, dwtc, records
-from mate.corpus.encoding import Survey
+from mate.corpus import READERS, Chunk, Limits, Reject, delimited, dwtc, json_records, parquet
+from mate.corpus.encoding import TextEncoding
 from mate.errors import StoreError
 from mate.lake.folder import open_folder
 from tests.lakes import cells_of
@@ -156,7 +156,7 @@ def dwtc_record(relation: list[list[str]], **more: object) -> bytes:
 def test_web_tables_of_empty_columns(position: str) -> None:
     for empty, full in ((20_000, 20_000), (1_500, 1_000_000)):
         record = dwtc_record([["x"] * full, *([[]] * empty)], headerPosition=position)
-        reading = dwtc.Reading("a.json", Limits())
+        reading = dwtc.ShardReader("a.json", Limits())
         [reject] = reading.record(1, record)
         assert isinstance(reject, Reject)
         assert "columns" in reject.reason
@@ -172,19 +172,19 @@ def test_a_row_of_one_cell_in_a_wide_table(lake: Path) -> None:
 
 
 def test_one_long_string_in_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "LONGEST_RECORD", 1 << 21)
+    monkeypatch.setattr(json_records, "LONGEST_RECORD", 1 << 21)
     data = gzip.compress(b'[{"a":"' + b"x" * (64 << 20) + b'"}]')
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     import io
 
-    [reject] = records.read_json("a.json.gz", io.BytesIO(data))
+    [reject] = json_records.read("a.json.gz", io.BytesIO(data))
     assert isinstance(reject, Reject)
     assert reject.reason == "a record of more than 2 MB"
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000
 
 
 def test_text_of_a_batch_is_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(records, "CHARACTERS", 10_000)
+    monkeypatch.setattr(parquet, "CHARACTERS", 10_000)
     monkeypatch.setattr(stage, "BATCH_BYTES", 20_000)
     texts = [str(n) * 500 for n in range(100)]
     pq.write_table(pa.table({"a": texts, "b": texts}), tmp_path / "a.parquet")
@@ -267,7 +267,7 @@ def test_a_file_that_is_rewritten_between_its_passes_is_a_reject(lake: Path, mon
     path.write_text("x,y\nold,1\n")
     real = delimited.survey
 
-    def survey(reopen: Callable[[], BinaryIO], given: str | None = None) -> Survey:
+    def survey(reopen: Callable[[], BinaryIO], given: str | None = None) -> TextEncoding:
         found = real(reopen, given)
         if path.read_text() == "x,y\nold,1\n" and next(reopen()) == b"x,y\n":
             path.write_text("x,y\nnew,1\n")

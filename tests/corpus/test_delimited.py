@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mate.corpus import code_pages, delimited, encoding
+from mate.corpus import delimited, encoding
+from mate.corpus.encoding import code_pages
 from mate.corpus.rows import LONG_CELL, LONGEST_CELL, LONGEST_ROW_LINES, STRAY_QUOTE
 from mate.corpus.table import Chunk, Limits, Reject
 from tests.corpus.languages import GERMAN

@@ -15,7 +15,7 @@ from mate.build.build import BuildSettings, build
 from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
 from mate.corpus import Chunk, Limits, Reject, check_encoding, delimited
-from mate.corpus.encoding import lines_end_in_bytes, survey
+from mate.corpus.encoding import find_encoding, lines_end_in_bytes
 from mate.corpus.parts import CUTTERS
 from mate.errors import CorpusError
 from mate.lake.folder import open_folder
@@ -153,7 +153,7 @@ def test_a_text_in_ebcdic_is_refused_until_its_code_page_is_named(encoding: str)
 
 def test_a_long_text_in_ebcdic_has_line_ends() -> None:
     data = ("number,town\n" + "1,Aachen and some more\n" * 900_000).encode("cp037")
-    assert survey(lambda: io.BytesIO(data), "cp037").undecodable == 0
+    assert find_encoding(lambda: io.BytesIO(data), "cp037").undecodable == 0
 
 
 IN_UTF_7 = """
@@ -339,7 +339,7 @@ def test_names_of_encodings() -> None:
 def test_binary_files_are_no_utf_16() -> None:
     for data in (bytes(range(256)) * 40, b"\0\1\2\3" * 900, b"MZ\x90\0\3\0\0\0\4\0\0\0\xff\xff\0\0" * 300):
         with pytest.raises(CorpusError, match="binary content"):
-            survey(lambda data=data: io.BytesIO(data))
+            find_encoding(lambda data=data: io.BytesIO(data))
 
 
 def test_the_encoding_is_kept_for_later_changes(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ RECORDS = {
 
 
 def test_json_lines_with_few_keys_cut_at_every_byte(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mate.corpus.records.MOST_PADDING", 2)
+    monkeypatch.setattr("mate.corpus.json_records.MOST_PADDING", 2)
     data = b'{"a": 1}\n{"a": 1, "b": 2}\n\n{"a": 5}\n{"c": 3, "a": 4}\n{"b": 3}\n'
     for limits in (Limits(), Limits(rows=1)):
         for place in range(len(data) + 1):

@@ -1,6 +1,6 @@
 """Large files read in parts, so that one file is the work of many tasks; what is read is the same as from the whole.
 
-A file goes through three steps. It is *cut* roughly. Each piece is then *looked* at by itself, for what the others
+A file goes through three steps. It is *cut* roughly. Each span is then *looked* at by itself, for what the others
 must know of it: how many lines and rows it has, which columns, what is rejected. From that the parts are *settled*:
 each knows its place in the file, and is read without the others.
 
@@ -39,26 +39,26 @@ def cut_file(file: File, limits: Limits, size: int) -> Cutting | None:
     except MemoryError:
         raise
     except Exception:
-        return None  # its reader says what is the matter
+        return None  # its reader says what is wrong
     return cutting if cutting and len(cutting.spans) > 1 else None
 
 
 def look_at(file: File, cutting: Cutting, span: Span) -> Any:
     """Look at a span of a file that was cut."""
-    try:
-        with Path(file.path).open("rb") as stream:
-            return cutting.look(stream, span)
-    except (MemoryError, CorpusError):
-        raise
-    except Exception as error:
-        raise CorpusError(changed(file.path)) from error
+    [look] = _each(file, lambda stream: iter([cutting.look(stream, span)]))
+    return look
 
 
 def read_part(file: File, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
-    """Yield what the whole file would give where the part is."""
+    """Yield what the whole file would yield where the part is."""
+    return _each(file, lambda stream: part.read(stream, limits))
+
+
+def _each(file: File, read: Callable[[BinaryIO], Iterator[Any]]) -> Iterator[Any]:
+    """Yield from an open file. Whatever goes wrong now did not at first, so the file has changed."""
     try:
         with Path(file.path).open("rb") as stream:
-            yield from part.read(stream, limits)
+            yield from read(stream)
     except (MemoryError, CorpusError):
         raise
     except Exception as error:

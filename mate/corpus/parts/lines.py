@@ -8,13 +8,21 @@ from collections.abc import Iterator
 from itertools import chain, islice, takewhile
 from typing import BinaryIO, cast
 
+from mate.corpus.parts.base import Span, even_cuts, spans_between
+
 ANY_END = re.compile(rb"\r\n|\r|\n")
 NEWLINE = re.compile(rb"\n")
 _BLOCK = 1 << 16
 
 
+def line_spans(stream: BinaryIO, size: int) -> tuple[Span, ...]:
+    """Cut a file between lines into spans of about `size` bytes."""
+    end = stream.seek(0, io.SEEK_END)
+    return tuple(spans_between([0, *(line_start(stream, at) for at in even_cuts(0, end, size)), end]))
+
+
 def line_start(stream: BinaryIO, at: int, ends: re.Pattern[bytes] = NEWLINE) -> int:
-    """Return where the first line begins that does so at `at` or later; the end of the file without one."""
+    """Return where the first line at `at` or later begins; the end of the file if there is none."""
     if at == 0:
         return 0
     return next(_line_ends(stream, at - 1, ends), stream.seek(0, io.SEEK_END))
@@ -28,9 +36,9 @@ def after_lines(stream: BinaryIO, at: int, lines: int) -> int:
 
 
 def count_lines(stream: BinaryIO, start: int, stop: int) -> int:
-    """Return how many lines begin from `start`, where one does, to before `stop`, in a text with any line ends."""
-    begun = chain((start,), _line_ends(stream, start, ANY_END))
-    return sum(1 for _ in takewhile(lambda place: place < stop, begun))
+    """Count the lines that begin from `start`, where one does, to before `stop`, in a text with any line ends."""
+    starts = chain((start,), _line_ends(stream, start, ANY_END))
+    return sum(1 for _ in takewhile(lambda place: place < stop, starts))
 
 
 def _line_ends(stream: BinaryIO, at: int, ends: re.Pattern[bytes]) -> Iterator[int]:
@@ -54,14 +62,14 @@ def _line_ends(stream: BinaryIO, at: int, ends: re.Pattern[bytes]) -> Iterator[i
         at, rest = at + used, data[used:]
 
 
-def piece(stream: BinaryIO, start: int, stop: int) -> BinaryIO:
-    """Return the bytes of a file from `start` to `stop` as a stream; others of the same file may be read meanwhile."""
-    return cast(BinaryIO, io.BufferedReader(_Piece(stream, start, stop), 1 << 18))
+def piece(stream: BinaryIO, span: Span) -> BinaryIO:
+    """Return the bytes of a span as a stream; others of the same file may be read in between."""
+    return cast(BinaryIO, io.BufferedReader(_Piece(stream, span), 1 << 18))
 
 
 class _Piece(io.RawIOBase):
-    def __init__(self, stream: BinaryIO, start: int, stop: int) -> None:
-        self._stream, self._at, self._stop = stream, start, stop
+    def __init__(self, stream: BinaryIO, span: Span) -> None:
+        self._stream, self._at, self._stop = stream, span.start, span.stop
 
     def readable(self) -> bool:
         return True

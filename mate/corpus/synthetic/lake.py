@@ -10,40 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mate.corpus.synthetic.kinds import (
-    ARITY,
-    LEAST_MAGNITUDE,
-    MAGNITUDES,
-    MOST_KEY_COLUMNS,
-    TEMPLATES,
-    TEXT,
-    WEIGHTS,
-)
+from mate.corpus.synthetic import shapes as places
+from mate.corpus.synthetic.kinds import ARITY, LEAST_MAGNITUDE, MAGNITUDES, MOST_KEY_COLUMNS, TEMPLATES, TEXT, WEIGHTS
 from mate.corpus.synthetic.settings import LakeSettings
-from mate.corpus.synthetic.shapes import (
-    CATEGORICAL,
-    CHOICE,
-    CHOICES,
-    COLUMN,
-    DOMAIN,
-    DOMAINS,
-    HEIGHT,
-    KIND,
-    MAGNITUDE,
-    MEMBER,
-    NEAR,
-    QUERIES,
-    SLOT,
-    WIDTH,
-    WIDTH_ANGLE,
-    Columns,
-    Shapes,
-    batches,
-    headers_of,
-    order_within,
-    starts_of,
-    tuples_of,
-)
+from mate.corpus.synthetic.shapes import Columns, Shapes, batches, headers_of, order_within, starts_of, tuples_of
 from mate.corpus.synthetic.splitmix import Hashes, Numbers, Units, mix, stream, unit_of
 from mate.corpus.synthetic.text import Drawn, written
 from mate.corpus.synthetic.vocabulary import pool_sizes
@@ -129,7 +99,7 @@ class SyntheticLake(LakeSettings):
                 " ask for more tables or a larger joinable="
             )
 
-    # --- shapes: what is decided before any cell -------------------------------------------------------------
+    # --- shapes: what is decided before any cell ---
 
     def _root(self) -> Hashes:
         return mix(np.array([self.seed], np.uint64))
@@ -138,30 +108,30 @@ class SyntheticLake(LakeSettings):
         key = stream(self._root(), numbers)
         domain = self._domain(numbers, key)
         columns = np.clip(np.rint(self._width(key)), 2, _WIDEST).astype(np.int64)
-        height = (1 - unit_of(stream(key, HEIGHT)) * _HEIGHT_CUT) ** (-1 / _HEIGHT_TAIL) - 1
+        height = (1 - unit_of(stream(key, places.HEIGHT)) * _HEIGHT_CUT) ** (-1 / _HEIGHT_TAIL) - 1
         rows = 1 + (height * _HEIGHT_SCALE * (self.rows - 0.5)).astype(np.int64)
         arity = np.where(domain < 0, 0, ARITY[self._template(domain)])
         near = np.full(len(numbers), self.near_misses)
         return Shapes(numbers, key, np.maximum(columns, arity), rows, domain, near)
 
     def _width(self, key: Hashes) -> Units:
-        radius = np.sqrt(-2 * np.log(1 - unit_of(stream(key, WIDTH))))
-        normal = radius * np.cos(2 * np.pi * unit_of(stream(key, WIDTH_ANGLE)))
+        radius = np.sqrt(-2 * np.log(1 - unit_of(stream(key, places.WIDTH))))
+        normal = radius * np.cos(2 * np.pi * unit_of(stream(key, places.WIDTH_ANGLE)))
         result: Units = self.columns * np.exp(_WIDTH_SPREAD * normal - _WIDTH_SPREAD**2 / 2)
         return result
 
     def _domain(self, numbers: Numbers, key: Hashes) -> Numbers:
         """Return each table's domain, -1 for none; later tables know more domains, so that lakes can grow."""
         known = 1 + (numbers * self.joinable / TABLES_PER_DOMAIN).astype(np.int64)
-        chosen = (unit_of(stream(key, DOMAIN)) * known).astype(np.int64)
-        return np.where(unit_of(stream(key, MEMBER)) < self.joinable, chosen, -1)
+        chosen = (unit_of(stream(key, places.DOMAIN)) * known).astype(np.int64)
+        return np.where(unit_of(stream(key, places.MEMBER)) < self.joinable, chosen, -1)
 
     def _domain_key(self, domain: Numbers) -> Hashes:
-        return stream(stream(self._root(), DOMAINS), domain)
+        return stream(stream(self._root(), places.DOMAINS), domain)
 
     def _template(self, domain: Numbers) -> Numbers:
-        """Return each domain's kind of key tuple; they take turns, so that a small lake has them all."""
-        turn = int(stream(self._root(), DOMAINS)[0] % np.uint64(len(TEMPLATES)))
+        """Return each domain's kind of key tuple, in turn, so that a small lake has them all."""
+        turn = int(stream(self._root(), places.DOMAINS)[0] % np.uint64(len(TEMPLATES)))
         return (domain + turn) % len(TEMPLATES)
 
     def _sizes(self) -> tuple[int, Numbers]:
@@ -175,7 +145,7 @@ class SyntheticLake(LakeSettings):
             parts.append(np.add.reduceat(cells, np.arange(0, len(cells), grain)))
         return grain, np.concatenate(parts)
 
-    # --- cells -----------------------------------------------------------------------------------------------
+    # --- cells ---
 
     def _chunks(self, shapes: Shapes, pieces: Numbers) -> Iterator[Chunk]:
         which, first, count = pieces
@@ -195,22 +165,22 @@ class SyntheticLake(LakeSettings):
     def _columns(self, batch: Shapes) -> Columns:
         owner = np.repeat(np.arange(len(batch.key)), batch.columns)
         place = np.arange(len(owner)) - np.repeat(starts_of(batch.columns), batch.columns)
-        key = stream(batch.key[owner], COLUMN + place)
+        key = stream(batch.key[owner], places.COLUMN + place)
         template = self._template(batch.domain)
         slot = order_within(owner, key, batch.columns)
         slot = np.where((batch.domain >= 0)[owner] & (slot < ARITY[template][owner]), slot, -1)
         is_key = slot >= 0
-        free = np.searchsorted(WEIGHTS, unit_of(stream(key, KIND)), side="right")
+        free = np.searchsorted(WEIGHTS, unit_of(stream(key, places.KIND)), side="right")
         kind = np.where(is_key, TEMPLATES[template[owner], slot], free)
         salt = np.where(is_key, stream(self._domain_key(batch.domain)[owner], slot), key)
-        choices = (2 + 38 * unit_of(stream(key, CHOICES)) ** 2).astype(np.int64)
-        categorical = TEXT[kind] & ~is_key & (unit_of(stream(key, CATEGORICAL)) < 0.5)
+        choices = (2 + 38 * unit_of(stream(key, places.CHOICES)) ** 2).astype(np.int64)
+        categorical = TEXT[kind] & ~is_key & (unit_of(stream(key, places.CATEGORICAL)) < 0.5)
         return Columns(owner, key, slot, kind, salt, self._size(kind, is_key, key), np.where(categorical, choices, 0))
 
     def _size(self, kind: Numbers, is_key: npt.NDArray[np.bool_], key: Hashes) -> Numbers:
         """Return how many values a column draws from: a vocabulary's size, or a power of ten for numbers."""
         pools = np.array(pool_sizes(self.vocabulary))[kind]
-        extra = (unit_of(stream(key, MAGNITUDE)) * MAGNITUDES[kind]).astype(np.int64)
+        extra = (unit_of(stream(key, places.MAGNITUDE)) * MAGNITUDES[kind]).astype(np.int64)
         power = 10 ** (LEAST_MAGNITUDE[kind] + np.where(is_key, 2, extra))
         return np.where(TEXT[kind], pools, power)
 
@@ -235,22 +205,22 @@ class SyntheticLake(LakeSettings):
         cells = np.flatnonzero(columns.choices[column])
         column = column[cells]
         choice = (unit[cells] ** 2 * columns.choices[column]).astype(np.int64)
-        unit[cells] = unit_of(stream(columns.key[column], CHOICE + choice))
+        unit[cells] = unit_of(stream(columns.key[column], places.CHOICE + choice))
 
     def _place_keys(self, unit: Units, batch: Shapes, columns: Columns, column: Numbers, row: Numbers) -> None:
         """Let key columns hold their domain's tuples; a near miss keeps one of the values."""
         cells = np.flatnonzero((columns.slot >= 0)[column])
         column, row = column[cells], row[cells]
         table = columns.owner[column]
-        kept = self._kept_slot(batch, table, row)
+        kept = self._near_miss_slot(batch, table, row)
         stays = (kept < 0) | (kept == columns.slot[column])
         cells, column = cells[stays], column[stays]
         tuples = tuples_of(batch, table[stays], row[stays])
         unit[cells] = unit_of(stream(columns.salt[column], tuples))
 
-    def _kept_slot(self, batch: Shapes, table: Numbers, row: Numbers) -> Numbers:
-        """Return for each row the one slot that a near miss keeps, -1 where the whole key tuple stands."""
-        draw = unit_of(stream(stream(batch.key, NEAR)[table], row))
+    def _near_miss_slot(self, batch: Shapes, table: Numbers, row: Numbers) -> Numbers:
+        """Return the one slot of each row that a near miss keeps, -1 for a row with the whole key tuple."""
+        draw = unit_of(stream(stream(batch.key, places.NEAR)[table], row))
         near = batch.near[table]
         arity = ARITY[self._template(batch.domain)][table]
         kept = draw / np.maximum(near, 1e-300) * arity
@@ -266,7 +236,7 @@ class SyntheticLake(LakeSettings):
         rank: Numbers = np.clip(place.astype(np.int64) - 1, 0, size - 1)
         return rank
 
-    # --- queries ---------------------------------------------------------------------------------------------
+    # --- queries ---
 
     def _members(self, key_columns: int) -> Numbers:
         """Return (domain, table) of the tables in domains of at least so many key columns and two tables."""
@@ -281,14 +251,14 @@ class SyntheticLake(LakeSettings):
         return members[count[inverse] > 1]
 
     def _query(self, members: Numbers, seed: int, attempt: int, key_columns: int, rows: int) -> SyntheticQuery:
-        key = stream(stream(stream(self._root(), QUERIES), seed), attempt)
-        domain = members[int(stream(key, DOMAIN)[0] % np.uint64(len(members))), :1]
+        key = stream(stream(stream(self._root(), places.QUERIES), seed), attempt)
+        domain = members[int(stream(key, places.DOMAIN)[0] % np.uint64(len(members))), :1]
         arity = int(ARITY[self._template(domain)][0])
         shape = Shapes(np.array([attempt]), key, np.array([arity + 2]), np.array([rows]), domain, np.zeros(1))
         columns = self._columns(shape)
         cells = self._cells(shape, columns, np.zeros(1, np.int64), shape.rows)
         (header,) = headers_of(shape, columns)
-        slots = np.argsort(stream(key, SLOT + np.arange(arity)))[:key_columns]
+        slots = np.argsort(stream(key, places.SLOT + np.arange(arity)))[:key_columns]
         names = tuple(header[int(np.flatnonzero(columns.slot == slot)[0])] for slot in slots)
         table = Table(f"{self.address}#queries={seed}", attempt, attempt + 1, f"query {attempt:06d}", header)
         return SyntheticQuery(Chunk(table, 0, cells), names, self._joins(shape, slots, members))
@@ -311,7 +281,7 @@ class SyntheticLake(LakeSettings):
         """Return the key tuples of a table, near misses left out, as ranks: one column a slot."""
         row = np.arange(shapes.rows[index])
         table = np.full(len(row), index)
-        whole = self._kept_slot(shapes, table, row) < 0
+        whole = self._near_miss_slot(shapes, table, row) < 0
         tuples = tuples_of(shapes, table[whole], row[whole])
         domain = shapes.domain[index : index + 1]
         kinds = TEMPLATES[self._template(domain)[0], slots]

@@ -9,23 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mate.corpus.synthetic import words as known
 from mate.corpus.synthetic.kinds import KINDS, NAMES
 from mate.corpus.synthetic.shapes import starts_of
 from mate.corpus.synthetic.splitmix import Numbers, mix, stream, unit_of
-from mate.corpus.synthetic.words import (
-    COMMON,
-    COMPANIES,
-    COUNTRIES,
-    FAMILY,
-    FAMILY_ENDS,
-    GIVEN,
-    GIVEN_ENDS,
-    HEADS,
-    MIDDLES,
-    PLACE_ENDS,
-    PLACES,
-    WORD_ENDS,
-)
 
 
 class Vocabulary(NamedTuple):
@@ -44,23 +31,25 @@ _YEARS = [str(year) for year in [*range(2024, 1899, -1), *range(2025, 2031)]]
 @lru_cache(maxsize=8)
 def pool_sizes(vocabulary: int) -> tuple[int, ...]:
     """Return how many values each kind has."""
-    fixed = {"country": len(COUNTRIES), "year": len(_YEARS)} | dict.fromkeys(_DATES, len(_DAYS))
+    fixed = {"country": len(known.COUNTRIES), "year": len(_YEARS)} | dict.fromkeys(_DATES, len(_DAYS))
     return tuple(fixed.get(name, round(kind.share * vocabulary)) for name, kind in KINDS.items())
 
 
 @lru_cache(maxsize=2)
 def vocabulary_of(size: int) -> Vocabulary:
-    """Return the values of all kinds, each kind's most frequent first; about 1 s a million, once a process."""
+    """Return the values of all kinds, the most frequent of each kind first; 1 s per million, once per process."""
     sizes = pool_sizes(size)
     wanted = dict(zip(NAMES, sizes, strict=True))
-    family = _composed(FAMILY, wanted["family"], HEADS, MIDDLES, FAMILY_ENDS)
-    words = _composed(COMMON, wanted["word"], [head.lower() for head in HEADS], MIDDLES, WORD_ENDS)
+    family = _composed(known.FAMILY, wanted["family"], known.HEADS, known.MIDDLES, known.FAMILY_ENDS)
+    words = _composed(
+        known.COMMON, wanted["word"], [head.lower() for head in known.HEADS], known.MIDDLES, known.WORD_ENDS
+    )
     days = {name: _dates(style) for name, style in _DATES.items()}
     pools = {
-        "given": _composed(GIVEN, wanted["given"], HEADS, MIDDLES, GIVEN_ENDS),
+        "given": _composed(known.GIVEN, wanted["given"], known.HEADS, known.MIDDLES, known.GIVEN_ENDS),
         "family": family,
-        "place": _composed(PLACES, wanted["place"], HEADS, MIDDLES, PLACE_ENDS),
-        "country": pa.array(COUNTRIES),
+        "place": _composed(known.PLACES, wanted["place"], known.HEADS, known.MIDDLES, known.PLACE_ENDS),
+        "country": pa.array(known.COUNTRIES),
         "organisation": _organisations(family, wanted["organisation"]),
         "word": words,
         "phrase": _phrases(words, wanted["phrase"]),
@@ -73,9 +62,9 @@ def vocabulary_of(size: int) -> Vocabulary:
     return Vocabulary(pa.concat_arrays([pa.array(MISSING, pa.string()), *parts]), starts)
 
 
-def _composed(known: list[str], count: int, heads: list[str], middles: list[str], ends: list[str]) -> pa.StringArray:
+def _composed(first: list[str], count: int, heads: list[str], middles: list[str], ends: list[str]) -> pa.StringArray:
     """Return known names, then made-up ones: the rarer, the longer."""
-    parts = [pa.array(known, pa.string())]
+    parts = [pa.array(first, pa.string())]
     have, length = 0, 0
     while have < count:
         lists = [heads, *[middles] * length, ends]
@@ -92,9 +81,9 @@ def _composed(known: list[str], count: int, heads: list[str], middles: list[str]
 
 
 def _organisations(family: pa.StringArray, count: int) -> pa.StringArray:
-    """Return names that take turns in their ending, so that no two are the same."""
+    """Return family names with endings in turn, so that no two are the same."""
     turn, name = np.divmod(np.arange(count), len(family))
-    ending = pa.array(COMPANIES).take(pa.array((turn + name) % len(COMPANIES)))
+    ending = pa.array(known.COMPANIES).take(pa.array((turn + name) % len(known.COMPANIES)))
     return pc.binary_join_element_wise(family.take(pa.array(name)), ending, " ")
 
 

@@ -106,10 +106,9 @@ def from_arrow(table: pa.Table, name: str = "query") -> QueryTable:
     Floats that are all whole are whole numbers, and times that are all midnight are dates: what pandas makes of a file
     with an empty cell joins as the file does.
     """
-    from mate.corpus.records import as_text
-    from mate.corpus.whole_values import written_whole
+    from mate.corpus.arrow_text import as_text, whole_if_possible
 
-    columns = [as_text(written_whole(column.combine_chunks())) for column in table.columns]
+    columns = [as_text(whole_if_possible(column.combine_chunks())) for column in table.columns]
     names = unique_names(tuple(map(str, table.column_names)))
     return QueryTable(name, pa.table(columns, names=names))
 

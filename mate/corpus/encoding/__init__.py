@@ -1,7 +1,7 @@
 """Which encoding a text file is in, found from all of its bytes.
 
-Bytes that are valid UTF-8 are UTF-8; what has line ends of two bytes is UTF-16. For the rest a code page is chosen
-(`mate.corpus.code_pages`). What remains uncertain is said: a table in the wrong encoding joins with nothing.
+Bytes that are valid UTF-8 are UTF-8; text with line ends of two bytes is UTF-16. For the rest a code page is chosen.
+What remains uncertain is reported: a table in the wrong encoding joins with nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from encodings.aliases import aliases
 from typing import BinaryIO
 
-from mate.corpus.code_pages import BLOCK, find_code_page
-from mate.corpus.shifts import Shifted, find_shifted, may_shift
+from mate.corpus.encoding.code_pages import BLOCK, find_code_page
+from mate.corpus.encoding.shifts import find_shifts, may_shift
 from mate.errors import CorpusError, did_you_mean
 
 LONGEST_LINE_BLOCKS = 16
@@ -55,63 +55,42 @@ _TRIAL = "a;1\r\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
-    """What one pass over a text file tells."""
+class TextEncoding:
+    """How the bytes of a file become text."""
 
-    encoding: str
+    name: str
     errors: str
     """The codec's error handler: a UTF-8 file with stray bytes of a code page is read as both."""
     quotes: bool
     """Whether there is a double quote anywhere."""
     doubt: str | None = None
-    """What is uncertain about the encoding."""
+    """Another encoding that is as likely."""
     undecodable: int = 0
     """Characters that stand for bytes which the encoding does not have."""
 
 
-def survey(reopen: Callable[[], BinaryIO], given: str | None = None) -> Survey:
+def find_encoding(reopen: Callable[[], BinaryIO], named: str | None = None) -> TextEncoding:
     """Read all bytes and find the encoding; a file that is no text raises `CorpusError`.
 
-    ``reopen`` returns the plain bytes from their start; it is called again when they are not Unicode. An encoding that
-    is given is taken for all files but those that begin with a mark of their own.
+    ``reopen`` returns the plain bytes from their start; it is called again if they are not Unicode. An encoding that
+    is named holds for all files but those that begin with a byte order mark.
     """
-    stream = reopen()
-    head = stream.read(BLOCK)
+    head = reopen().read(BLOCK)
     _refuse_other_formats(head)
-    marked = _marked(head)
-    if given is not None and marked is None:
-        return _as_given(reopen, given)
+    marked = next((name for mark, name in BOMS.items() if head.startswith(mark)), None)
+    if named is not None and marked is None:
+        scan = _Scan(reopen(), named, "replace")
+        return TextEncoding(named, "replace", scan.quotes, None, scan.undecodable)
     if marked is None and _is_ebcdic(head[:SAMPLE]):
         raise CorpusError("text in EBCDIC; --encoding names its code page, such as cp037, cp273 or cp500")
-    scan = _Scan(marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8")
-    scan.feed_all(head, stream)
+    scan = _Scan(reopen(), marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8", "strict")
     if scan.valid:
-        shifted = find_shifted(reopen) if scan.shifts and scan.encoding == "utf-8" else Shifted()
-        encoding = shifted.encoding or scan.encoding
-        return Survey(encoding, "strict", scan.quotes, _uncertain(encoding, shifted.doubt))
+        shifts = scan.shifts and scan.encoding == "utf-8"
+        encoding, doubt = find_shifts(reopen) if shifts else (scan.encoding, None)
+        return TextEncoding(encoding, "strict", scan.quotes, doubt)
     page = find_code_page(reopen(), scan.encoding)
-    missing = count_undecodable(reopen(), page.encoding) if page.errors == "replace" else 0
-    return Survey(page.encoding, page.errors, scan.quotes, _uncertain(page.encoding, page.doubt), missing)
-
-
-def _uncertain(encoding: str, other: str | None) -> str | None:
-    return f"the encoding is uncertain: read as {encoding}, it may be {other}" if other else None
-
-
-def _as_given(reopen: Callable[[], BinaryIO], encoding: str) -> Survey:
-    """Look for quotes and endless lines only."""
-    scan = _Scan(encoding, "replace")
-    scan.feed_all(b"", reopen())
-    return Survey(encoding, "replace", scan.quotes, None, count_undecodable(reopen(), encoding))
-
-
-def count_undecodable(stream: BinaryIO, encoding: str) -> int:
-    """Count what decodes to the sign for what cannot be decoded."""
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    count = 0
-    while block := stream.read(BLOCK):
-        count += decoder.decode(block).count("\ufffd")
-    return count + decoder.decode(b"", True).count("\ufffd")
+    missing = _Scan(reopen(), page.encoding, "replace").undecodable if page.errors == "replace" else 0
+    return TextEncoding(page.encoding, page.errors, scan.quotes, page.doubt, missing)
 
 
 def check_encoding(name: str) -> str:
@@ -144,10 +123,6 @@ def _refuse_other_formats(head: bytes) -> None:
         raise CorpusError("an XML document, not delimited text" if xml else "an HTML page, not delimited text")
 
 
-def _marked(head: bytes) -> str | None:
-    return next((name for mark, name in BOMS.items() if head.startswith(mark)), None)
-
-
 def _utf16_without_bom(head: bytes) -> str | None:
     """Tell UTF-16 by its line ends, delimiters and digits, which are ASCII characters in any language.
 
@@ -174,62 +149,45 @@ def _is_ebcdic(head: bytes) -> bool:
 
 
 class _Scan:
-    """Block by block: is it valid, how many control characters, how long without a line end."""
+    """What all bytes of a text say: are they valid, are there quotes, shifts, too many controls, endless lines."""
 
-    def __init__(self, encoding: str, errors: str = "strict") -> None:
+    def __init__(self, stream: BinaryIO, encoding: str, errors: str) -> None:
         self.encoding = encoding
         self.valid = True
         self.quotes = False
         self.shifts = False
+        self.undecodable = 0
+        """Signs for what cannot be decoded."""
         self._decoder = codecs.getincrementaldecoder(encoding)(errors)
-        self._quote, *self._line_ends = (_mark(character, encoding) for character in '"\n\r')
-        self._bytes = 0
-        self._controls = 0
-        self._blocks_without_line_end = 0
-
-    def feed_all(self, head: bytes, stream: BinaryIO) -> None:
-        if head:
-            self._feed(head)
+        quote, *line_ends = (_byte_of(character, encoding) for character in '"\n\r')
+        size = controls = blocks_without_line_end = 0
         while block := stream.read(BLOCK):
-            self._feed(block)
-        self._finish()
-
-    def _feed(self, block: bytes) -> None:
-        self._bytes += len(block)
-        self._controls += len(block) - len(block.translate(None, CONTROLS))
-        self.quotes = self.quotes or self._quote in block
-        self.shifts = self.shifts or may_shift(block)
-        self._refuse_endless_line(block)
-        if self.valid:
+            size += len(block)
+            controls += len(block) - len(block.translate(None, CONTROLS))
+            self.quotes = self.quotes or quote in block
+            self.shifts = self.shifts or may_shift(block)
+            ended = any(line_end in block for line_end in line_ends)
+            blocks_without_line_end = 0 if ended else blocks_without_line_end + 1
+            if blocks_without_line_end > LONGEST_LINE_BLOCKS:
+                raise CorpusError(f"a line of more than {LONGEST_LINE_BLOCKS} MB")
             self._decode(block, final=False)
-
-    def _finish(self) -> None:
-        if self.valid:
-            self._decode(b"", final=True)
-        if self.encoding.startswith("utf-8"):
-            self._refuse_binary(0.1 if self.valid else 0.05)
+        self._decode(b"", final=True)
+        if encoding.startswith("utf-8") and controls > (0.1 if self.valid else 0.05) * size:
+            raise CorpusError("binary content")
 
     def _decode(self, block: bytes, final: bool) -> None:
+        if not self.valid:
+            return
         try:
-            self._decoder.decode(block, final)
+            self.undecodable += self._decoder.decode(block, final).count("\ufffd")
         except UnicodeError as error:  # some decoders have no more to say
             if not self.encoding.startswith("utf-8"):
                 reason = error.reason if isinstance(error, UnicodeDecodeError) else str(error)
                 raise CorpusError(f"not valid {self.encoding.upper()} text: {reason}") from error
             self.valid = False
 
-    def _refuse_endless_line(self, block: bytes) -> None:
-        ended = any(line_end in block for line_end in self._line_ends)
-        self._blocks_without_line_end = 0 if ended else self._blocks_without_line_end + 1
-        if self._blocks_without_line_end > LONGEST_LINE_BLOCKS:
-            raise CorpusError(f"a line of more than {LONGEST_LINE_BLOCKS} MB")
 
-    def _refuse_binary(self, share: float) -> None:
-        if self._controls > share * self._bytes:
-            raise CorpusError("binary content")
-
-
-def _mark(character: str, encoding: str) -> bytes:
-    """Return the byte of a mark: that of ASCII in nearly all encodings."""
-    written = character.encode(encoding)
-    return character.encode() if character.encode() in written else written
+def _byte_of(character: str, encoding: str) -> bytes:
+    """Return the byte of a character: that of ASCII in nearly all encodings."""
+    encoded = character.encode(encoding)
+    return character.encode() if character.encode() in encoded else encoded

@@ -1,0 +1,140 @@
+"""Columns of any Arrow type as text, each value in one predictable way.
+
+Whole numbers have no point, other floats are written as Python does, true and false in lower case, dates and times in
+ISO form (``2024-05-01 12:30:00``), bytes as hexadecimal digits, nested values as JSON. A null stays one.
+
+A column of whole numbers with an empty cell becomes one of floats in pandas, and a column of dates becomes one of
+times. So a column whose floats are all whole is written as whole numbers (``2023``, not ``2023.0``), and one whose
+times are all midnight as dates. One other value leaves the column as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+LARGEST = 2**53
+"""Floats beyond it are not whole numbers that somebody counted."""
+PER_DAY = {unit: 86_400 * 10**digits for unit, digits in (("s", 0), ("ms", 3), ("us", 6), ("ns", 9))}
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+"""The years 1 to 9999, in days from 1970 on."""
+
+Numbers = npt.NDArray[np.generic]
+
+
+def as_text(column: pa.Array) -> pa.StringArray:
+    """Write a column of any type as text; whatever the column holds, there is a text for it."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return as_text(column.dictionary_decode())
+    if isinstance(column, pa.ExtensionArray):
+        return as_text(column.storage)
+    if kind in (pa.string(), pa.large_string(), pa.string_view()):
+        return _valid_text(column)
+    if pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind) or pa.types.is_date(kind):
+        return pc.cast(column, pa.string())
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+        return _times(column)
+    return pa.array([None if value is None else value_as_text(value) for value in _values(column)], pa.string())
+
+
+def value_as_text(value: Any) -> str:
+    """Write one value as text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).hex()
+    if isinstance(value, (list, dict, tuple)):
+        return json.dumps(value, ensure_ascii=False, default=value_as_text)
+    return str(value)
+
+
+def _valid_text(column: pa.Array) -> pa.StringArray:
+    """Replace bytes that are not UTF-8, which nothing keeps a writer from calling text."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        octets = pc.cast(column, pa.binary() if column.type != pa.large_string() else pa.large_binary()).to_pylist()
+        return pa.array([None if text is None else text.decode("utf-8", "replace") for text in octets], pa.string())
+    return pc.cast(column, pa.string())
+
+
+def _times(column: pa.Array) -> pa.StringArray:
+    try:
+        texts = pc.cast(column, pa.string())
+    except pa.ArrowInvalid:  # an unknown time zone: the moment is written in UTC
+        texts = pc.cast(pc.cast(column, pa.timestamp(column.type.unit, "UTC")), pa.string())
+    return pc.replace_substring_regex(texts, r"\.0+(Z?)$", r"\1")
+
+
+def _values(column: pa.Array) -> list[Any]:
+    if column.type in (pa.float16(), pa.float32()):
+        # widened to 64 bits a narrow float shows digits that nobody wrote: 0.1 as 0.10000000149011612
+        narrow = column.to_numpy(zero_copy_only=False)
+        return [narrow[row] if valid else None for row, valid in enumerate(column.is_valid().to_pylist())]
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        return [_value(scalar) for scalar in column]
+    return values
+
+
+def _value(scalar: pa.Scalar) -> Any:
+    """Return one value; some that Arrow can hold, such as a date in the year 10000, are beyond Python."""
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        return "<value out of range>"
+
+
+def may_be_whole(kind: pa.DataType) -> bool:
+    """Tell whether a type holds floats, or times without a time zone: its values decide."""
+    if pa.types.is_dictionary(kind):
+        return may_be_whole(kind.value_type)
+    return bool(pa.types.is_floating(kind) or (pa.types.is_timestamp(kind) and kind.tz is None))
+
+
+def first_fraction(column: pa.Array) -> int:
+    """Return the row of the first value that is not whole, the number of rows if there is none; empty cells are."""
+    values, valid, is_whole = _numbers(column)
+    wrong = valid & ~is_whole(values)
+    return int(wrong.argmax()) if wrong.any() else len(column)
+
+
+def as_whole(column: pa.Array) -> pa.Array:
+    """Return a column of whole values as whole numbers or dates."""
+    values, valid, _ = _numbers(column)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_timestamp(kind):
+        days = np.where(valid, values // PER_DAY[kind.unit], 0)
+        return pa.array(days.astype(np.int32), pa.int32(), mask=~valid).cast(pa.date32())
+    return pa.array(np.where(valid, values, 0).astype(np.int64), mask=~valid)
+
+
+def whole_if_possible(column: pa.Array) -> pa.Array:
+    """Return a column as whole numbers or dates if all its values are whole, else as it is."""
+    if may_be_whole(column.type) and first_fraction(column) == len(column):
+        return as_whole(column)
+    return column
+
+
+def _numbers(column: pa.Array) -> tuple[Numbers, npt.NDArray[np.bool_], Callable[[Numbers], npt.NDArray[np.bool_]]]:
+    """Return values as numbers, which rows have one, and a test for whole ones."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
+    if pa.types.is_timestamp(column.type):
+        day = PER_DAY[column.type.unit]
+        times = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        return times, valid, lambda t: (t % day == 0) & (t // day >= FIRST_DAY) & (t // day <= LAST_DAY)
+    floats = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    valid = valid & ~np.isnan(floats)
+    return floats, valid, lambda f: (np.trunc(f) == f) & (np.abs(f) <= LARGEST)

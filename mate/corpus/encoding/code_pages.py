@@ -1,0 +1,240 @@
+"""Which code page a text is in that is not Unicode: a library's statistics of languages, and scores of our own.
+
+Western code pages (Windows, DOS, Macintosh) differ in signs and a few letters, which our own scores tell apart best.
+The detector, trained on texts of many languages, tells whether it is another code page at all. It knows texts in small
+letters best, so that one with capitals is given to it in small letters as well. If two answers are as good as each
+other and would give different cells, the choice is a doubt, which is reported; the less text there is, the sooner.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import partial
+from typing import BinaryIO
+
+BLOCK = 1 << 20
+EVIDENCE_BYTES = 200_000
+SCORED_BYTES = 8_000
+"""Bytes of cells that languages are told by."""
+WESTERN = ("cp1252", "cp850", "mac_roman")
+OTHERS = (
+    "cp1250", "iso8859-2", "cp852", "cp1251", "koi8-r", "koi8-u", "cp866", "iso8859-5", "cp1253", "iso8859-7", "cp1254",
+    "cp1255", "cp1256", "cp1257", "cp874", "cp932", "euc_jis_2004", "gb18030", "big5hkscs", "cp949",
+)  # fmt: skip
+"""Encodings that tables are found in; each with the larger set of characters if there are several of its kind."""
+EAST_ASIAN = ("cp932", "euc_jis_2004", "gb18030", "big5hkscs", "cp949")
+CLEARLY = 2.0
+"""How many times as likely as the Western ones another code page must be to be taken."""
+LEAST_BYTES = 4
+"""Bytes beyond ASCII, in different cells, below which no other code page is clear."""
+SMALL = 20
+"""Characters beyond ASCII, in different cells, below which a Western code page may be meant after all."""
+LITTLE = 100
+"""The same, below which an answer that is not Western is doubted sooner."""
+NEARLY, TWIN, LITTLE_TEXT, EAST_ASIAN_TEXT = 0.9, 0.999, 0.3, 0.5
+"""From this share of the answer's likelihood on, another encoding is a doubt: beside a Western answer; beside another
+one, since code pages of one kind score nearly the same; where there is little text; between East Asian encodings
+there, which overlap."""
+STRANGE = 10.0
+"""How much a sign in the middle of a word speaks against a code page, in letters."""
+
+_UTF_8_SEQUENCE = re.compile(
+    rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|([\x80-\xff])"
+)
+_CONTEXT = 12
+_ASCII_START = re.compile(rb"\A[^\n\r\x80-\xff]*")
+_ASCII_END = re.compile(rb"[^\n\r\x80-\xff]*\Z")
+_HIGH_CONTEXT = re.compile(rb"[^\n\r]{0,12}[\x80-\xff][^\n\r]{0,12}")
+_IN_WORD = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?=[^\W\d_])")
+_WITHIN_WORDS = frozenset("’‘´·–—\u2011\xad\u30fb\u200c\u200d")
+"""Signs that stand between letters."""
+_OPENED_LATE = re.compile(r"(?<=[^\W\d_])[‚„]")
+_PAIR_NOT_ASCII = re.compile(r"(?s)(?=((?:[^\x00-\x7f].|.[^\x00-\x7f])))")
+"""Two characters next to each other, not both of them ASCII; pairs overlap."""
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_COMMON_LETTERS = frozenset("äöüßÄÖÜéèêëàâáãåæçíìîïñóòôõøœúùûýÿšžÉÈÀÁÂÅÆÇÍÎÑÓÔØÚŠŽ’‘´")
+_COMMON = _COMMON_LETTERS | frozenset("–—„“”‚‘’…•€£§°²³µ½¼¾«»®©™·´¹º±×¿¡†\xa0\xad")
+_BETWEEN_CELLS = re.compile(rb"[,;\t\r\n]+|(?<![\x80-\xff])\|+")
+"""No byte of these is part of a longer character in any encoding here; a bar behind a byte beyond ASCII may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodePage:
+    """How the bytes of a text become characters."""
+
+    encoding: str
+    errors: str
+    """The codec's error handler: a UTF-8 file with stray bytes of a code page is read as both."""
+    doubt: str | None = None
+    """Another encoding that is as likely."""
+
+
+def _read_stray(code_page: str, error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode(code_page, "replace"), error.end
+
+
+_STRAY_HANDLERS = {code_page: f"mate.{code_page}" for code_page in WESTERN}
+for _code_page, _handler in _STRAY_HANDLERS.items():
+    codecs.register_error(_handler, partial(_read_stray, _code_page))
+
+
+def find_code_page(stream: BinaryIO, utf_8: str) -> CodePage:
+    """Return the code page of a text that is not valid UTF-8; one that mostly is is read as such (`utf_8` names it)."""
+    evidence = _Evidence(stream)
+    if evidence.sound > evidence.stray:
+        return CodePage(utf_8, _STRAY_HANDLERS[_western(bytes(evidence.stray_contexts))])
+    likelihoods = _likelihoods(evidence.cells[:SCORED_BYTES])
+    likelihood, share = max(likelihoods.get(name, 0.0) for name in WESTERN), NEARLY
+    best = max((name for name in OTHERS if name in likelihoods), key=likelihoods.__getitem__, default=None)
+    if best is None or likelihoods[best] < CLEARLY * likelihood or evidence.high_bytes < LEAST_BYTES:
+        best = _western(bytes(evidence.contexts))
+    else:
+        likelihood, share = likelihoods[best], TWIN
+    return CodePage(best, "replace", _rival(evidence, best, likelihoods, share * likelihood, likelihood))
+
+
+def _rival(
+    evidence: _Evidence, best: str, likelihoods: dict[str, float], least: float, likelihood: float
+) -> str | None:
+    """Return the likeliest other encoding, if it is as good as the answer and cells would read differently by it."""
+    characters = evidence.characters(best)
+    little = best not in WESTERN and characters < LITTLE
+    least = LITTLE_TEXT * likelihood if little else least
+    # Our own scores choose among the Western ones: they are doubted if the detector finds next to nothing for it.
+    doubted = best not in WESTERN or likelihoods.get(best, 0.0) < LITTLE_TEXT * likelihood
+    others = (*WESTERN, *OTHERS) if characters < SMALL and doubted else OTHERS
+    rivals = {name for name in others if likelihoods.get(name, 0.0) > least}
+    if little and best in EAST_ASIAN:
+        rivals |= {name for name in EAST_ASIAN if likelihoods.get(name, 0.0) > EAST_ASIAN_TEXT * likelihood}
+    text = evidence.cells.decode(best, "replace")
+    differing = (name for name in others if name in rivals and evidence.cells.decode(name, "replace") != text)
+    return max(differing, key=likelihoods.__getitem__, default=None)
+
+
+def _likelihoods(cells: bytes) -> dict[str, float]:
+    """Return how likely each encoding is that can hold these bytes, whether the text is in capitals or not."""
+    detected = _detected(cells)
+    likelihoods: dict[str, float] = {}
+    for name in (*WESTERN, *OTHERS):
+        text = cells.decode(name, "ignore")
+        valid = text.encode(name, "ignore")
+        likelihood = detected.get(name, 0.0)
+        if name not in detected and len(valid) < len(cells):
+            if name not in WESTERN:
+                continue
+            likelihood = _detected(valid).get(name, 0.0)  # a byte that it does not have may be a slip
+        if _in_capitals(text):
+            likelihood = max(likelihood, _detected(text.lower().encode(name, "ignore")).get(name, 0.0))
+        likelihoods[name] = likelihood * _soundness(text, len(cells) - len(valid))
+    return {name: likelihood for name, likelihood in likelihoods.items() if likelihood}
+
+
+def _in_capitals(text: str) -> bool:
+    """Tell whether most letters beyond ASCII are capitals."""
+    letters = _NOT_ASCII.findall(text)
+    return sum(map(str.isupper, letters)) > sum(map(str.islower, letters))
+
+
+def _soundness(text: str, lost: int) -> float:
+    """Score from 0 to 1 how well characters fit each other: words have no signs inside.
+
+    Bytes that are no characters, which were ``lost``, speak against them as well.
+    """
+    characters = _NOT_ASCII.findall(text)
+    strange = lost + sum(map(_is_strange, _IN_WORD.findall(text)))
+    strange += sum(unicodedata.category(character) in ("Cc", "Co", "Cn") for character in characters)
+    return max(0.0, 1.0 - STRANGE * strange / max(1, sum(map(str.isalpha, characters))))
+
+
+def _is_strange(character: str) -> bool:
+    """Tell whether a character does not belong between two letters."""
+    if character.isalpha() or character.isspace() or character in _WITHIN_WORDS:
+        return False
+    return not unicodedata.category(character).startswith("M")
+
+
+def _detected(cells: bytes) -> dict[str, float]:
+    """Return what the detector says, for the encodings that it knows."""
+    import chardet
+
+    names = {codecs.lookup(name).name: name for name in (*WESTERN, *OTHERS)}
+    # If nothing fits, the answer is its usual guess, with next to no confidence.
+    answers = chardet.detect_all(
+        cells,
+        ignore_threshold=True,
+        max_bytes=EVIDENCE_BYTES,
+        compat_names=False,
+        include_encodings=[name.replace("mac_", "mac-") for name in names.values()],
+    )
+    detected: dict[str, float] = {}
+    for answer in answers:
+        name = names.get(codecs.lookup(answer["encoding"] or "ascii").name)
+        if name is not None:
+            detected[name] = max(detected.get(name, 0.0), answer["confidence"])
+    return detected
+
+
+class _Evidence:
+    """Bytes beyond ASCII with what surrounds them, and how many of them are valid UTF-8."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.contexts = bytearray()
+        self.stray_contexts = bytearray()
+        self.sound = 0
+        self.stray = 0
+        self._cells = bytearray()
+        rest = b""
+        while (len(self.contexts) < EVIDENCE_BYTES or not self.stray) and (block := stream.read(BLOCK)):
+            lines, end, rest = (rest + block).rpartition(b"\n")
+            self._collect(lines + end)
+        self._collect(rest)
+        self.cells = bytes(self._cells[:EVIDENCE_BYTES])
+        """Cells with bytes beyond ASCII, one per line."""
+        self._distinct = b"\n".join(set(bytes(self._cells).splitlines()))
+        self.high_bytes = sum(byte > 127 for byte in self._distinct)
+        """Bytes beyond ASCII in different cells."""
+
+    def characters(self, encoding: str) -> int:
+        """Count the characters beyond ASCII in different cells."""
+        return len(_NOT_ASCII.findall(self._distinct.decode(encoding, "replace")))
+
+    def _collect(self, block: bytes) -> None:
+        for match in _HIGH_CONTEXT.finditer(block) if len(self.contexts) < EVIDENCE_BYTES else ():
+            self.contexts += match.group() + b"\n"
+        for cell in _BETWEEN_CELLS.split(block) if len(self._cells) < EVIDENCE_BYTES else ():
+            if not cell.isascii():
+                self._cells += cell + b"\n"
+        for match in _UTF_8_SEQUENCE.finditer(block):
+            if match.group(1) is None:
+                self.sound += 1
+            else:
+                self.stray += 1
+                self._collect_stray(block, match.start())
+
+    def _collect_stray(self, block: bytes, at: int) -> None:
+        """Collect a stray byte with the ASCII around it."""
+        if len(self.stray_contexts) < EVIDENCE_BYTES:
+            before, after = block[max(0, at - _CONTEXT) : at], block[at + 1 : at + 1 + _CONTEXT]
+            self.stray_contexts += _ASCII_END.findall(before)[0] + block[at : at + 1] + _ASCII_START.findall(after)[0]
+            self.stray_contexts += b"\n"
+
+
+def _western(contexts: bytes) -> str:
+    return max(WESTERN, key=lambda name: _plausibility(contexts.decode(name, "replace")))
+
+
+def _plausibility(text: str) -> float:
+    """Score how well the non-ASCII characters fit: only letters inside words, signs as well elsewhere.
+
+    A capital right after a small letter speaks against them, and so does an opening quote after any letter.
+    """
+    inside = sum(1.0 if c in _COMMON_LETTERS else -2.0 for c in _IN_WORD.findall(text) if not c.isspace())
+    anywhere = sum(0.5 if c in _COMMON else -0.5 for c in _NOT_ASCII.findall(text))
+    misplaced: int = sum(a.islower() and b.isupper() for a, b in _PAIR_NOT_ASCII.findall(text))
+    misplaced += len(_OPENED_LATE.findall(text))
+    return inside + anywhere - 2.0 * misplaced - 5.0 * text.count("\ufffd")

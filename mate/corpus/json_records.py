@@ -1,0 +1,249 @@
+"""JSON records: an array of objects, or one object per line.
+
+They are read twice, first for the union of their keys in order of first appearance, then for the rows; only one record
+is held at a time. A null, or a key that a record leaves out, is a null cell.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from mate.corpus.arrow_text import value_as_text
+from mate.corpus.compression import DAMAGE, damage, plain, rewindable
+from mate.corpus.delimited import table_name
+from mate.corpus.json_lines import LONGEST_RECORD, NESTED, as_object, check_text, numbered_lines, parse
+from mate.corpus.rows import CHARACTERS
+from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, beyond_limit, check_width
+from mate.errors import CorpusError
+from mate.limits import MOST_PADDING
+
+BLOCK = 1 << 20
+MOST_KEYS = 1 << 20
+_ROWS = 16
+
+_DECODER = json.JSONDecoder()
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+Record = tuple[int, dict[str, Any] | CorpusError]
+"""A record's number in its file (line, or place in the array), and the object or what is wrong with it."""
+Row = list[str | None]
+
+
+def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
+    """Yield the table of a file of JSON objects, as one array or one per line."""
+    stream = rewindable(stream)
+    _, compression = plain(stream)
+    try:
+        yield from _read(source, lambda: plain(stream)[0], limits or Limits())
+    except CorpusError as error:
+        yield Reject(source, None, "file", str(error))
+    except DAMAGE as error:
+        yield Reject(source, None, "file", damage(error, compression))
+
+
+def _read(source: str, reopen: Callable[[], BinaryIO], limits: Limits) -> Iterator[Chunk | Reject]:
+    keys = RecordKeys(source, MOST_KEYS)
+    for number, record in _records(reopen):
+        keys.add(number, record)
+    header = tuple(keys.names)
+    check_width(len(header), limits)
+    if not keys.rows(len(header), keys.bad):
+        yield from keys.bad.rejects()
+        raise CorpusError("no data rows")
+    rows = rows_of(_records(reopen), header)
+    yield from chunks(source, header, islice(rows, limits.rows), limits)
+    yield from rows_beyond(source, limits, sum(1 for _ in rows))
+    yield from keys.bad.rejects()
+
+
+class RecordKeys:
+    """The keys of records in order of first appearance, and what becomes a row of them."""
+
+    def __init__(self, source: str, most: int) -> None:
+        self.names: dict[str, None] = {}
+        self.bad = RejectCounts(source, "record")
+        """Records that cannot become a row."""
+        self._most = most
+        self._widths: dict[int, tuple[int, int]] = {}
+        """How many records have so many keys, behind the number of the first of them."""
+
+    def add(self, number: int, record: dict[str, Any] | CorpusError) -> None:
+        """Take in one record; of more than the most keys nobody wants to know which they are."""
+        if isinstance(record, CorpusError):
+            self.bad.add(number, str(record))
+        elif not record:
+            self.bad.add(number, "an object without keys")
+        else:
+            first, count = self._widths.get(len(record), (number, 0))
+            self._widths[len(record)] = first, count + 1
+            if len(self.names) <= self._most:
+                self.names.update(dict.fromkeys(record))
+
+    def rows(self, width: int, bad: RejectCounts, lines_before: int = 0) -> int:
+        """Return how many records become rows of a table; the others, nearly empty, are counted as bad."""
+        rows = 0
+        for keys, (first, count) in self._widths.items():
+            if _is_row(keys, width):
+                rows += count
+            else:
+                bad.add(lines_before + first, f"too few keys to be a row of {width}", count)
+        return rows
+
+
+def _is_row(keys: int, width: int) -> bool:
+    return keys > 0 and width <= MOST_PADDING * keys
+
+
+def rows_of(records: Iterable[Record], header: tuple[str, ...]) -> Iterator[Row]:
+    """Yield the rows of records."""
+    for _, record in records:
+        if isinstance(record, dict) and _is_row(len(record), len(header)):
+            yield [None if value is None else value_as_text(value) for value in map(record.get, header)]
+
+
+def chunks(
+    source: str, header: tuple[str, ...], rows: Iterator[Row], limits: Limits, first_row: int = 0
+) -> Iterator[Chunk]:
+    """Yield rows as chunks of the one table of a file."""
+    table = Table(source, 0, 1, table_name(source), header)
+    size = max(1, limits.chunk_cells // len(header))
+    while some := _some(rows, size):
+        yield Chunk(table, first_row, pa.array(chain.from_iterable(some), pa.string()))
+        first_row += len(some)
+
+
+def _some(rows: Iterator[Row], count: int) -> list[Row]:
+    """Return the next rows, fewer than ``count`` only at the end or where they are very long."""
+    taken: list[Row] = []
+    characters = 0
+    while len(taken) < count and characters < CHARACTERS:
+        more = list(islice(rows, min(_ROWS, count - len(taken))))
+        if not more:
+            break
+        taken += more
+        characters += sum(len(cell) for cell in chain.from_iterable(more) if cell)
+    return taken
+
+
+def rows_beyond(source: str, limits: Limits, rows: int) -> Iterator[Reject]:
+    """Report rows beyond the limit, if there are any."""
+    if rows:
+        yield Reject(source, limits.rows + 1, "row", beyond_limit(limits), rows)
+
+
+def _records(reopen: Callable[[], BinaryIO]) -> Iterator[Record]:
+    head = reopen().read(BLOCK)
+    if not head.removeprefix(codecs.BOM_UTF8).lstrip():
+        raise CorpusError("empty file")
+    if is_array(head):
+        return enumerate(_array_records(_JsonText(reopen())), start=1)
+    return line_records(numbered_lines(reopen()))
+
+
+def is_array(head: bytes) -> bool:
+    """Tell from the first bytes of a file of JSON records whether they are in one array."""
+    return head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+
+
+def line_records(lines: Iterable[tuple[int, bytes | None]]) -> Iterator[Record]:
+    """Yield the records that stand one per line."""
+    for number, line in lines:
+        if is_record(line):
+            yield number, line_record(line)
+
+
+def is_record(line: bytes | None) -> bool:
+    """Tell whether a line is not blank; None stands for one that is too long."""
+    return line is None or bool(line.strip())
+
+
+def line_record(line: bytes | None) -> dict[str, Any] | CorpusError:
+    """Read the record of a line, or return what is wrong with it."""
+    try:
+        return _valid_text(parse(line), line is not None and b"\\u" in line)
+    except CorpusError as error:
+        return error
+
+
+def _array_records(text: _JsonText) -> Iterator[dict[str, Any] | CorpusError]:
+    """Yield the elements of a JSON array, holding one at a time."""
+    text.skip("[")
+    if text.peek() == "]":
+        return
+    while True:
+        value, escaped = text.value()
+        try:
+            record: dict[str, Any] | CorpusError = _valid_text(as_object(value), escaped)
+        except CorpusError as error:
+            record = error
+        yield record
+        if text.peek() == "]":
+            return
+        text.skip(",")
+
+
+def _valid_text(record: dict[str, Any], escaped: bool) -> dict[str, Any]:
+    """Return a record if it can be written as text; only an escape can hold half of a surrogate pair."""
+    if escaped:
+        check_text(json.dumps(record, ensure_ascii=False))
+    return record
+
+
+class _JsonText:
+    """A JSON text, of which only what is around the value being read is in memory."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+        self._text = ""
+        self._at = 0
+
+    def peek(self) -> str:
+        """Return the next character that is not white space, empty at the end."""
+        while True:
+            self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._text) or not self._more(BLOCK):
+                return self._text[self._at : self._at + 1]
+
+    def skip(self, mark: str) -> None:
+        """Go past a mark that must come next."""
+        found = self.peek()
+        if found != mark:
+            raise CorpusError(f"invalid JSON: {found or 'end of file'} where {mark} is expected")
+        self._at += 1
+
+    def value(self) -> tuple[Any, bool]:
+        """Return the next value, and whether it has escapes; the block read doubles until the value is whole."""
+        self.peek()
+        size = BLOCK
+        while True:
+            if len(self._text) - self._at > LONGEST_RECORD:
+                raise CorpusError(f"a record of more than {LONGEST_RECORD >> 20} MB")
+            try:
+                value, end = _DECODER.raw_decode(self._text, self._at)
+                if end < len(self._text) or not self._more(size):
+                    start, self._at = self._at, end
+                    return value, self._text.find("\\u", start, end) >= 0
+            except json.JSONDecodeError as error:
+                if not self._more(size):
+                    raise CorpusError(f"invalid JSON: {error.msg}") from error
+            except (RecursionError, ValueError) as error:
+                raise CorpusError(NESTED) from error
+            size *= 2
+
+    def _more(self, size: int) -> bool:
+        block = self._stream.read(size)
+        try:
+            text = self._decode(block, not block)
+        except UnicodeDecodeError as error:
+            raise CorpusError("invalid UTF-8") from error
+        self._text = self._text[self._at :] + text
+        self._at = 0
+        return bool(block)

@@ -1,0 +1,229 @@
+"""Parquet files: tables that bring their column names and types with them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from mate.corpus.arrow_text import as_text, as_whole, first_fraction, may_be_whole
+from mate.corpus.compression import arrow_file, rewindable
+from mate.corpus.delimited import table_name
+from mate.corpus.rows import CHARACTERS
+from mate.corpus.table import Chunk, Limits, Reject, Table, beyond_limit, check_width
+from mate.display import visible
+from mate.errors import CorpusError
+
+LISTED_VALUES = 5_000_000
+LISTED_PER_BYTE = 20
+"""Values in lists that a Parquet file may have in any case, and how many more for each of its bytes."""
+
+
+class CorruptError(Exception):
+    """Data of a Parquet file that cannot be decoded."""
+
+
+def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
+    """Yield the table of a Parquet file, a batch of a row group at a time."""
+    limits, rows = limits or Limits(), 0
+    try:
+        file, table = open_file(source, rewindable(stream), limits)
+        groups = range(file.num_row_groups)
+        whole = _whole_columns(file, groups, limits)
+        for batch in batches(file, groups, limits):
+            yield from chunks(table, rows, batch, whole)
+            rows += len(batch)
+        yield from missing_rows(source, limits, file.metadata.num_rows, rows)
+    except CorruptError as error:
+        yield corrupt(source, rows, str(error))
+    except CorpusError as error:
+        yield Reject(source, None, "file", str(error))
+
+
+def open_file(source: str, stream: BinaryIO, limits: Limits) -> tuple[pq.ParquetFile, Table]:
+    """Return a Parquet file and its table, if it has one."""
+    file = _parquet_file(stream)
+    width = len(file.schema_arrow)
+    if not width or not file.metadata.num_rows:
+        raise CorpusError("no data rows" if width else "no columns")
+    check_width(width, limits)
+    _check_lists(file)
+    values, size = _listed_values(file.metadata), stream.seek(0, io.SEEK_END)
+    if values > LISTED_VALUES + LISTED_PER_BYTE * size:
+        raise CorpusError(f"{values:,} values in lists, too many for a file of {size:,} bytes")
+    return file, Table(source, 0, 1, table_name(source), tuple(file.schema_arrow.names))
+
+
+def _parquet_file(stream: BinaryIO) -> pq.ParquetFile:
+    try:
+        file = pq.ParquetFile(arrow_file(stream))
+        file.schema_arrow.names  # noqa: B018 (read here, where it may fail)
+        for kind in file.schema_arrow.types:
+            _read_time_zones(kind)
+        return file
+    except UnicodeDecodeError as error:
+        raise CorpusError("not a readable Parquet file: the name of a column or time zone is not UTF-8") from error
+    except MemoryError:  # Arrow's own is one of its errors as well, and says nothing of the file
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise CorpusError(f"not a readable Parquet file: {_first_line(error)}") from error
+
+
+def _read_time_zones(kind: pa.DataType) -> None:
+    """Read the time zones of a type and of those inside it, here, where it may fail."""
+    if pa.types.is_timestamp(kind):
+        kind.tz  # noqa: B018
+    elif pa.types.is_dictionary(kind):
+        _read_time_zones(kind.value_type)
+    for place in range(kind.num_fields):
+        _read_time_zones(kind.field(place).type)
+
+
+def _check_lists(file: pq.ParquetFile) -> None:
+    """Read one row of the columns with lists, which fails if their metadata contradict the schema.
+
+    To ask for such metadata ends the process.
+    """
+    listed = _columns_with_lists(file.metadata)
+    try:
+        for group in range(file.metadata.num_row_groups) if listed else ():
+            next(file.reader.iter_batches(0, [group], listed), None)
+    except (pa.ArrowException, OSError) as error:
+        raise CorpusError(f"not a readable Parquet file: {_first_line(error)}") from error
+
+
+def _listed_values(metadata: pq.FileMetaData) -> int:
+    """Count the values that are in lists; a list of a million equal ones takes some bytes."""
+    listed = _columns_with_lists(metadata)
+    return sum(metadata.row_group(n).column(p).num_values for n in range(metadata.num_row_groups) for p in listed)
+
+
+def _columns_with_lists(metadata: pq.FileMetaData) -> list[int]:
+    return [place for place in range(metadata.num_columns) if metadata.schema.column(place).max_repetition_level]
+
+
+def missing_rows(source: str, limits: Limits, announced: int, rows: int) -> Iterator[Reject]:
+    """Report the rows that a Parquet file announces and that were not read: beyond the limit, or not there."""
+    if rows == announced:
+        return
+    if rows == limits.rows:
+        yield Reject(source, rows + 1, "row", beyond_limit(limits), announced - rows)
+    else:
+        yield corrupt(source, rows, f"there should be {announced}")
+
+
+def corrupt(source: str, rows: int, reason: str) -> Reject:
+    """Report damage behind so many rows."""
+    return Reject(source, None, "file", f"corrupt Parquet data after {rows} rows: {reason}")
+
+
+def batches(file: pq.ParquetFile, groups: Iterable[int], limits: Limits) -> Iterator[pa.RecordBatch]:
+    """Yield row groups, so many rows at a time, up to the limit of rows.
+
+    A batch ends where its row group does, so that what is read before damaged data is the same whichever row groups
+    are read together.
+    """
+    values = max(len(file.schema_arrow), _listed_values(file.metadata) // max(1, file.metadata.num_rows))
+    size = max(1, limits.chunk_cells // values)
+    left = limits.rows
+    try:
+        for group in groups:
+            for batch in file.iter_batches(size, [group]):
+                yield batch.slice(0, left)
+                left -= len(batch)
+                if left <= 0:
+                    return
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptError(_first_line(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroupCheck:
+    """What decoding row groups once has found."""
+
+    rows: int
+    """Rows that can be read."""
+    damage: str | None
+    """Why the others cannot."""
+    whole_until: Mapping[int, int]
+    """For each column that may be whole, the row of the first value that is not, or the number of rows."""
+
+
+def check(file: pq.ParquetFile, groups: Iterable[int], limits: Limits) -> RowGroupCheck:
+    """Decode row groups once: damage in one ends the table there, and a value decides how its column is written."""
+    rows, damage = 0, None
+    candidates = {place for place, kind in enumerate(file.schema_arrow.types) if may_be_whole(kind)}
+    fractions: dict[int, int] = {}
+    try:
+        for batch in batches(file, groups, limits):
+            for place in candidates - fractions.keys():
+                row = first_fraction(batch.column(place))
+                if row < len(batch):
+                    fractions[place] = rows + row
+            rows += len(batch)
+    except CorruptError as error:
+        damage = str(error)
+    return RowGroupCheck(rows, damage, {**dict.fromkeys(candidates, rows), **fractions})
+
+
+def _whole_columns(file: pq.ParquetFile, groups: Iterable[int], limits: Limits) -> frozenset[int]:
+    """Return the columns, by place, that are written as whole numbers or dates."""
+    if not any(map(may_be_whole, file.schema_arrow.types)):
+        return frozenset()
+    found = check(file, groups, limits)
+    return frozenset(place for place, row in found.whole_until.items() if row >= found.rows)
+
+
+def chunks(table: Table, first_row: int, batch: pa.RecordBatch, whole: Set[int]) -> Iterator[Chunk]:
+    """Yield a batch as text, row by row, some columns as whole values; in several chunks if the text is long."""
+    rows = len(batch)
+    if rows > 1 and sum(map(_text_bytes, batch.columns)) > CHARACTERS:
+        half = rows // 2
+        yield from chunks(table, first_row, batch.slice(0, half), whole)
+        yield from chunks(table, first_row + half, batch.slice(half), whole)
+    elif rows:
+        columns = [as_whole(column) if place in whole else column for place, column in enumerate(batch.columns)]
+        yield Chunk(table, first_row, _row_major(list(map(as_text, columns))))
+
+
+def _text_bytes(column: pa.Array) -> int:
+    """Estimate the text of a column: numbers are short, the rest is as long as it is in memory.
+
+    A value of a dictionary is in the text as often as it is referred to.
+    """
+    kind = column.type
+    if isinstance(column, pa.ExtensionArray):
+        return _text_bytes(column.storage)
+    if pa.types.is_dictionary(kind):
+        return _referred_bytes(column)
+    if pa.types.is_struct(kind):
+        return sum(map(_text_bytes, column.flatten()))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return int(column.nbytes) + _text_bytes(column.flatten())
+    return int(column.nbytes)
+
+
+def _referred_bytes(column: pa.DictionaryArray) -> int:
+    values, kind = column.dictionary, column.type.value_type
+    if kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
+        lengths = pc.binary_length(values).cast(pa.int64())
+        return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
+    return int(column.indices.nbytes) + len(column) * int(values.nbytes) // max(1, len(values))
+
+
+def _row_major(columns: list[pa.StringArray]) -> pa.StringArray:
+    rows = len(columns[0])
+    order = np.arange(rows * len(columns)).reshape(len(columns), rows).T.ravel()
+    return pa.concat_arrays(columns).take(pa.array(order))
+
+
+def _first_line(error: Exception) -> str:
+    return visible(str(error).strip().splitlines()[0].rstrip("."))
