@@ -44,7 +44,7 @@ _ALIASES = {"postgres": "postgresql"}
 
 _ANYWHERE = {"schema", "in_list", "connections", "layout", "workdir", "patience"}
 _SERVERS = {"tlsmode", "tls_cafile", "tls_certfile", "tls_keyfile", "label", "connect_timeout", "timeout", "passfile"}
-_VERTICA = {"backup", "balance", "auth", "kerberos_service", "kerberos_host", "workload", "resource_pool"}
+_VERTICA = {"backup", "balance", "auth", "kerberos_service", "kerberos_host", "workload"}
 OPTIONS = {"duckdb": _ANYWHERE, "postgresql": _ANYWHERE | _SERVERS, "vertica": _ANYWHERE | _SERVERS | _VERTICA}
 """What may stand behind the question mark."""
 
@@ -83,7 +83,6 @@ class Address:
     kerberos_service: str = ""
     kerberos_host: str = ""
     workload: str = ""
-    resource_pool: str = ""
     label: str = "mate"
     """Names the session in the server's system tables."""
     connect_timeout: float = 10.0
@@ -123,8 +122,6 @@ class Address:
     def __post_init__(self) -> None:
         if not _IDENTIFIER.fullmatch(self.schema) or self.schema.startswith(("v_", "pg_")):
             raise StoreError(f"schema={self.schema!r} is not a plain name of letters, digits and underscores")
-        if self.resource_pool and not _IDENTIFIER.fullmatch(self.resource_pool.lower()):
-            raise StoreError(f"resource_pool={self.resource_pool!r} is not a plain name")
         for name, known in (("tlsmode", ("", *TLS_MODES)), ("auth", AUTHENTICATIONS), ("layout", LAYOUTS)):
             value = getattr(self, name)
             if value not in known:
