@@ -37,7 +37,8 @@ class DatabaseIndex(Index):
         self._mutex = Lock()
         self._widths_at: tuple[int, Ids] | None = None
         try:
-            number, self._change, text = self._published()
+            number, change, text = self._published()
+            self._change = int(change)
             self.manifest = Manifest.from_json(text, str(self._where))
         except BaseException:
             self.close()
