@@ -32,8 +32,8 @@ from mate.lake.folder import MANIFEST, LakeFolder
 from mate.lake.records import TableInfo
 from mate.search.settings import SearchSettings
 from mate.search.systems import find_system
-from mate.sql.failures import MissingError
-from mate.sql.row_keys import form_of
+from mate.sql.dialects.failures import MissingError
+from mate.sql.super_keys import key_form
 from mate.stores import open_index, open_target
 
 SHAPES = (Shape(2, 10, whole=True), Shape(10, 100, whole=True), Shape(100, 1_000, whole=True))
@@ -96,8 +96,8 @@ def _key_bytes(index: Index, number: int, tables: Sequence[TableInfo]) -> int:
     """Return the bytes that the super keys of all rows take, one each."""
     if isinstance(index, LakeFolder):
         return sum(int(segment.keys[number].nbytes) for segment in index.segments)
-    form = form_of(index.manifest.hashes[number])
-    return sum(table.rows * form.octets_for(len(table.columns)) for table in tables)
+    form = key_form(index.manifest.hashes[number].function())
+    return sum(table.rows * form.most_octets(len(table.columns)) for table in tables)
 
 
 @dataclass(frozen=True)

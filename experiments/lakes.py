@@ -19,7 +19,7 @@ from mate.hashing import CorpusStatistics
 from mate.lake.folder import MANIFEST
 from mate.lake.manifest import FORMAT_VERSION, HashSpec
 from mate.sql.address import kind_of
-from mate.sql.failures import MissingError
+from mate.sql.dialects.failures import MissingError
 from mate.stores import open_index, open_target
 
 SERVERS = ("postgresql", "vertica")

@@ -39,10 +39,10 @@ def versions() -> dict[str, str]:
 def server(address: str) -> str:
     """Return what a database says of its version, which of DuckDB is a number."""
     from mate.sql.address import Address
-    from mate.sql.session import Session
+    from mate.sql.dialects import open_session
 
     where = Address.parse(address)
-    with Session(where, where.password()) as session:
+    with open_session(where, where.password()) as session:
         told = str(session.execute("SELECT version()")[0][0])
     return told if " " in told else f"{where.kind} {told}"
 

@@ -10,7 +10,7 @@ from mate.errors import QueryError
 
 if TYPE_CHECKING:
     from mate.lake.base import Index
-    from mate.search.settings import FilterSettings, SearchSettings
+    from mate.search.settings import SearchSettings
     from mate.search.systems import System
 
 DEFAULT_SYSTEM = "column-first"

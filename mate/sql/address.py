@@ -44,15 +44,15 @@ _ALIASES = {"postgres": "postgresql"}
 
 _ANYWHERE = {"schema", "in_list", "connections", "layout", "workdir", "patience"}
 _SERVERS = {"tlsmode", "tls_cafile", "tls_certfile", "tls_keyfile", "label", "connect_timeout", "timeout", "passfile"}
-_VERTICA = {"backup", "balance", "auth", "kerberos_service", "kerberos_host", "workload", "resource_pool"}
+_VERTICA = {"backup", "balance", "auth", "kerberos_service", "kerberos_host", "workload"}
 OPTIONS = {"duckdb": _ANYWHERE, "postgresql": _ANYWHERE | _SERVERS, "vertica": _ANYWHERE | _SERVERS | _VERTICA}
 """What may stand behind the question mark."""
 
 
 def kind_of(text: str) -> str | None:
     """Return the kind of database that a text is the address of; None for a path."""
-    found = _SCHEME.match(text)
-    name = found[1].lower() if found else ""
+    match = _SCHEME.match(text)
+    name = match[1].lower() if match else ""
     name = _ALIASES.get(name, name)
     return name if name in KINDS else None
 
@@ -83,7 +83,6 @@ class Address:
     kerberos_service: str = ""
     kerberos_host: str = ""
     workload: str = ""
-    resource_pool: str = ""
     label: str = "mate"
     """Names the session in the server's system tables."""
     connect_timeout: float = 10.0
@@ -111,20 +110,17 @@ class Address:
                 f"a database's address looks like one of these: {', '.join(k.example for k in KINDS.values())}"
             )
         rest = text.partition(":")[2]
-        if kind == "duckdb":
-            path, _, query = rest.partition("?")
-            if not path:
-                raise StoreError(f"a DuckDB address names a file, like this: {KINDS[kind].example}")
-            return cls(kind, "", "", 0, path, **_options(kind, dict(parse_qsl(query, keep_blank_values=True))))
-        user, host, port, database = _server(kind, rest)
-        query = urlsplit(f"x:{rest}").query
-        return cls(kind, user, host, port, database, **_options(kind, dict(parse_qsl(query, keep_blank_values=True))))
+        options = dict(parse_qsl(rest.partition("?")[2], keep_blank_values=True))
+        if kind != "duckdb":
+            return cls(kind, *_server(kind, rest, options), **_options(kind, options))
+        path = rest.partition("?")[0]
+        if not path:
+            raise StoreError(f"a DuckDB address names a file, like this: {KINDS[kind].example}")
+        return cls(kind, "", "", 0, path, **_options(kind, options))
 
     def __post_init__(self) -> None:
         if not _IDENTIFIER.fullmatch(self.schema) or self.schema.startswith(("v_", "pg_")):
             raise StoreError(f"schema={self.schema!r} is not a plain name of letters, digits and underscores")
-        if self.resource_pool and not _IDENTIFIER.fullmatch(self.resource_pool.lower()):
-            raise StoreError(f"resource_pool={self.resource_pool!r} is not a plain name")
         for name, known in (("tlsmode", ("", *TLS_MODES)), ("auth", AUTHENTICATIONS), ("layout", LAYOUTS)):
             value = getattr(self, name)
             if value not in known:
@@ -153,11 +149,11 @@ class Address:
 
     @property
     def stays_here(self) -> bool:
-        """Whether no node that may be connected with is another machine."""
+        """Whether all nodes are on this machine."""
         return all(is_this_machine(host) for host in (self.host, *(name for name, _ in self.backup)))
 
     def password(self) -> Password:
-        """Read the password; without one, the server is asked whether it lets the user in."""
+        """Read the password from its file or variable; it may be empty."""
         if not self.passfile:
             return Password(os.environ.get(self.password_variable, "") if self.password_variable else "")
         path = Path(self.passfile).expanduser()
@@ -181,7 +177,7 @@ class Password:
 
 
 def is_this_machine(host: str) -> bool:
-    """Tell whether nothing that is sent to a host leaves this machine: a socket's folder, or a loopback address."""
+    """Tell whether a host is this machine: a socket's folder, or a loopback address."""
     if host.startswith("/") or host.lower() == "localhost":
         return True
     try:
@@ -190,7 +186,7 @@ def is_this_machine(host: str) -> bool:
         return False
 
 
-def _server(kind: str, rest: str) -> tuple[str, str, int, str]:
+def _server(kind: str, rest: str, options: dict[str, str]) -> tuple[str, str, int, str]:
     """Return user, host, port and database."""
     title, port, variable, example, _ = KINDS[kind]
     if not rest.startswith("//"):
@@ -200,8 +196,7 @@ def _server(kind: str, rest: str) -> tuple[str, str, int, str]:
         port = url.port or port
     except ValueError:
         raise StoreError(f"the {title} address cannot be read; it looks like this: {example}") from None
-    options = {name.lower() for name, _ in parse_qsl(url.query, keep_blank_values=True)}
-    if url.password is not None or options & {"password", "pwd"}:
+    if url.password is not None or {name.lower() for name in options} & {"password", "pwd"}:
         raise StoreError(
             f"a {title} address must not hold a password, which others could read on the command line: "
             f"set {variable}, or put the password into a file and add passfile=PATH"
@@ -215,17 +210,16 @@ def _server(kind: str, rest: str) -> tuple[str, str, int, str]:
 
 
 def _options(kind: str, given: dict[str, str]) -> dict[str, Any]:
-    known = OPTIONS[kind]
-    result: dict[str, Any] = {"in_list": KINDS[kind].in_list}
+    known, scheme = OPTIONS[kind], KINDS[kind]
+    options: dict[str, Any] = {"in_list": scheme.in_list}
     for name, value in given.items():
         if name not in known:
-            title = KINDS[kind].title
-            raise StoreError(f'unknown option "{name}" in the {title} address; {did_you_mean(name, known)}')
+            raise StoreError(f'unknown option "{name}" in the {scheme.title} address; {did_you_mean(name, known)}')
         try:
-            result[name] = _converted(name, value, KINDS[kind].port)
+            options[name] = _converted(name, value, scheme.port)
         except ValueError:
-            raise StoreError(f"{name}={value} in the {KINDS[kind].title} address is not a number") from None
-    return result
+            raise StoreError(f"{name}={value} in the {scheme.title} address is not a number") from None
+    return options
 
 
 _TYPES = {option.name: option.type for option in fields(Address)}
@@ -235,12 +229,8 @@ def _converted(name: str, value: str, port: int) -> object:
     if name == "schema":
         return value.lower()
     if name == "backup":
-        return tuple(_node(part, port) for part in value.split(",") if part)
+        nodes = (node.partition(":") for node in value.split(",") if node)
+        return tuple((host, int(own_port or port)) for host, _, own_port in nodes)
     if _TYPES[name] == "bool":
         return value.lower() not in ("0", "no", "off", "false")
     return {"int": int, "float": float}.get(str(_TYPES[name]), str)(value)
-
-
-def _node(text: str, port: int) -> tuple[str, int]:
-    host, _, own = text.partition(":")
-    return host, int(own) if own else port

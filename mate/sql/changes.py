@@ -1,14 +1,14 @@
 """Changing an index in a database: deletes and loads in the generation in use, in one transaction.
 
-A table that a change touches goes as a whole, and comes again as a whole in a segment. Until the commit nobody sees
-anything of it. There is no statement per row.
+A table that a change touches is deleted as a whole and loaded again as a whole, in a segment. Nobody sees anything of
+it before the commit. There is no statement per row.
 """
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,22 +24,25 @@ from mate.errors import StoreError
 from mate.lake.base import Ids
 from mate.lake.manifest import Counts, Manifest
 from mate.lake.records import TableInfo
-from mate.lake.segment import Segment
-from mate.sql import statements as sql
 from mate.sql.address import Address
-from mate.sql.dialects import Lock, dialect_of
-from mate.sql.failures import BusyError, ConnectionLostError
+from mate.sql.dialects import lock_schema, open_session
+from mate.sql.dialects.failures import BusyError, ConnectionLostError
+from mate.sql.dialects.session import Session
 from mate.sql.index import DatabaseIndex
-from mate.sql.load import Destination
-from mate.sql.schema import Column, Content, token_columns
-from mate.sql.session import Session
-from mate.sql.target import check_numbers, work_directory
+from mate.sql.load import load_segment
+from mate.sql.lookup import among, bucket_of
+from mate.sql.schema import MANIFEST, Column, Content, token_columns
+from mate.sql.target import check_token_ids, merge_tokens, work_directory
 from mate.values.arrow import string_array
 
 _POLL = 0.1
 _CHUNK_CELLS = 200_000
 """Cells of a table that are read at a time."""
-_NAME = [Column("source", Content.PATH)]
+_TOUCHED = "mate_touched"
+"""Temporary table of the tokens of a change: new, old and deleted ones."""
+_TOUCHED_TOKENS = f"token_id IN (SELECT token_id FROM {_TOUCHED})"
+_SOURCES = "mate_sources"
+"""Temporary table of the sources that a change deletes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,26 +67,27 @@ class DatabaseWriter:
         self._address, self._wait = address, wait
         self._where = Address.parse(address)
         self._password = self._where.password()
-        self._held = ExitStack()
+        self._resources = ExitStack()
 
     def __enter__(self) -> Self:
         DatabaseIndex(self._address).close()  # tells if there is none
-        with ExitStack() as held:
-            self._lock = self._take_lock(held)
-            self.index = held.enter_context(DatabaseIndex(self._address))
+        with ExitStack() as resources:
+            self._verify_lock = self._take_lock(resources)
+            self.index = resources.enter_context(DatabaseIndex(self._address))
+            self._generation = self.index.reader.generation
             self.directory: Path = work_directory(self._where)
-            self._held = held.pop_all()
+            self._resources = resources.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
-        self._held.close()
+        self._resources.close()
 
-    def _take_lock(self, held: ExitStack) -> Lock:
+    def _take_lock(self, resources: ExitStack) -> Callable[[], None]:
         deadline = time.monotonic() + self._wait
         while True:
             try:
-                return held.enter_context(dialect_of(self._where.kind).lock(self._where, self._password))
+                return resources.enter_context(lock_schema(self._where, self._password))
             except BusyError:
                 if time.monotonic() >= deadline:
                     waited = f"; waited {self._wait:g} s for it (--wait)" if self._wait else ""
@@ -106,63 +110,70 @@ class DatabaseWriter:
 
     def apply(self, change: Change, counts: Counts) -> Manifest:
         """Delete and load in one transaction; return the new manifest."""
-        reader, before = self.index.reader, self.index.manifest
-        with Session(self._where, self._password, writes=True) as session:
-            session.prepare(sql.TOUCHED, token_columns(before.cell_characters))
-            self._delete(session, change)
+        before = self.index.manifest
+        manifest = replace(before, counts=counts, operations=before.operations + 1, changed=now())
+        manifest = replace(manifest, next_table=change.next_table)
+        update = f"UPDATE {self._where.schema}.{MANIFEST} SET manifest = %s, change_id = change_id + 1"
+        with open_session(self._where, self._password, writes=True) as session:
+            session.create_temporary(_TOUCHED, token_columns(before.cell_characters))
+            session.create_temporary(_SOURCES, [Column("source", Content.PATH)])
+            self._delete_tables(session, change.gone_tables)
+            self._delete_sources(session, change.gone_sources)
             for written in change.written:
-                destination = Destination(reader.generation, reader.shape, before.hashes)
-                segment = Segment.open(Path(written.folder), len(before.hashes))
-                destination.load_segment(session, segment)
-                destination.load_tokens(session, segment, sql.TOUCHED)
+                load_segment(session, written, self._generation, before.hashes, _TOUCHED)
             self._update_tokens(session)
-            manifest = replace(before, counts=counts, operations=before.operations + 1, changed=now())
-            manifest = replace(manifest, next_table=change.next_table)
-            values = [manifest.to_json(), reader.generation.number]
-            session.execute(sql.rewrite_manifest(self._where.schema), values)
+            session.execute(f"{update} WHERE load_id = %s", [manifest.to_json(), self._generation.number])
             self._commit(session)
-            return manifest
+        return manifest
 
-    def _delete(self, session: Session, change: Change) -> None:
-        """Delete what belongs to the tables and sources that go; their tokens are noted first."""
-        reader = self.index.reader
-        if change.gone_sources:
-            session.prepare(sql.NAMES, _NAME)
-        if change.gone_tables:
-            tables = reader.among(session, "table_id", _ids(change.gone_tables))
-            session.execute(sql.take_gone(reader.generation, sql.TOUCHED, tables))
-            # Postings are sorted by token: a condition on the table alone would go through all of them.
-            tokens = sql.among_temporary("token_id", sql.TOUCHED, "token_id")
-            session.execute(sql.delete(reader.table("postings"), f"{self._buckets(session)}{tokens} AND {tables}"))
-            super_keys = ["super_keys"] if reader.shape.has_super_keys else []
-            for name in ("cells", *super_keys, "tables", "columns"):
-                session.execute(sql.delete(reader.table(name), tables))
-        if change.gone_sources:
-            session.fill(sql.NAMES, _NAME, [pa.array(sorted(set(change.gone_sources)), pa.string())])
-            for name in ("sources", "rejects"):
-                gone = sql.among_temporary("source", sql.NAMES, "source")
-                session.execute(sql.delete(reader.table(name), gone))
+    def _delete_tables(self, session: Session, tables: list[TableInfo]) -> None:
+        """Delete what belongs to tables; note what their tokens lose."""
+        if not tables:
+            return
+        name, among_tables = self._generation.name, self.index.reader.among(session, "table_id", _ids(tables))
+        session.execute(
+            f"INSERT INTO {_TOUCHED} (token_id, token, posting_count) SELECT g.token_id, t.token, -g.lost FROM"
+            f" (SELECT token_id, COUNT(*) AS lost FROM {name('cells')}"
+            f" WHERE {among_tables} AND piece = 0 AND token_id >= 0 GROUP BY token_id) AS g"
+            f" INNER JOIN {name('tokens')} AS t ON t.token_id = g.token_id"
+        )
+        # Postings are sorted by token: a condition on the table alone would scan all of them.
+        tokens = f"{self._among_buckets(session)}{_TOUCHED_TOKENS}"
+        session.execute(f"DELETE FROM {name('postings')} WHERE {tokens} AND {among_tables}")
+        super_keys = ["super_keys"] if self._generation.has_super_keys else []
+        for table in ("cells", *super_keys, "tables", "columns"):
+            session.execute(f"DELETE FROM {name(table)} WHERE {among_tables}")
 
-    def _buckets(self, session: Session) -> str:
+    def _among_buckets(self, session: Session) -> str:
         """Return the condition on the buckets of the noted tokens, if postings are sorted by these and they are few."""
-        reader = self.index.reader
-        if not reader.shape.buckets:
+        if not self._generation.buckets:
             return ""
-        [tokens] = session.numbers(f"SELECT token_id FROM {sql.TOUCHED}", [8])
-        buckets = np.unique(sql.bucket_of(tokens))
-        return f"{sql.among('bucket', buckets)} AND " if 0 < len(buckets) <= reader.in_list else ""
+        [tokens] = session.numbers(f"SELECT token_id FROM {_TOUCHED}", [8])
+        buckets = np.unique(bucket_of(tokens))
+        return f"{among('bucket', buckets)} AND " if 0 < len(buckets) <= self.index.reader.in_list else ""
+
+    def _delete_sources(self, session: Session, sources: list[str]) -> None:
+        if not sources:
+            return
+        records = [pa.array(sorted(set(sources)), pa.string())]
+        session.fill(_SOURCES, [Column("source", Content.PATH)], records)
+        for table in ("sources", "rejects"):
+            where = f"source IN (SELECT source FROM {_SOURCES})"
+            session.execute(f"DELETE FROM {self._generation.name(table)} WHERE {where}")
 
     def _update_tokens(self, session: Session) -> None:
         """Replace the tokens that a change touches by the sums of what they had, lost and won."""
-        generation = self.index.reader.generation
-        touched = sql.among_temporary("token_id", sql.TOUCHED, "token_id")
-        session.execute(sql.take_present(generation, sql.TOUCHED))
-        session.execute(sql.delete(generation.table("tokens"), touched))
-        session.execute(sql.merge_tokens(generation, sql.TOUCHED))
-        check_numbers(session, generation, f" WHERE {touched}")
+        tokens = self._generation.name("tokens")
+        session.execute(
+            f"INSERT INTO {_TOUCHED} (token_id, token, posting_count) SELECT token_id, token, posting_count"
+            f" FROM {tokens} WHERE {_TOUCHED_TOKENS}"
+        )
+        session.execute(f"DELETE FROM {tokens} WHERE {_TOUCHED_TOKENS}")
+        session.execute(merge_tokens(self._generation, _TOUCHED))
+        check_token_ids(session, self._generation, f" WHERE {_TOUCHED_TOKENS}")
 
     def _commit(self, session: Session) -> None:
-        self._lock.verify()
+        self._verify_lock()
         try:
             session.commit()
         except ConnectionLostError as error:

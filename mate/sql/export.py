@@ -1,11 +1,12 @@
-"""A segment as the paper's tables: postings, cells, super keys, tokens, tables, columns, in batches of bounded size.
+"""A segment as records of the tables of a database, in batches of bounded size.
 
 Tables that a later segment supersedes are left out. Rows are counted within their table, columns too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +17,95 @@ from mate.lake.columns import ranges
 from mate.lake.layout import WIDE_ROWS, SegmentArrays
 from mate.lake.segment import SearchSegment, Segment
 from mate.lake.segment_folder import Pieces
+from mate.sql.dialects.session import Columns
+from mate.sql.lookup import bucket_of
+from mate.sql.schema import NULL_CELL, PIECE, Generation
+from mate.sql.super_keys import KeyForm
 from mate.values.token_ids import NO_TOKEN
 
 BATCH = 200_000
 """Records per batch of postings, tokens or super keys. Cells come as they were written, some 400,000 at a time."""
 
 NAMES = ("token_id", "table_id", "column_id", "row")
+
+
+@dataclass(frozen=True)
+class SegmentRecords:
+    """The records of a segment, as they are loaded into the tables of a generation."""
+
+    segment: Segment
+    generation: Generation
+    forms: Sequence[KeyForm]
+    """How its super keys are stored, by hash function."""
+
+    def by_table(self) -> Iterator[tuple[str, Iterator[Columns]]]:
+        """Yield names of tables and their records, but for the dictionary."""
+        yield "tables", self._tables()
+        yield "columns", (column_records(batch).columns for batch in table_batches(self.segment))
+        yield "sources", (batch.columns for batch in self.segment.folder.sources_file.iter_batches())
+        yield "rejects", (batch.columns for batch in self.segment.folder.rejects_file.iter_batches())
+        yield "postings", self._postings()
+        yield "cells", self._cells()
+        if self.generation.has_super_keys:
+            yield "super_keys", ([*batch.columns, *self._keys(rows)] for batch, rows in row_batches(self.segment))
+
+    def tokens(self) -> Iterator[Columns]:
+        """Yield the records of the dictionary."""
+        return (batch.columns for batch in token_batches(self.segment))
+
+    def _tables(self) -> Iterator[Columns]:
+        names = ("table_id", "name", "source", "position", "line", "rows")
+        for batch in table_batches(self.segment):
+            yield [batch.column(name) for name in names]
+
+    def _postings(self) -> Iterator[Columns]:
+        for batch in posting_batches(self.segment):
+            token, table, column, row = batch.columns
+            bucket = [pa.array(bucket_of(token.to_numpy()))] if self.generation.buckets else []
+            keys: list[pa.Array] = []
+            if self.generation.layout == "per_cell":
+                keys = self._keys(row_places(self.segment.arrays, table.to_numpy(), row.to_numpy()))
+            yield [*bucket, token, table, row, column, *keys]
+
+    def _keys(self, rows: Array) -> list[pa.Array]:
+        """Return the super keys of rows, numbered through the segment, by hash function."""
+        own, place = np.unique(rows, return_inverse=True)
+        return [form.stored(self.segment, n, own).take(pa.array(place)) for n, form in enumerate(self.forms)]
+
+    def _cells(self) -> Iterator[Columns]:
+        """Yield one record per cell, more for one that is long."""
+        for batch in cell_batches(self.segment):
+            token, table, column, row, cell = batch.columns
+            tokens = pc.if_else(cell.is_null(), NULL_CELL, token)
+            yield _in_pieces([table, row, column, pa.array(np.zeros(len(cell), np.int64)), tokens, cell])
+
+
+def _in_pieces(records: Columns) -> Columns:
+    """Return records of cells (table, row, column, piece, token, text) with long texts cut between characters."""
+    *place, _, token, text = records
+    is_long = pc.greater(pc.binary_length(text), PIECE).fill_null(False).to_numpy(zero_copy_only=False)
+    if not is_long.any():
+        return records
+    long = np.flatnonzero(is_long).tolist()
+    pieces = [(at, n, piece) for at in long for n, piece in enumerate(cut(text[at].as_py()))]
+    at = pa.array([at for at, _, _ in pieces])
+    number = pa.array([n for _, n, _ in pieces], pa.int64())
+    cells = pa.array([piece for _, _, piece in pieces], text.type)
+    added = [*(column.take(at) for column in place), number, token.take(at), cells]
+    is_short = pa.array(~is_long)
+    return [pa.concat_arrays([a.filter(is_short), b]) for a, b in zip(records, added, strict=True)]
+
+
+def cut(text: str, octets: int = PIECE) -> Iterator[str]:
+    """Yield a text in pieces of at most so many octets of UTF-8."""
+    data = text.encode()
+    start = 0
+    while start < len(data):
+        end = min(start + octets, len(data))
+        while end < len(data) and data[end] & 0xC0 == 0x80:  # inside a character
+            end -= 1
+        yield data[start:end].decode()
+        start = end
 
 
 def posting_batches(segment: SearchSegment, size: int = BATCH) -> Iterator[pa.RecordBatch]:
@@ -37,8 +121,8 @@ def posting_batches(segment: SearchSegment, size: int = BATCH) -> Iterator[pa.Re
         within = column - arrays.table_column_first[table]
         columns = [arrays.token_id[token], arrays.table_id[table], within, row]
         if not segment.live.all():
-            kept = segment.live[table]
-            columns = [values[kept] for values in columns]
+            live = segment.live[table]
+            columns = [values[live] for values in columns]
         yield _batch(columns)
         start = stop
 
@@ -84,16 +168,16 @@ def _postings_between(arrays: SegmentArrays, start: int, stop: int) -> tuple[Arr
 
 def row_places(arrays: SegmentArrays, table_id: Array, row: Array) -> Array:
     """Return rows, given by the number of their table and within it, as numbered through the segment."""
-    found: Array = arrays.table_row_first[np.searchsorted(arrays.table_id, table_id)] + row
-    return found
+    places: Array = arrays.table_row_first[np.searchsorted(arrays.table_id, table_id)] + row
+    return places
 
 
 def cell_batches(segment: Segment) -> Iterator[pa.RecordBatch]:
     """Yield cells as they were read: token_id (`NO_TOKEN` for none), table_id, column_id, row, cell."""
     arrays, folder = segment.arrays, segment.folder
     pieces = folder.pieces
-    kept = np.flatnonzero(segment.live[pieces.table] & (pieces.rows > 0))
-    order = kept[np.lexsort((pieces.offset[kept], pieces.group[kept], pieces.file[kept]))]
+    live = np.flatnonzero(segment.live[pieces.table] & (pieces.rows > 0))
+    order = live[np.lexsort((pieces.offset[live], pieces.group[live], pieces.file[live]))]
     place = np.stack([pieces.file[order], pieces.group[order]])
     for group in np.split(order, np.flatnonzero((np.diff(place) != 0).any(axis=0)) + 1) if len(order) else ():
         file, number = int(pieces.file[group[0]]), int(pieces.group[group[0]])
@@ -120,11 +204,11 @@ def _tokens_at(arrays: SegmentArrays, column: Array, row: Array) -> Array:
         chosen = np.flatnonzero(arrays.code_bytes[column] == size)
         first = arrays.code_first[column[chosen]] // size
         code[chosen] = arrays.codes.view(f"<u{size}")[first + row[chosen]]
-    held = np.flatnonzero(code)
-    entry = arrays.column_entry_first[column[held]].astype(np.int64) + code[held] - 1
-    found = np.full(len(column), NO_TOKEN, np.int64)
-    found[held] = arrays.token_id[arrays.column_token[entry]]
-    return found
+    filled = np.flatnonzero(code)
+    entry = arrays.column_entry_first[column[filled]].astype(np.int64) + code[filled] - 1
+    tokens = np.full(len(column), NO_TOKEN, np.int64)
+    tokens[filled] = arrays.token_id[arrays.column_token[entry]]
+    return tokens
 
 
 def row_batches(segment: SearchSegment, size: int = BATCH) -> Iterator[tuple[pa.RecordBatch, Array]]:

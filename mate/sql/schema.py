@@ -1,7 +1,7 @@
 """The tables of an index in a database, the same in every one.
 
 An index is a *generation* of tables, ``postings_7`` and so on, that one build fills; changes are made in it.
-Which one is in use is said by one record of ``manifest``: that is what publishing writes.
+One record of ``manifest`` says which generation is in use: writing it is what publishes.
 
     postings_N      by token: table, row and column; with the layout per_cell also the super keys of the row
     cells_N         by table and row: one record per cell, its token and its text, also where it has no token
@@ -15,12 +15,11 @@ and texts, and because a record per cell is what sorts and compresses in a colum
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, auto
 from typing import NamedTuple
 
-NO_CELL = -2
+NULL_CELL = -2
 """Stands in token_id for a cell that is null; one without a token has -1. Neither is a token's number."""
 
 PIECE = 8_000
@@ -37,40 +36,42 @@ BUCKET_SHIFT = 51
 class Content(Enum):
     """What a column holds; a dialect knows the type."""
 
-    NUMBER = "number"
+    NUMBER = auto()
     """63 bits."""
-    PLACE = "place"
+    PLACE = auto()
     """Number of a table, row, column or piece."""
-    KEY = "key"
+    KEY = auto()
     """A super key of `size` octets."""
-    WIDE_KEY = "wide key"
+    WIDE_KEY = auto()
     """A super key of any number of octets."""
-    PRINTS = "prints"
-    """Fingerprints, a character each."""
-    PRINT = "print"
-    """One of them."""
-    TOKEN = "token"
+    FINGERPRINTS = auto()
+    """A text with one character per fingerprint."""
+    TOKEN = auto()
     """A text of at most `size` characters that is compared and grouped by."""
-    CELL = "cell"
+    CELL = auto()
     """A text of at most `PIECE` octets."""
-    PATH = "path"
-    TEXT = "text"
-    WORD = "word"
+    PATH = auto()
+    TEXT = auto()
+    WORD = auto()
     """A text of at most 64 octets."""
+
+
+KEYS = (Content.KEY, Content.WIDE_KEY)
+TEXTS = (Content.FINGERPRINTS, Content.TOKEN, Content.CELL, Content.PATH, Content.TEXT, Content.WORD)
 
 
 class Column(NamedTuple):
     """A column of a table."""
 
     name: str
-    kind: Content = Content.NUMBER
+    content: Content = Content.NUMBER
     size: int = 0
     required: bool = True
     repeats: bool = False
-    """Whether equal values follow each other in the order of the table, many of them."""
+    """Whether many equal values follow each other in the order of the table."""
 
 
-class Table(NamedTuple):
+class TableDefinition(NamedTuple):
     """A table of a generation."""
 
     name: str
@@ -80,122 +81,71 @@ class Table(NamedTuple):
     spread: tuple[str, ...] = ()
     """Columns whose hash says on which node a record is; without any, every node has all."""
     unique: str = ""
-    """A column whose values are unique, and held to that."""
+    """The primary key, which is enforced."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What the tables of an index depend on."""
+_ROW = ("table_id", "row_id")
+_TABLE_ID, _ROW_ID = (Column(name, Content.PLACE) for name in _ROW)
+_COLUMN_ID = Column("column_id", Content.PLACE)
+_REPEATED_TABLE_ID = _TABLE_ID._replace(repeats=True)
+_BUCKET = Column("bucket", Content.PLACE, repeats=True)
+_SOURCE = Column("source", Content.PATH)
 
-    keys: tuple[Column, ...]
-    """Columns of the super keys, by hash function."""
-    layout: str
-    cell_characters: int
-    buckets: bool = False
-    """Whether postings have their token's bucket in front: a coarse column to sort by."""
-
-    @property
-    def has_super_keys(self) -> bool:
-        """Whether super keys are in a table of their own."""
-        return self.layout == "per_row" and bool(self.keys)
-
-    def tables(self) -> list[Table]:
-        """Return the tables of a generation, those that only a build needs included."""
-        found = [self._postings(), CELLS, *self._dictionary(), TABLES, COLUMNS, SOURCES, REJECTS, LOAD_LOG]
-        if self.has_super_keys:
-            found.append(Table("super_keys", (*_ROW, *self.keys), ("table_id", "row_id"), ("table_id", "row_id")))
-        return found
-
-    def kept_tables(self) -> list[Table]:
-        """Return the tables of a generation that searches need."""
-        return [table for table in self.tables() if table.name != TOKEN_COUNTS]
-
-    def table(self, name: str) -> Table:
-        """Return one of the tables."""
-        return next(table for table in self.tables() if table.name == name)
-
-    def _postings(self) -> Table:
-        bucket = (Column("bucket", Content.PLACE, repeats=True),) if self.buckets else ()
-        keys = self.keys if self.layout == "per_cell" else ()
-        columns = (*bucket, Column("token_id"), *_ROW, Column("column_id", Content.PLACE), *keys)
-        order = (*(column.name for column in bucket), "token_id", "table_id", "row_id")
-        return Table("postings", columns, order, ("table_id", "row_id"))
-
-    def _dictionary(self) -> list[Table]:
-        columns = token_columns(self.cell_characters)
-        return [Table(name, columns, ("token_id",), ("token_id",)) for name in ("tokens", TOKEN_COUNTS)]
-
-
-def key_column(number: int) -> str:
-    """Return the name of the column that holds one super key."""
-    return f"key{number}"
-
-
-def token_columns(cell_characters: int) -> tuple[Column, ...]:
-    """Return the columns of a dictionary."""
-    return (Column("token_id"), Column("token", Content.TOKEN, cell_characters), Column("posting_count"))
-
-
-_ROW = (Column("table_id", Content.PLACE), Column("row_id", Content.PLACE))
-_BY_TABLE = (Column("table_id", Content.PLACE, repeats=True),)
-
-CELLS = Table(
+CELLS = TableDefinition(
     "cells",
     (
-        *_BY_TABLE,
-        Column("row_id", Content.PLACE),
-        Column("column_id", Content.PLACE),
+        *(_REPEATED_TABLE_ID, _ROW_ID, _COLUMN_ID),
         Column("piece", Content.PLACE),
         Column("token_id"),
         Column("cell", Content.CELL, required=False),
     ),
-    ("table_id", "row_id", "column_id", "piece"),
-    ("table_id", "row_id"),
+    (*_ROW, "column_id", "piece"),
+    _ROW,
 )
-TABLES = Table(
+TABLES = TableDefinition(
     "tables",
     (
-        Column("table_id", Content.PLACE),
+        _TABLE_ID,
         Column("table_name", Content.TEXT, required=False),
-        Column("source", Content.PATH),
-        Column("place"),
-        Column("line_number"),
-        Column("row_count"),
+        _SOURCE,
+        *(Column(name) for name in ("place", "line_number", "row_count")),
     ),
     ("table_id",),
     ("table_id",),
 )
-COLUMNS = Table(
+COLUMNS = TableDefinition(
     "columns",
-    (*_BY_TABLE, Column("column_id", Content.PLACE), Column("column_name", Content.TEXT, required=False)),
+    (_REPEATED_TABLE_ID, _COLUMN_ID, Column("column_name", Content.TEXT, required=False)),
     ("table_id", "column_id"),
     ("table_id",),
 )
-SOURCES = Table(
+SOURCES = TableDefinition(
     "sources",
     (
-        Column("source", Content.PATH),
+        _SOURCE,
         Column("format_name", Content.WORD, required=False),
         Column("byte_count", required=False),
         Column("sha256", Content.WORD, required=False),
         Column("table_count", required=False),
     ),
 )
-REJECTS = Table(
+REJECTS = TableDefinition(
     "rejects",
     (
-        Column("source", Content.PATH),
+        _SOURCE,
         Column("line_number", required=False),
         Column("kind", Content.WORD, required=False),
         Column("reason", Content.PATH, required=False),
         Column("occurrences", required=False),
     ),
 )
-LOAD_LOG = Table("load_log", (Column("part_id"), Column("record_count")), unique="part_id")
+LOAD_LOG = TableDefinition("load_log", (Column("part_id"), Column("record_count")), unique="part_id")
 
 SHARED = (
-    Table(MANIFEST, (Column("load_id"), Column("change_id"), Column("manifest", Content.TEXT)), unique="load_id"),
-    Table(BUILDS, (Column("load_id"),)),
+    TableDefinition(
+        MANIFEST, (Column("load_id"), Column("change_id"), Column("manifest", Content.TEXT)), unique="load_id"
+    ),
+    TableDefinition(BUILDS, (Column("load_id"),)),
 )
 """Tables that all generations share: manifests, and what builds and changes lock."""
 
@@ -212,11 +162,57 @@ class Generation:
 
     schema: str
     number: int
+    keys: tuple[Column, ...]
+    """Columns of the super keys, by hash function."""
+    layout: str
+    cell_characters: int
+    buckets: bool = False
+    """Whether postings have their token's bucket in front: a coarse column to sort by."""
 
-    def table(self, name: str) -> str:
+    def name(self, table: str) -> str:
         """Return the full name of a table."""
-        return f"{self.schema}.{name}_{self.number}"
+        return table_name(self.schema, table, self.number)
 
-    def drop(self, names: Iterable[str] = NAMES) -> list[str]:
-        """SQL that removes tables."""
-        return [f"DROP TABLE IF EXISTS {self.table(name)} CASCADE" for name in names]
+    @property
+    def has_super_keys(self) -> bool:
+        """Whether super keys are in a table of their own."""
+        return self.layout == "per_row" and bool(self.keys)
+
+    def tables(self) -> list[TableDefinition]:
+        """Return all tables, with those that only a build needs."""
+        dictionary = token_columns(self.cell_characters)
+        tokens = [TableDefinition(n, dictionary, ("token_id",), ("token_id",)) for n in ("tokens", TOKEN_COUNTS)]
+        definitions = [self._postings(), CELLS, *tokens, TABLES, COLUMNS, SOURCES, REJECTS, LOAD_LOG]
+        if self.has_super_keys:
+            definitions.append(TableDefinition("super_keys", (_TABLE_ID, _ROW_ID, *self.keys), _ROW, _ROW))
+        return definitions
+
+    def kept_tables(self) -> list[TableDefinition]:
+        """Return the tables that searches need."""
+        return [table for table in self.tables() if table.name != TOKEN_COUNTS]
+
+    def columns(self, table: str) -> tuple[Column, ...]:
+        """Return the columns of a table."""
+        return next(definition.columns for definition in self.tables() if definition.name == table)
+
+    def _postings(self) -> TableDefinition:
+        bucket = (_BUCKET,) if self.buckets else ()
+        keys = self.keys if self.layout == "per_cell" else ()
+        columns = (*bucket, Column("token_id"), _TABLE_ID, _ROW_ID, _COLUMN_ID, *keys)
+        order = (*(column.name for column in bucket), "token_id", *_ROW)
+        return TableDefinition("postings", columns, order, _ROW)
+
+
+def table_name(schema: str, table: str, number: int) -> str:
+    """Return the full name of a table of a generation."""
+    return f"{schema}.{table}_{number}"
+
+
+def key_column(number: int) -> str:
+    """Return the name of the column that holds one super key."""
+    return f"key{number}"
+
+
+def token_columns(cell_characters: int) -> tuple[Column, ...]:
+    """Return the columns of a dictionary."""
+    return (Column("token_id"), Column("token", Content.TOKEN, cell_characters), Column("posting_count"))

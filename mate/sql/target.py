@@ -1,7 +1,7 @@
 """Building into a database: a new generation of tables is filled, checked, and published by one record.
 
-Only one build of a schema runs at a time: its driver holds a lock that ends with it, so that what an earlier build left
-behind when it was killed can be told from one that is under way, and is removed.
+Only one build of a schema runs at a time: its driver holds a lock that ends with it. So what a killed build left behind
+can be told from a build that is under way, and is removed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from mate.build.segments import Written
 from mate.errors import StoreError
 from mate.hashing import get
 from mate.lake.manifest import Manifest
-from mate.sql import statements as sql
 from mate.sql.address import Address
-from mate.sql.dialects import LoadCounts, dialect_of
-from mate.sql.failures import BusyError, ConnectionLostError
-from mate.sql.load import Destination, Loader
-from mate.sql.row_keys import check_form, key_columns
-from mate.sql.schema import NAMES, SHARED, TOKEN_COUNTS, Generation, Shape
-from mate.sql.session import Session
+from mate.sql.dialects import dialect_of, lock_schema, open_session
+from mate.sql.dialects.failures import BusyError, ConnectionLostError
+from mate.sql.dialects.session import Session
+from mate.sql.index import generation_of
+from mate.sql.load import Loader
+from mate.sql.schema import BUILDS, MANIFEST, NAMES, SHARED, TOKEN_COUNTS, Generation, table_name
+from mate.sql.super_keys import check_form
 
 _TABLE = re.compile(rf"({'|'.join(NAMES)})_(\d+)")
 
@@ -39,60 +39,60 @@ class DatabaseTarget:
         self.address = Address.parse(address)
         self.dialect = dialect_of(self.address.kind)
         self._password = self.address.password()
+        self._manifests = f"{self.address.schema}.{MANIFEST}"
         self._published = False
-        self._held = ExitStack()
+        self._resources = ExitStack()
 
     def __enter__(self) -> Self:
-        with ExitStack() as held:
-            self._create_shared()
+        with ExitStack() as resources:
+            self._create_shared_tables()
             try:
-                self._lock = held.enter_context(self.dialect.lock(self.address, self._password))
+                self._verify_lock = resources.enter_context(lock_schema(self.address, self._password))
             except BusyError:
                 raise StoreError(f"another build or change of {self.address} is under way") from None
-            self._choose_number()
+            self._number = self._new_number()
             self.directory = work_directory(self.address)
-            self._held = held.pop_all()
+            self._resources = resources.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
-        with self._held:
+        with self._resources:
             if not self._published:
-                self._clean_up()
+                self._remove_unpublished()
 
     def _session(self) -> Session:
         """Return a session of its own for each step: none is open while tasks load."""
-        return Session(self.address, self._password, writes=True)
+        return open_session(self.address, self._password, writes=True)
 
-    def _create_shared(self) -> None:
+    def _create_shared_tables(self) -> None:
         schema = self.address.schema
         with self._session() as session:
             if not session.execute(self.dialect.schema_exists, [schema])[0][0]:
-                session.execute(self.dialect.create_schema(schema))
-            present = _names(session)
+                session.execute(self.dialect.create_schema.format(schema=schema))
+            present = self._table_names(session)
             for table in SHARED:
                 if table.name not in present:
-                    session.execute(self.dialect.create_table(f"{schema}.{table.name}", table, unless_there=True))
-            if not session.execute(sql.any_build(schema))[0][0]:
-                session.execute(sql.first_build(schema))
+                    session.execute(self.dialect.create_table(f"{schema}.{table.name}", table))
+            if not session.execute(f"SELECT COUNT(*) FROM {schema}.{BUILDS}")[0][0]:  # updated if it cannot be locked
+                session.execute(f"INSERT INTO {schema}.{BUILDS} (load_id) VALUES (0)")
             session.commit()
 
-    def _choose_number(self) -> None:
-        """Remove what killed builds left, and choose a number that none had."""
+    def _new_number(self) -> int:
+        """Remove what killed builds left, and return the number of a new generation."""
         with self._session() as session:
-            published = _published(session)
-            found = (_TABLE.fullmatch(name) for name in _names(session))
-            present = {int(match[2]) for match in found if match}
-            _drop(session, present - set(published))
+            published = self._published_numbers(session)
+            matches = map(_TABLE.fullmatch, self._table_names(session))
+            present = {int(match[2]) for match in matches if match}
+            self._drop(session, present - set(published))
             session.commit()
-        self._generation = Generation(self.address.schema, max(present.union(published), default=0) + 1)
+        return max(present.union(published), default=0) + 1
 
-    def _clean_up(self) -> None:
-        """Remove what was not published."""
+    def _remove_unpublished(self) -> None:
         try:
             with self._session() as session:
-                if self._generation.number not in _published(session):  # else only the commit's answer was lost
-                    _drop(session, [self._generation.number])
+                if self._number not in self._published_numbers(session):  # else only the commit's answer was lost
+                    self._drop(session, [self._number])
                     session.commit()
         except StoreError:
             return  # The server is gone. The next build removes what this one left.
@@ -107,45 +107,38 @@ class DatabaseTarget:
 
     def task(self, manifest: Manifest) -> Loader:
         """Create the tables, and return the function that loads a segment into them."""
-        shape = self._shape(manifest)
+        generation = self._generation(manifest)
         with self._session() as session:
-            for table in shape.tables():
-                session.execute(self.dialect.create_table(self._generation.table(table.name), table))
+            for table in generation.tables():
+                session.execute(self.dialect.create_table(generation.name(table.name), table))
             session.commit()
-        return Loader(self.address, self._password, Destination(self._generation, shape, manifest.hashes))
+        return Loader(self.address, self._password, generation, manifest.hashes)
 
-    def _shape(self, manifest: Manifest) -> Shape:
-        layout = self.address.layout
-        return Shape(key_columns(manifest.hashes), layout, manifest.cell_characters, self.dialect.buckets)
+    def _generation(self, manifest: Manifest) -> Generation:
+        return generation_of(self.address, self._number, replace(manifest, layout=self.address.layout))
 
     def publish(self, manifest: Manifest, written: list[Written], stored: list[Any]) -> None:
         """Merge the dictionaries, check that nothing was lost, and make the new generation the one in use."""
         manifest = replace(manifest, segments=(), layout=self.address.layout)
-        generation, shape = self._generation, self._shape(manifest)
-        counts = LoadCounts(manifest.counts.cells, manifest.distinct_tokens)
+        generation = self._generation(manifest)
+        distinct_share = manifest.distinct_tokens / max(1, manifest.counts.cells)
         with self._session() as session:
-            session.execute(sql.merge_tokens(generation, generation.table(TOKEN_COUNTS)))
+            session.execute(merge_tokens(generation, generation.name(TOKEN_COUNTS)))
             session.commit()
-            self._verify(session, manifest, len(written))
-            for statement in generation.drop([TOKEN_COUNTS]):
+            self._verify(session, manifest, generation, len(written))
+            session.execute(f"DROP TABLE IF EXISTS {generation.name(TOKEN_COUNTS)} CASCADE")
+            session.commit()
+            for statement in self.dialect.after_load(generation, distinct_share):
                 session.execute(statement)
+            self._grant(session, generation)
             session.commit()
-            for statement in self.dialect.after_load(generation, shape, counts):
-                session.execute(statement)
-            self._let_read(session, shape)
-            session.commit()
-            self._settle(shape)
+            if statements := self.dialect.after_commit(generation):
+                with open_session(self.address, self._password) as outside:
+                    for statement in statements:
+                        outside.execute(statement)
             self._publish(session, manifest)
 
-    def _settle(self, shape: Shape) -> None:
-        """Do what a database does not do in a transaction."""
-        statements = self.dialect.after_commit(self._generation, shape)
-        if statements:
-            with Session(self.address, self._password) as session:
-                for statement in statements:
-                    session.execute(statement)
-
-    def _verify(self, session: Session, manifest: Manifest, segments: int) -> None:
+    def _verify(self, session: Session, manifest: Manifest, generation: Generation, segments: int) -> None:
         counts = manifest.counts
         expected = {
             ("load_log", ""): segments,
@@ -155,27 +148,27 @@ class DatabaseTarget:
             ("columns", ""): counts.columns,
             ("tokens", ""): manifest.distinct_tokens,
         }
-        if self._shape(manifest).has_super_keys:
+        if generation.has_super_keys:
             expected["super_keys", ""] = counts.rows
-        for (name, where), count in expected.items():
-            [[found]] = session.execute(sql.count(self._generation.table(name), where))
+        for (table, where), count in expected.items():
+            [[found]] = session.execute(f"SELECT COUNT(*) FROM {generation.name(table)}{where}")
             if found != count:
-                raise StoreError(f"the table {name} has {found:,} records where {count:,} were staged")
-        check_numbers(session, self._generation)
+                raise StoreError(f"the table {table} has {found:,} records where {count:,} were staged")
+        check_token_ids(session, generation)
 
-    def _let_read(self, session: Session, shape: Shape) -> None:
+    def _grant(self, session: Session, generation: Generation) -> None:
         """Let those read the new tables who may read the index, where tables do not inherit that."""
-        question = self.dialect.readers(self.address.schema)
-        readers = [name for (name,) in session.execute(question)] if question else []
+        question, schema = self.dialect.readers, [self.address.schema]
+        readers = [name for (name,) in session.execute(question, schema)] if question else []
         if readers:
-            names = [self._generation.table(table.name) for table in shape.kept_tables()]
-            session.execute(self.dialect.grant(names, readers))
+            names = [generation.name(table.name) for table in generation.kept_tables()]
+            session.execute(f"GRANT SELECT ON {', '.join(names)} TO {', '.join(readers)}")
 
     def _publish(self, session: Session, manifest: Manifest) -> None:
         """Publish, and remove all older generations but the last: searches may have it open until the next build."""
-        schema, number = self.address.schema, self._generation.number
-        self._lock.verify()
-        session.execute(sql.publish(schema), [number, manifest.to_json()])
+        self._verify_lock()
+        insert = f"INSERT INTO {self._manifests} (load_id, change_id, manifest) VALUES (%s, 0, %s)"
+        session.execute(insert, [self._number, manifest.to_json()])
         try:
             session.commit()
         except ConnectionLostError as error:
@@ -183,12 +176,24 @@ class DatabaseTarget:
                 f"{error} while the new index was published: mate stats tells which one is in use"
             ) from None
         self._published = True
-        numbers = _published(session)
+        numbers = self._published_numbers(session)
         if len(numbers) > 1:
-            session.execute(sql.retire(schema), [numbers[1]])
+            session.execute(f"DELETE FROM {self._manifests} WHERE load_id < %s", [numbers[1]])
             session.commit()
-            _drop(session, numbers[2:])
+            self._drop(session, numbers[2:])
             session.commit()
+
+    def _published_numbers(self, session: Session) -> list[int]:
+        """Return the generations that have a manifest, the one in use first."""
+        return [number for (number,) in session.execute(f"SELECT load_id FROM {self._manifests} ORDER BY load_id DESC")]
+
+    def _table_names(self, session: Session) -> set[str]:
+        return {name.lower() for (name,) in session.execute(self.dialect.table_names, [self.address.schema])}
+
+    def _drop(self, session: Session, numbers: Iterable[int]) -> None:
+        for number in sorted(numbers):
+            for table in NAMES:
+                session.execute(f"DROP TABLE IF EXISTS {table_name(self.address.schema, table, number)} CASCADE")
 
 
 def work_directory(address: Address) -> Path:
@@ -199,27 +204,21 @@ def work_directory(address: Address) -> Path:
         raise StoreError(f"cannot write to {error.filename}: {error.strerror}") from error
 
 
-def check_numbers(session: Session, generation: Generation, where: str = "") -> None:
+def merge_tokens(generation: Generation, counts: str) -> str:
+    """SQL that adds the sums of the counts of tokens in another table to the dictionary."""
+    return (
+        f"INSERT INTO {generation.name('tokens')} (token_id, token, posting_count)"
+        f" SELECT token_id, token, SUM(posting_count) FROM {counts}"
+        " GROUP BY token_id, token HAVING SUM(posting_count) > 0"
+    )
+
+
+def check_token_ids(session: Session, generation: Generation, where: str = "") -> None:
     """Refuse a dictionary in which two texts have the same number: cells are told apart by these alone."""
-    [[shared]] = session.execute(sql.shared_numbers(generation, where))
-    if shared:
+    shared = f"SELECT token_id FROM {generation.name('tokens')}{where} GROUP BY token_id HAVING COUNT(*) > 1"
+    [[count]] = session.execute(f"SELECT COUNT(*) FROM ({shared}) AS shared")
+    if count:
         raise StoreError(
-            f"{session.address}: {shared} numbers stand for two texts each, which a database cannot tell apart; "
+            f"{session.address}: {count} numbers stand for two texts each, which a database cannot tell apart; "
             "an index in a folder can"
         )
-
-
-def _published(session: Session) -> list[int]:
-    """Return the generations that have a manifest, the one in use first."""
-    return [number for (number,) in session.execute(sql.published_numbers(session.address.schema))]
-
-
-def _names(session: Session) -> set[str]:
-    """Return the names of the schema's tables."""
-    return {name.lower() for (name,) in session.execute(session.dialect.table_names, [session.address.schema])}
-
-
-def _drop(session: Session, numbers: Iterable[int]) -> None:
-    for number in sorted(numbers):
-        for statement in Generation(session.address.schema, number).drop():
-            session.execute(statement)

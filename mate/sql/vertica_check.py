@@ -1,4 +1,4 @@
-"""Try on a real Vertica server what could not be tried when this was written, and write down what held.
+"""Try on a real Vertica server what could not be tried when this was written, and report what held.
 
 Each trial runs what the store itself runs, in a schema of its own that is dropped afterwards, whatever happens.
 """
@@ -15,32 +15,33 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.changes.updates import Updates
 from mate.errors import MateError, StoreError
 from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
-from mate.sql import statements as sql
 from mate.sql.address import Address
-from mate.sql.copy_text import key_array
-from mate.sql.dialects import dialect_of
-from mate.sql.dialects.base import lock_statement
-from mate.sql.failures import BusyError, DuplicateKeyError
+from mate.sql.dialects import dialect_of, open_session
+from mate.sql.dialects.copy_text import key_array
+from mate.sql.dialects.dialect import lock_statement
+from mate.sql.dialects.failures import BusyError, DuplicateKeyError
+from mate.sql.dialects.session import Session
 from mate.sql.index import DatabaseIndex
-from mate.sql.row_keys import form_of
-from mate.sql.schema import BUILDS, LAYOUTS, LOAD_LOG, SHARED, Column, Content, Generation, Shape, key_column
-from mate.sql.session import Session
+from mate.sql.lookup import Lookup, Probes, bucket_of, constant_probes, probe_columns
+from mate.sql.schema import BUILDS, LAYOUTS, LOAD_LOG, SHARED, Column, Content, Generation, key_column
+from mate.sql.super_keys import key_form
 from mate.stores import open_index, open_target
 
 QUICK = 5.0
 """Seconds within which a lock that is not waited for has to be refused."""
 _TEMPORARY = "mate_check_numbers"
-_NUMBER = [Column("id")]
+_LAKE = "synthetic:tables=12,seed=7"
 _HASHES = (HashRequest(), HashRequest("wide", 20), HashRequest("fingerprint", 16))
 """One for each form that super keys have."""
 _KEYS = (Column(key_column(0), Content.KEY, 16), Column(key_column(1), Content.KEY, 64))
-_ALL_KEYS = (*_KEYS, Column(key_column(2), Content.WIDE_KEY), Column(key_column(3), Content.PRINTS))
+_ALL_KEYS = (*_KEYS, Column(key_column(2), Content.WIDE_KEY), Column(key_column(3), Content.FINGERPRINTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,38 +73,20 @@ class Trials:
         where = Address.parse(address)
         if where.kind != "vertica":
             raise StoreError("this checks a Vertica server: give an address that begins with vertica://")
-        self._where = replace(where, schema=f"mate_check_{uuid.uuid4().hex[:12]}")
-        self._address, self._password = address, where.password()
-        self._generation = Generation(self._where.schema, 1)
+        self.schema = f"mate_check_{uuid.uuid4().hex[:12]}"
+        place, _, query = address.partition("?")
+        options = [option for option in query.split("&") if option and not option.startswith("schema=")]
+        self._address = f"{place}?{'&'.join([*options, f'schema={self.schema}'])}"
+        self._where, self._password = replace(where, schema=self.schema), where.password()
         self._dialect = dialect_of("vertica")
+        self._generation = Generation(self.schema, 1, _KEYS, LAYOUTS[0], 1_000, self._dialect.buckets)
 
     def run(self) -> Generator[Finding, None, None]:
         """Yield what each trial found; the first to fail does not stop the others."""
-        try:
-            with self._session() as session:
-                for trial in self._trials():
-                    yield self._tried(trial, session)
-        finally:
-            self._clean_up()
-
-    def _clean_up(self) -> None:
-        """Drop the schema, over a session of its own: that of the trials may be lost, or have been interrupted."""
-        with suppress(StoreError), Session(replace(self._where, patience=0), self._password, writes=True) as session:
-            session.execute(self._drop_schema)
-
-    @property
-    def _drop_schema(self) -> str:
-        return f"DROP SCHEMA IF EXISTS {self._where.schema} CASCADE"
-
-    def _session(self) -> Session:
-        return Session(self._where, self._password, writes=True)
-
-    def _trials(self) -> list[Callable[[Session], str]]:
-        return [
+        trials = [
             self.version,
             self.schema_with_inherited_privileges,
             self.tables_and_their_names,
-            self.accepted_rows_after_a_copy,
             self.rollback_of_a_copy,
             self.enforced_key,
             self.null_is_no_duplicate_key,
@@ -113,16 +96,19 @@ class Trials:
             self.plans_of_the_main_queries,
             self.nothing_is_left,
         ]
-
-    @staticmethod
-    def _tried(trial: Callable[[Session], str], session: Session) -> Finding:
-        name = trial.__name__.replace("_", " ")
         try:
-            return Finding(name, True, trial(session))
-        except (MateError, AssertionError) as error:
-            with suppress(StoreError):
-                session.rollback()
-            return Finding(name, False, str(error))
+            with open_session(self._where, self._password, writes=True) as session:
+                for trial in trials:
+                    yield _finding(trial, session)
+        finally:
+            # A session of its own: that of the trials may be lost, or have been interrupted.
+            impatient = replace(self._where, patience=0)
+            with suppress(StoreError), open_session(impatient, self._password, writes=True) as session:
+                session.execute(self._drop_schema)
+
+    @property
+    def _drop_schema(self) -> str:
+        return f"DROP SCHEMA IF EXISTS {self.schema} CASCADE"
 
     # Trials; each returns what is worth knowing, or fails
 
@@ -132,43 +118,38 @@ class Trials:
 
     def schema_with_inherited_privileges(self, session: Session) -> str:
         """Create the schema as a build does."""
-        session.execute(self._dialect.create_schema(self._where.schema))
+        session.execute(self._dialect.create_schema.format(schema=self.schema))
         for table in SHARED:
-            session.execute(self._dialect.create_table(f"{self._where.schema}.{table.name}", table))
-        session.execute(sql.first_build(self._where.schema))
+            session.execute(self._dialect.create_table(f"{self.schema}.{table.name}", table))
+        session.execute(f"INSERT INTO {self.schema}.{BUILDS} (load_id) VALUES (0)")
         session.commit()
         return ""
 
     def tables_and_their_names(self, session: Session) -> str:
         """Create all tables in both layouts: no name may be a reserved word."""
-        for number, layout in enumerate(LAYOUTS, 1):
-            shape = Shape(_ALL_KEYS if layout == "per_row" else _KEYS, layout, 1_000, self._dialect.buckets)
-            generation = Generation(self._where.schema, number)
-            for table in shape.tables():
-                session.execute(self._dialect.create_table(generation.table(table.name), table))
+        per_row = replace(self._generation, number=2, keys=_ALL_KEYS, layout="per_row")
+        for generation in (self._generation, per_row):
+            for table in generation.tables():
+                session.execute(self._dialect.create_table(generation.name(table.name), table))
         return ""
-
-    def accepted_rows_after_a_copy(self, session: Session) -> str:
-        """Load postings with super keys, and ask how many were taken."""
-        shape = Shape(_KEYS, LAYOUTS[0], 1_000, self._dialect.buckets)
-        keys = [key_array(np.zeros((3, column.size // 8), np.uint64)) for column in shape.keys]
-        numbers = [pa.array([1, 2, 3])] * (len(shape.table("postings").columns) - len(keys))
-        session.load(self._generation.table("postings"), shape.table("postings").columns, iter([[*numbers, *keys]]))
-        return "3 of 3"
 
     def rollback_of_a_copy(self, session: Session) -> str:
-        """Undo it."""
+        """Load postings with super keys, which asks how many were taken, and undo it."""
+        postings, columns = self._generation.name("postings"), self._generation.columns("postings")
+        keys = [key_array(np.zeros((3, column.size // 8), np.uint64)) for column in _KEYS]
+        session.load(postings, columns, [[pa.array([1, 2, 3])] * (len(columns) - len(keys)) + keys])
         session.rollback()
-        [[left]] = session.execute(sql.count(self._generation.table("postings")))
+        [[left]] = session.execute(f"SELECT COUNT(*) FROM {postings}")
         assert left == 0, f"{left} records are left after ROLLBACK"
-        return ""
+        return "3 of 3 were taken"
 
     def enforced_key(self, session: Session) -> str:
         """Note a part twice."""
-        session.execute(sql.log_part(self._generation), [7, 1])
+        log = f"INSERT INTO {self._generation.name('load_log')} (part_id, record_count) VALUES (7, 1)"
+        session.execute(log)
         session.commit()
         try:
-            session.execute(sql.log_part(self._generation), [7, 1])
+            session.execute(log)
             session.commit()
         except DuplicateKeyError as error:
             session.rollback()
@@ -177,11 +158,11 @@ class Trials:
 
     def null_is_no_duplicate_key(self, session: Session) -> str:
         """Load a null where none may be: the server has to say so, and not that a key is there twice."""
-        table, nothing = self._generation.table(LOAD_LOG.name), pa.array([None], pa.int64())
+        null = pa.array([None], pa.int64())
         try:
-            session.load(table, LOAD_LOG.columns, iter([[nothing, nothing]]))
+            session.load(self._generation.name("load_log"), LOAD_LOG.columns, [[null, null]])
         except DuplicateKeyError as error:
-            raise AssertionError(f"a null is told as a duplicate key: {error}") from None
+            raise AssertionError(f"a null is reported as a duplicate key: {error}") from None
         except StoreError as error:
             if "not null" not in str(error).lower():
                 raise
@@ -191,21 +172,20 @@ class Trials:
 
     def temporary_table_after_rollback(self, session: Session) -> str:
         """Fill a temporary table, commit, roll back: it is still there, with its records."""
-        session.prepare(_TEMPORARY, _NUMBER)
-        session.fill(_TEMPORARY, _NUMBER, [pa.array([1, 2])])
+        session.fill(_TEMPORARY, [Column("id")], [pa.array([1, 2])])
         session.commit()
         session.rollback()
-        [[left]] = session.execute(sql.count(_TEMPORARY))
+        [[left]] = session.execute(f"SELECT COUNT(*) FROM {_TEMPORARY}")
         assert left == 2, f"{left} of 2 records are left"
         return ""
 
     def lock_that_is_not_waited_for(self, session: Session) -> str:
         """Lock the table of builds from two sessions."""
-        session.execute(lock_statement(self._where.schema))
+        session.execute(lock_statement(self.schema))
         began = time.monotonic()
         try:
-            with self._session() as other:
-                other.execute(lock_statement(self._where.schema))
+            with open_session(self._where, self._password, writes=True) as other:
+                other.execute(lock_statement(self.schema))
         except BusyError as error:
             waited = time.monotonic() - began
             assert waited < QUICK, f"refused after {waited:.0f} s"
@@ -219,104 +199,101 @@ class Trials:
         session.execute(self._drop_schema)
         session.commit()
         with TemporaryDirectory() as folder:
-            return _compared(self._own_address(), Path(folder))
+            query = Path(folder, "query.csv")
+            expected = _answers(f"{folder}/lake.mate", query)
+            answers = _answers(self._address, query)
+        assert answers == expected, f"{answers} where a lake has {expected}"
+        return f"{len(answers[0])} answers with each of {', '.join(request.name for request in _HASHES)}"
 
     def plans_of_the_main_queries(self, session: Session) -> str:
-        """Return how the server would run the look-ups of a key tuple that is there, and what running them took."""
-        with open_index(self._own_address()) as index:
+        """Return how the server runs the look-ups of a key tuple that is there."""
+        with open_index(self._address) as index:
             assert isinstance(index, DatabaseIndex)
             table_id = index.tables()[0].table_id
-            look = self._lookup(session, index, table_id)
+            lookup = _lookup(session, index, table_id)
         where = f"p.table_id IN ({table_id})"
-        statements = look.bounds("", 200), look.mappings(where), look.rows(""), look.cells(where)
-        plans = [_profiled(session, f"{self._where.schema}_{n}", text) for n, text in enumerate(statements)]
-        used = sorted({projection for projections, _ in plans for projection in projections})
-        return "\n\n".join([f"projections used: {', '.join(used)}", *(plan for _, plan in plans)])
-
-    def _lookup(self, session: Session, index: DatabaseIndex, table_id: int) -> sql.Lookup:
-        """Return the look-ups of the key tuple that the first two cells of a table make."""
-        generation, shape = index.reader.generation, index.reader.shape
-        found = session.execute(
-            f"SELECT c.token_id, t.token FROM {generation.table('cells')} AS c"
-            f" INNER JOIN {generation.table('tokens')} AS t ON t.token_id = c.token_id"
-            f" WHERE c.table_id = {table_id} AND c.row_id = 0 AND c.piece = 0 ORDER BY c.column_id LIMIT 2"
-        )
-        tokens = np.array([[number for number, _ in found]], np.int64)
-        form = form_of(index.manifest.hashes[0])
-        texts = [text for _, text in found]
-        number, keys = form.probes(lambda function: function.hash(texts)[None], lambda: np.array([len(found)]))
-        records = [pa.array(number), *map(pa.array, tokens[number].T), *keys]
-        relation = sql.constant_probes(self._dialect, sql.probe_columns(len(found), form), records)
-        probes = sql.Probes(relation, tokens, 0, 0, form, sql.bucket_of(tokens[:, 0]).tolist())
-        return sql.Lookup(self._dialect, generation, shape, probes)
+        statements = lookup.bounds("", 200), lookup.mappings(where), lookup.rows(""), lookup.cells(where)
+        return "\n\n".join(_profile(session, f"{self.schema}_{n}", text) for n, text in enumerate(statements))
 
     def nothing_is_left(self, session: Session) -> str:
         """Drop the schema of the trials."""
         session.execute(self._drop_schema)
         session.commit()
-        [[left]] = session.execute(self._dialect.schema_exists, [self._where.schema])
-        assert not left, f"{self._where.schema} is still there"
+        [[left]] = session.execute(self._dialect.schema_exists, [self.schema])
+        assert not left, f"{self.schema} is still there"
         return ""
 
-    def _own_address(self) -> str:
-        """Return the address of the schema of the trials."""
-        place, _, query = self._address.partition("?")
-        kept = [option for option in query.split("&") if option and not option.startswith("schema=")]
-        return f"{place}?{'&'.join([*kept, f'schema={self._where.schema}'])}"
+
+def _finding(trial: Callable[[Session], str], session: Session) -> Finding:
+    name = trial.__name__.replace("_", " ")
+    try:
+        return Finding(name, True, trial(session))
+    except (MateError, AssertionError) as error:
+        with suppress(StoreError):
+            session.rollback()
+        return Finding(name, False, str(error))
 
 
-def _profiled(session: Session, label: str, statement: str) -> tuple[list[str], str]:
-    """Explain and profile a query; return the projections that it used, and what the server tells of both.
+def _answers(place: str, query: Path) -> list[list[tuple[int, int]]]:
+    """Build an index of a few made-up tables, change it, and return what searches find: tables and joinability."""
+    with open_target(place) as target:
+        build([_LAKE], target, BuildSettings(_HASHES, master="none"))
+    with open_index(place) as index:
+        if not query.exists():
+            rows = [[cell or "" for cell in row] for row in index.cells(2, np.arange(index.table(2).rows))]
+            pa_csv.write_csv(pa.table({f"c{n}": column for n, column in enumerate(zip(*rows, strict=True))}), query)
+    Updates(place, master="none").remove_tables([0])
+    with open_index(place) as index:
+        return [
+            [
+                (result.table_id, result.joinability)
+                for result in find_system()(
+                    index,
+                    str(query),
+                    ["c0", "c1"],
+                    settings=SearchSettings(k=5, filters=FilterSettings(hash_name=request.name)),
+                )
+            ]
+            for request in _HASHES
+        ]
+
+
+def _lookup(session: Session, index: DatabaseIndex, table_id: int) -> Lookup:
+    """Return the look-ups of the key tuple that the first two cells of a table make."""
+    generation = index.reader.generation
+    cells = session.execute(
+        f"SELECT c.token_id, t.token FROM {generation.name('cells')} AS c"
+        f" INNER JOIN {generation.name('tokens')} AS t ON t.token_id = c.token_id"
+        f" WHERE c.table_id = {table_id} AND c.row_id = 0 AND c.piece = 0 ORDER BY c.column_id LIMIT 2"
+    )
+    tokens, texts = np.array([[number for number, _ in cells]], np.int64), [text for _, text in cells]
+    form = key_form(index.manifest.hashes[0].function())
+    numbers, keys = form.probes(lambda function: function.hash(texts)[None], lambda: np.array([len(cells)]))
+    records = [pa.array(numbers), *map(pa.array, tokens[numbers].T), *keys]
+    relation = constant_probes(session.dialect, probe_columns(len(cells), form), records)
+    return Lookup(session.dialect, generation, Probes(relation, tokens, 0, 0, form, bucket_of(tokens[:, 0]).tolist()))
+
+
+def _profile(session: Session, label: str, statement: str) -> str:
+    """Explain and run a query; return its plan, the projections that it used, and what each step of it took.
 
     PROFILE returns what the query finds. What it took is in system tables, under the numbers of transaction and
     statement, which are found by a label.
     """
     plan = [f"EXPLAIN {statement}", *(str(line[0]) for line in session.execute(f"EXPLAIN {statement}"))]
-    found = session.execute("PROFILE " + statement.replace("SELECT", f"SELECT /*+LABEL({label})*/", 1))
-    assert found, f"a key tuple that is in the index was not found by: {statement}"
+    records = session.execute("PROFILE " + statement.replace("SELECT", f"SELECT /*+LABEL({label})*/", 1))
+    assert records, f"a key tuple that is in the index was not found by: {statement}"
     profiles = session.execute(
         "SELECT transaction_id, statement_id, projections_used FROM v_monitor.query_profiles WHERE identifier = %s",
         [label],
     )
     assert profiles, f"v_monitor.query_profiles has no query with the label {label}"
     transaction, number, projections = profiles[0]
-    where = f"WHERE transaction_id = {transaction} AND statement_id = {number}"
-    paths = session.execute(
+    steps = session.execute(
         "SELECT path_id, path_line_index, running_time, memory_allocated_bytes, read_from_disk_bytes, path_line"
-        f" FROM v_monitor.query_plan_profiles {where} ORDER BY path_id, path_line_index"
+        f" FROM v_monitor.query_plan_profiles WHERE transaction_id = {transaction} AND statement_id = {number}"
+        " ORDER BY path_id, path_line_index"
     )
-    counters = session.execute(
-        "SELECT operator_name, counter_name, SUM(counter_value) FROM v_monitor.execution_engine_profiles"
-        f" {where} GROUP BY operator_name, counter_name HAVING SUM(counter_value) > 0"
-        " ORDER BY operator_name, counter_name"
-    )
-    assert paths, f"v_monitor.query_plan_profiles has nothing of the query with the label {label}"
-    assert counters, f"v_monitor.execution_engine_profiles has nothing of the query with the label {label}"
-    took = [" | ".join(map(str, record)) for record in (*paths, *counters)]
-    used = [name.strip() for name in str(projections or "").split(",") if name.strip()]
-    return used, "\n".join([*plan, f"PROFILE: {len(found)} records, projections {', '.join(used)}", *took])
-
-
-def _compared(address: str, folder: Path) -> str:
-    """Build an index of a few made-up tables and a lake, change both, and compare what searches find."""
-    made = "synthetic:tables=12,seed=7"
-    query = folder / "query.csv"
-    found = []
-    for place in (address, str(folder / "lake.mate")):
-        with open_target(place) as target:
-            build([made], target, BuildSettings(_HASHES, master="none"))
-        with open_index(place) as index:
-            if not query.exists():
-                table = index.table(2)
-                rows = index.cells(2, np.arange(table.rows))
-                names = [f"c{n}" for n in range(len(table.columns))]
-                lines = [",".join('"' + (cell or "").replace('"', '""') + '"' for cell in row) for row in rows]
-                query.write_text("\n".join([",".join(names), *lines]), encoding="utf-8")
-        Updates(place, master="none").remove_tables([0])
-        with open_index(place) as index:
-            search, key = find_system(), ["c0", "c1"]
-            filters = [SearchSettings(k=5, filters=FilterSettings(hash_name=request.name)) for request in _HASHES]
-            answers = [search(index, str(query), key, settings=settings) for settings in filters]
-            found.append([[(r.table_id, r.joinability) for r in answer] for answer in answers])
-    assert found[0] == found[1], f"{found[0]} where a lake has {found[1]}"
-    return f"{len(found[0][0])} answers with each of {', '.join(request.name for request in _HASHES)}"
+    assert steps, f"v_monitor.query_plan_profiles has nothing of the query with the label {label}"
+    profile = f"PROFILE: {len(records)} records, projections {projections or ''}"
+    return "\n".join([*plan, profile, *(" | ".join(map(str, step)) for step in steps)])

@@ -18,8 +18,8 @@ from mate.lake.folder import open_folder
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.sql.address import Address
+from mate.sql.dialects import open_session
 from mate.sql.schema import Column
-from mate.sql.session import Session
 from mate.stores import open_index, open_target
 from tests.postgresql.proxy import Proxy
 from tests.postgresql.server import PASSWORD, PostgresServer, shared_server
@@ -126,7 +126,8 @@ def test_no_timeout_ends_the_session_that_holds_the_lock(server: PostgresServer,
     server.run(*(f"ALTER ROLE postgres SET {name} = '90s'" for name in known))
     try:
         with open_target(address) as target:
-            found = target._lock._client.execute(f"SELECT setting FROM pg_settings WHERE name IN {names}")  # type: ignore[attr-defined]
+            session = target._verify_lock.__self__.session  # type: ignore[attr-defined]
+            found = session.execute(f"SELECT setting FROM pg_settings WHERE name IN {names}")
         assert [setting for (setting,) in found] == ["0"] * len(known)
     finally:
         server.run(*(f"ALTER ROLE postgres RESET {name}" for name in known))
@@ -264,7 +265,7 @@ def test_searches_beside_changes_see_one_state_each(address: str) -> None:
 def test_sessions_are_set_up_for_short_look_ups(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGOPTIONS", "-c client_connection_check_interval=200")
     where = Address.parse(server.address(timeout=7))
-    with Session(where, where.password()) as session:
+    with open_session(where, where.password()) as session:
         told = {str(name): value for name, value in session.execute("SELECT name, setting FROM pg_settings")}
     assert (told["jit"], told["random_page_cost"], told["work_mem"]) == ("off", "1.1", "65536")
     assert told["statement_timeout"] == "7000"
@@ -294,7 +295,7 @@ def test_a_build_tells_the_planner_what_it_loaded(server: PostgresServer, addres
 def test_the_planner_knows_a_small_temporary_table(server: PostgresServer) -> None:
     """Without statistics one of two records passes for one of more than a thousand, and all postings are read."""
     where = Address.parse(server.address())
-    with Session(where, where.password()) as session:
+    with open_session(where, where.password()) as session:
         for records in (3, 2, 6_000, 4):
             session.fill("mate_few", [Column("id")], [pa.array(range(records))])
             assert session.execute("SELECT COUNT(*) FROM mate_few") == [[records]]

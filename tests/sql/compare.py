@@ -13,10 +13,10 @@ from mate.lake.folder import LakeFolder
 from mate.lake.manifest import Manifest
 from mate.lake.segment import Segment
 from mate.lake.super_keys import key_offsets, key_words
+from mate.sql.dialects.session import Session
 from mate.sql.index import DatabaseIndex
-from mate.sql.row_keys import KeyForm, PrintKeys, form_of
-from mate.sql.schema import key_column
-from mate.sql.session import Session
+from mate.sql.schema import Content, key_column
+from mate.sql.super_keys import KeyForm, key_form
 from mate.values.token_ids import NO_TOKEN
 from tests.lakes import column_tokens
 
@@ -41,7 +41,7 @@ def same(index: DatabaseIndex, lake: LakeFolder) -> None:
     found = _rows(index, "cells", ["column_id", "token_id"], " WHERE piece = 0")
     assert Counter((*record[:3], max(record[3], NO_TOKEN)) for record in found.elements()) == cells
     postings = Counter(record for record in cells.elements() if record[3] != NO_TOKEN)
-    forms = [form_of(spec) for spec in lake.manifest.hashes]
+    forms = [key_form(spec.function()) for spec in lake.manifest.hashes]
     if index.manifest.layout == "per_row" or not forms:
         assert _rows(index, "postings", ["column_id", "token_id"]) == postings
         assert not forms or _rows(index, "super_keys", [], forms=forms) == keys
@@ -61,16 +61,16 @@ def _rows(
     def question(session: Session) -> list[Sequence[Any]]:
         keys = [form.selected(session.dialect, key_column(n)) for n, form in enumerate(forms)]
         columns = ["table_id", "row_id", *selected, *keys]
-        return session.execute(f"SELECT {', '.join(columns)} FROM {reader.table(name)}{where}")
+        return session.execute(f"SELECT {', '.join(columns)} FROM {reader.generation.name(name)}{where}")
 
-    found = reader.sessions.ask(question)
+    found = reader.pool.ask(question)
     own = 2 + len(selected)
     keys = [_as_bytes(form, [record[own + n] for record in found]) for n, form in enumerate(forms)]
     return Counter((*record[:own], *(of_form[n] for of_form in keys)) for n, record in enumerate(found))
 
 
 def _as_bytes(form: KeyForm, values: list[Any]) -> list[bytes]:
-    if isinstance(form, PrintKeys):
+    if form.column(0).content is Content.FINGERPRINTS:
         read = form.read(values)
         return [row[:words].astype(">u8").tobytes() for row, words in zip(read.keys, read.words, strict=True)]
     return [v if isinstance(v, bytes) else int(v, 2).to_bytes(len(v) // 8, "big") for v in values]

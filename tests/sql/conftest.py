@@ -17,7 +17,7 @@ import pytest
 from mate.lake.base import Ids
 from mate.lake.folder import LakeFolder
 from mate.lake.manifest import HashSpec
-from mate.sql.session import Session
+from mate.sql.dialects.session import Session
 from mate.values.text import token
 from tests.keys import to_ints
 

@@ -16,9 +16,9 @@ import pytest
 
 from mate.build.build import BuildSettings, build
 from mate.sql.address import KINDS, Address
+from mate.sql.dialects import open_session
 from mate.sql.index import DatabaseIndex
 from mate.sql.schema import LAYOUTS
-from mate.sql.session import Session
 from mate.stores import open_index, open_target
 from tests.postgresql.server import PASSWORD as POSTGRESQL_PASSWORD
 from tests.postgresql.server import shared_server
@@ -63,7 +63,7 @@ def vertica_place(**options: object) -> Iterator[str]:
         yield address
     finally:
         where = Address.parse(address)
-        with Session(where, where.password(), writes=True) as session:
+        with open_session(where, where.password(), writes=True) as session:
             session.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
 
 

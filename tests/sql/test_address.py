@@ -56,7 +56,7 @@ def test_what_an_address_means() -> None:
         ("duckdb:", "a DuckDB address names a file"),
         ("duckdb:lake.duckdb?tlsmode=require", 'unknown option "tlsmode"'),
         ("vertica://me@host/db?auth=magic", 'unknown auth "magic"'),
-        ("vertica://me@host/db?resource_pool=a;b", "is not a plain name"),
+        ("vertica://me@host/db?schema=a;b", "is not a plain name"),
     ],
 )
 def test_an_address_that_cannot_work(address: str, message: str) -> None:
@@ -119,16 +119,16 @@ def test_other_ways_to_log_in() -> None:
 def test_slots_are_in_a_folder_that_nobody_else_gets_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     address = Address.parse("vertica://me@host/db?connections=2")
-    with load.slot(address):
+    with load.loading_permit(address):
         [folder] = tmp_path.iterdir()
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     folder.chmod(0o777)
-    with load.slot(address):
+    with load.loading_permit(address):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     elsewhere = tmp_path / "elsewhere"
     folder.rename(elsewhere)
     folder.symlink_to(elsewhere)
-    with pytest.raises(StoreError, match="belongs to somebody else"), load.slot(address):
+    with pytest.raises(StoreError, match="belongs to somebody else"), load.loading_permit(address):
         pass
 
 
@@ -146,11 +146,14 @@ def test_a_file_is_loaded_by_one_task_at_a_time(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(load.time, "sleep", sleep)
     monkeypatch.chdir(tmp_path)
-    with load.slot(Address.parse("duckdb:lake.duckdb")):
-        with pytest.raises(WaitedError), load.slot(Address.parse(f"duckdb:{tmp_path}/lake.duckdb?connections=8")):
+    with load.loading_permit(Address.parse("duckdb:lake.duckdb")):
+        with (
+            pytest.raises(WaitedError),
+            load.loading_permit(Address.parse(f"duckdb:{tmp_path}/lake.duckdb?connections=8")),
+        ):
             pass
-        with load.slot(Address.parse("duckdb:other.duckdb")):
+        with load.loading_permit(Address.parse("duckdb:other.duckdb")):
             assert len(waits) == 1
     server = Address.parse("vertica://me@host/db?connections=2")
-    with load.slot(server), load.slot(server):
+    with load.loading_permit(server), load.loading_permit(server):
         assert len(waits) == 1

@@ -17,10 +17,10 @@ from mate.search.joins import enrich
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.sql.address import Address
-from mate.sql.failures import MissingError
+from mate.sql.dialects import open_session
+from mate.sql.dialects.failures import MissingError
 from mate.sql.index import DatabaseIndex
 from mate.sql.schema import Column
-from mate.sql.session import Session
 from tests.sql.conftest import write_csv
 from tests.sql.places import PLACES, index, open_database
 
@@ -146,8 +146,8 @@ def test_the_time_that_a_database_takes_is_told(opened: DatabaseIndex) -> None:
 
 def test_a_temporary_table_outlives_a_rollback(address: str) -> None:
     where = Address.parse(address)
-    with Session(where, where.password(), writes=True) as session:
-        session.prepare("mate_kept", [Column("id")])
+    with open_session(where, where.password(), writes=True) as session:
+        session.create_temporary("mate_kept", [Column("id")])
         session.execute("INSERT INTO mate_kept (id) VALUES (1)")
         session.rollback()
         assert session.execute("SELECT COUNT(*) FROM mate_kept")[0][0] == 0

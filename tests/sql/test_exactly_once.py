@@ -59,7 +59,7 @@ import os, signal, sys
 from mate.build import sources
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.session import spark_session
-from mate.sql.session import Session
+from mate.sql.dialects.duckdb import DuckDbSession as Session
 from mate.sql.target import DatabaseTarget
 
 lake, address, segments, happened = sys.argv[1:]
@@ -179,8 +179,8 @@ def test_tasks_killed_and_retried_on_spark(
     with open_database(server.address()) as found:
         for name in ("tables", "rows", "cells"):
             record_testsuite_property(name, getattr(found.manifest.counts, name))
-        loaded = found.reader.sessions.ask(
-            lambda session: session.execute(f"SELECT COUNT(*) FROM {found.reader.table('load_log')}")
+        loaded = found.reader.pool.ask(
+            lambda session: session.execute(f"SELECT COUNT(*) FROM {found.reader.generation.name('load_log')}")
         )
         assert len(logged) > loaded[0][0] > 5  # some were loaded again, and turned away
         same(found, built)

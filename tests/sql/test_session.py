@@ -8,7 +8,8 @@ import pytest
 
 from mate.errors import StoreError
 from mate.sql.address import Address
-from mate.sql.session import Session, Sessions
+from mate.sql.dialects import open_session
+from mate.sql.session_pool import SessionPool
 from tests.sql.places import PLACES
 
 
@@ -16,14 +17,14 @@ from tests.sql.places import PLACES
 def address(request: pytest.FixtureRequest) -> Iterator[Address]:
     with PLACES[request.param]() as place:
         where = Address.parse(place)
-        Session(where, where.password(), writes=True).close()  # creates DuckDB's file
+        open_session(where, where.password(), writes=True).close()  # creates DuckDB's file
         yield where
 
 
 def test_a_session_that_is_in_use_when_all_are_closed_is_closed_when_it_is_given_back(address: Address) -> None:
     """As is that of a search which goes on while its index is closed."""
-    sessions = Sessions(address)
-    with sessions.one() as busy:
+    sessions = SessionPool(address)
+    with sessions.session() as busy:
         sessions.close()
         assert [list(row) for row in busy.execute("SELECT 1")] == [[1]]
     with pytest.raises(StoreError):

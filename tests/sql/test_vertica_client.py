@@ -10,16 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import vertica_python
 
 from mate.build.changes.updates import Updates
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.sql import load
 from mate.sql.address import Address
-from mate.sql.dialects.vertica import Vertica, VerticaClient
-from mate.sql.failures import ForbiddenError, PushBackError
-from mate.sql.schema import CELLS, Column, Content, Shape
+from mate.sql.dialects.failures import ForbiddenError, PushBackError
+from mate.sql.dialects.vertica import Vertica, VerticaSession
+from mate.sql.schema import CELLS, Column, Content, Generation
 from tests.sql.conftest import write_csv
 from tests.sql.faulty import FaultyServer, faulty_server
 from tests.sql.places import index, open_database
@@ -32,12 +31,12 @@ def server(tmp_path: Path) -> Iterator[FaultyServer]:
         yield running
 
 
-def connected(server: FaultyServer, **options: object) -> VerticaClient:
+def connected(server: FaultyServer, **options: object) -> VerticaSession:
     address = Address.parse(server.address(**options))
-    return Vertica().connect(address, address.password(), writes=False)
+    return VerticaSession(address, address.password())
 
 
-def line_of(client: VerticaClient) -> socket.socket:
+def line_of(client: VerticaSession) -> socket.socket:
     line: socket.socket = client._connection.socket
     return line
 
@@ -53,29 +52,6 @@ def test_answers_may_take_their_time_and_the_line_is_kept_alive(server: FaultySe
     limited = connected(server, timeout=7)
     assert line_of(limited).gettimeout() == 7
     limited.close()
-
-
-def test_a_resource_pool_is_chosen_before_anything_else(server: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without it, the session is not left open."""
-    seen: list[str] = []
-    opened: list[vertica_python.Connection] = []
-    connect = vertica_python.connect
-
-    def noting(**given: Any) -> vertica_python.Connection:
-        opened.append(connect(**given))
-        return opened[-1]
-
-    monkeypatch.setattr(vertica_python, "connect", noting)
-
-    def fault(event: str, _: Any, detail: str) -> None:
-        if event == "statement":
-            seen.append(detail)
-            raise ServerError("no such pool", "42704", 4600)
-
-    with server.faulty(fault), pytest.raises(Exception, match="no such pool"):
-        connected(server, resource_pool="searches")
-    assert seen == ["SET SESSION RESOURCE_POOL = searches"]
-    assert [connection.closed() for connection in opened] == [True]
 
 
 def test_a_user_without_a_privilege_is_told_so(server: FaultyServer) -> None:
@@ -123,12 +99,12 @@ def test_push_back_is_known_by_its_number(server: FaultyServer) -> None:
 
 
 def test_what_is_granted_on_the_schema_goes_for_later_tables() -> None:
-    assert Vertica().create_schema("mate").endswith("mate DEFAULT INCLUDE PRIVILEGES")
+    assert Vertica().create_schema.endswith("DEFAULT INCLUDE PRIVILEGES")
 
 
 def test_postings_are_sorted_by_a_coarse_bucket_first() -> None:
-    postings = Shape((Column("key0", Content.KEY, 16),), "per_cell", 100, Vertica.buckets).table("postings")
-    created = Vertica().create_table("mate.postings_1", postings)
+    postings = Generation("mate", 1, (Column("key0", Content.KEY, 16),), "per_cell", 100, Vertica.buckets)
+    created = Vertica().create_table("mate.postings_1", postings.tables()[0])
     assert "(bucket INT NOT NULL ENCODING RLE, token_id INT NOT NULL, " in created
     assert " ORDER BY bucket, token_id, table_id, row_id SEGMENTED BY HASH(table_id, row_id) ALL NODES" in created
     assert "ENCODING RLE" in Vertica().create_table("mate.cells_1", CELLS)
@@ -145,7 +121,7 @@ def test_look_ups_and_deletes_give_constants_on_the_sort_columns(server: FaultyS
         assert [result.table_id for result in find_system("column-first")(opened, query, ["a", "b"])] == [0]
     Updates(server.address(), master="none").remove_tables([1])
     with open_database(server.address()) as opened:
-        [postings] = opened.reader.records_of(f"SELECT COUNT(*) FROM {opened.reader.table('postings')}")
+        [postings] = opened.reader.query(f"SELECT COUNT(*) FROM {opened.reader.generation.name('postings')}")
         assert postings == [4]
     [bounds] = [statement for statement in server.statements if "AS bound" in statement]
     assert "p.bucket IN (" in bounds

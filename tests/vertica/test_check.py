@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mate.cli.program import main
-from mate.sql.session import Session
+from mate.sql.dialects.session import Session
 from mate.sql.vertica_check import Trials, check_vertica
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
@@ -32,7 +32,7 @@ def test_everything_holds_and_is_written_down(
     file = tmp_path / "found.json"
     assert main(["vertica-check", server.address(), "-o", str(file)]) == 0, capsys.readouterr().out
     found = found_in(file)
-    assert len(found) == 12
+    assert len(found) == 11
     assert all(finding["held"] for finding in found.values())
     told = capsys.readouterr()
     assert PASSWORD not in told.out + told.err + file.read_text()
@@ -42,16 +42,12 @@ def test_everything_holds_and_is_written_down(
 def test_the_queries_that_are_profiled_find_something_and_tell_what_they_used(server: StandIn, tmp_path: Path) -> None:
     file = tmp_path / "found.json"
     main(["vertica-check", server.address(), "-o", str(file)])
-    first, *plans = found_in(file)["plans of the main queries"]["detail"].split("\n\n")
-    [schema] = {name.partition(".")[0] for name in first.removeprefix("projections used: ").split(", ")}
-    used = ("cells", "columns", "postings", "tables")
-    assert first == f"projections used: {', '.join(f'{schema}.{name}_1_super' for name in used)}"
+    plans = found_in(file)["plans of the main queries"]["detail"].split("\n\n")
     assert len(plans) == 4
     for plan in plans:
         assert plan.startswith("EXPLAIN SELECT ")
         assert re.search(r"^PROFILE: [1-9]\d* records, projections .*\bpostings_1_super\b", plan, re.M)
         assert re.search(r"STORAGE ACCESS mate_check_\w+.postings_1_super \(PATH ID: \d\)$", plan, re.M)
-        assert re.search(r"^Root \| rows produced \| [1-9]", plan, re.M)
     assert len(server.profiles) == 4
 
 
@@ -85,7 +81,7 @@ def test_a_user_who_may_not_create_a_schema_gets_a_file(server: StandIn, tmp_pat
     with server.faulty(refusing("CREATE SCHEMA")):
         assert main(["vertica-check", server.address(), "-o", str(file)]) == 1
     found = found_in(file)
-    assert len(found) == 12
+    assert len(found) == 11
     held = {trial for trial, finding in found.items() if finding["held"]}
     assert held == {"version", "temporary table after rollback", "nothing is left"}
     assert "Permission denied" in found["schema with inherited privileges"]["detail"]
@@ -97,7 +93,7 @@ def test_a_schema_that_cannot_be_dropped_is_told_in_the_file(server: StandIn, tm
     with server.faulty(refusing("DROP SCHEMA")):
         assert main(["vertica-check", server.address(), "-o", str(file)]) == 1
     found = found_in(file)
-    assert len(found) == 12
+    assert len(found) == 11
     assert not found["nothing is left"]["held"]
 
 
@@ -105,7 +101,7 @@ def test_an_interrupted_check_leaves_a_file_and_no_schema(
     server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(trials: Trials, session: Session) -> str:
-        session.execute(f"LOCK TABLE {trials._where.schema}.builds IN EXCLUSIVE MODE")
+        session.execute(f"LOCK TABLE {trials.schema}.builds IN EXCLUSIVE MODE")
         raise KeyboardInterrupt
 
     file = tmp_path / "found.json"

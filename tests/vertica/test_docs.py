@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mate.sql.dialects.vertica import Vertica
-from mate.sql.schema import Column, Content, Shape
+from mate.sql.schema import Column, Content, Generation
 from tests.vertica.test_reader import GRANTS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -27,7 +27,7 @@ def test_the_capacity_of_a_table_is_that_of_its_columns(name: str) -> None:
     records, octets, on_wire, per_record, on_disk = (float(row[n]) for n in (2, 3, 4, 6, 7))
     columns = re.findall(r"([\d.]+) [a-z]", re.sub(r"\(.*?\)", "", row[5]))
     assert len(columns) == len(
-        Shape((Column("key0", Content.KEY, 16),), "per_cell", 1_000, Vertica.buckets).table(name).columns
+        Generation("mate", 1, (Column("key0", Content.KEY, 16),), "per_cell", 1_000, Vertica.buckets).columns(name)
     )
     assert sum(map(float, columns)) == pytest.approx(per_record)
     assert records * octets == pytest.approx(on_wire, rel=0.02)

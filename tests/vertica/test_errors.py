@@ -16,6 +16,7 @@ from mate.cli.program import main
 from mate.errors import StoreError
 from mate.lake.base import Index
 from mate.lake.folder import LakeFolder
+from mate.sql import dialects
 from mate.sql.dialects.vertica import Vertica
 from mate.sql.schema import Content
 from mate.sql.target import DatabaseTarget
@@ -155,7 +156,7 @@ def test_a_database_that_is_not_there(server: StandIn) -> None:
 
 def test_the_client_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mate.sql.dialects.find_spec", lambda name: None)
-    monkeypatch.setattr("mate.sql.dialects._known", {})
+    dialects._session_class.cache_clear()
     with pytest.raises(StoreError, match=r"pip install 'mate-discovery\[vertica\]'"):
         open_index("vertica://me@host/db")
 
@@ -240,7 +241,7 @@ def test_an_open_index_stays_readable_while_the_next_one_is_published(server: St
         ("statement", "INSERT INTO mate.tokens_"),
         ("statement", "SELECT COUNT(*) FROM mate.cells_"),
         ("statement", "DROP TABLE IF EXISTS mate.token_counts_2"),
-        ("statement", "CREATE TABLE mate.cells_2"),
+        ("statement", "CREATE TABLE IF NOT EXISTS mate.cells_2"),
         ("statement", "ANALYZE_STATISTICS"),
         ("statement", "INSERT INTO mate.manifest"),
     ],
@@ -293,7 +294,7 @@ def test_two_builds_at_a_time(server: StandIn, small_lake: Path) -> None:
 def test_a_lock_that_was_lost_publishes_nothing(server: StandIn, small_lake: Path) -> None:
     class Unlucky(DatabaseTarget):
         def publish(self, *given: Any) -> None:
-            self._lock._client.close()  # type: ignore[attr-defined]
+            self._verify_lock.__self__.session.close()  # type: ignore[attr-defined]
             super().publish(*given)
 
     with pytest.raises(StoreError), Unlucky(server.address()) as target:

@@ -12,8 +12,8 @@ from mate.errors import StoreError
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.sql.address import Address
+from mate.sql.dialects import open_session
 from mate.sql.schema import Column
-from mate.sql.session import Session
 from mate.stores import open_index
 from tests.sql.conftest import write_csv
 from tests.sql.places import index
@@ -108,8 +108,8 @@ def test_a_builder_needs_a_schema_of_its_own_or_create_on_the_database(server: S
 def test_a_temporary_table_outlives_a_rollback(server: StandIn) -> None:
     """The server may drop one with the transaction that created it: so it is committed first."""
     where, number = Address.parse(server.address()), [Column("id")]
-    with Session(where, where.password(), writes=True) as session:
-        session.prepare("probe", number)
+    with open_session(where, where.password(), writes=True) as session:
+        session.create_temporary("probe", number)
         session.rollback()
         session.fill("probe", number, [pa.array([1, 2])])
         assert session.execute("SELECT COUNT(*) FROM probe") == [[2]]

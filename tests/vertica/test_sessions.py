@@ -13,7 +13,8 @@ import pytest
 from mate.build.build import BuildSettings, build
 from mate.errors import StoreError
 from mate.lake.folder import LakeFolder
-from mate.sql.dialects import base
+from mate.sql.dialects import session
+from mate.sql.dialects.dialect import lock_statement
 from mate.sql.target import DatabaseTarget
 from tests.sql.compare import same
 from tests.sql.places import open_database
@@ -45,7 +46,7 @@ def test_the_session_that_holds_the_lock_is_never_idle(
 ) -> None:
     """A server ends idle sessions, and tasks load for longer than it waits."""
     server.idle_timeout = 1.0
-    monkeypatch.setattr(base, "HEARTBEAT", 0.05)
+    monkeypatch.setattr(session, "HEARTBEAT", 0.05)
 
     class Slow(DatabaseTarget):
         def publish(self, *given: Any) -> None:
@@ -71,7 +72,7 @@ def test_a_server_that_cannot_refuse_a_lock_at_once(server: StandIn, small_lake:
         with pytest.raises(StoreError, match=r"another build or change of .* is under way"):
             DatabaseTarget(server.address()).__enter__()
     asked = [text for text in server.statements if text.startswith(("LOCK", "UPDATE", "ROLLBACK"))]
-    first, update = f"{base.lock_statement('mate')}", "UPDATE mate.builds SET load_id = 0"
+    first, update = lock_statement("mate"), "UPDATE mate.builds SET load_id = 0"
     assert asked == [first, "ROLLBACK", update, update, first, "ROLLBACK", update]
     with open_database(server.address()) as store:
         same(store, lake)

@@ -135,13 +135,10 @@ class View:
             for path, projection in enumerate(p.projections, 1)
         ]
 
-    def execution_engine_profiles(self) -> Records:
-        return [(p.transaction, p.statement, "Root", "rows produced", p.rows) for p in self._profiles]
-
 
 _NUMBERS = {
     *("ordinal_position", "data_type_length", "character_maximum_length", "sort_position", "row_count", "used_bytes"),
-    *("transaction_id", "statement_id", "processed_row_count", "path_id", "path_line_index", "counter_value"),
+    *("transaction_id", "statement_id", "processed_row_count", "path_id", "path_line_index"),
     *("memory_allocated_bytes", "read_from_disk_bytes"),
 }
 _SESSION = "session_id user_name client_label client_os_user_name client_os_hostname"
@@ -183,10 +180,6 @@ _TABLES: dict[str, tuple[str, Callable[[View], Records]]] = {
         "transaction_id statement_id path_id path_line_index running_time memory_allocated_bytes read_from_disk_bytes"
         " path_line",
         View.query_plan_profiles,
-    ),
-    "v_monitor.execution_engine_profiles": (
-        "transaction_id statement_id operator_name counter_name counter_value",
-        View.execution_engine_profiles,
     ),
 }
 

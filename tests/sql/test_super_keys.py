@@ -12,14 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate.hashing import SuperKeyHash
+from mate.hashing import SuperKeyHash, get
 from mate.lake.layout import NO_PLACE, Shapes, Texts, make_arrays
-from mate.lake.manifest import HashSpec
 from mate.lake.segment import SearchSegment
 from mate.lake.super_keys import super_keys
 from mate.sql.dialects import dialect_of
-from mate.sql.row_keys import PrintKeys, WideKeys, form_of, read_prints, written
-from mate.sql.statements import constant_probes, probe_columns
+from mate.sql.lookup import constant_probes, probe_columns
+from mate.sql.super_keys import fingerprint_texts, key_form, read_fingerprints
 
 VALUES = ["a", "b", "berlin", "12", "é", "muhammad", "us"]
 FORMS = [("xash", 128), ("wide", 4), ("wide", 20), ("fingerprint", 4), ("fingerprint", 12), ("fingerprint", 20)]
@@ -57,7 +56,7 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
 @settings(max_examples=25)
 @given(data=st.data())
 def test_no_row_loses_a_value(database: duckdb.DuckDBPyConnection, data: st.DataObject, name: str, bits: int) -> None:
-    form = form_of(HashSpec(name, bits))
+    form = key_form(get(name, bits))
     segment, rows = data.draw(segments(form.function))
     tuples = sorted({(a, b) for row in rows for a in row for b in row if a is not None and b is not None})
     if not tuples:
@@ -82,13 +81,12 @@ def test_no_row_loses_a_value(database: duckdb.DuckDBPyConnection, data: st.Data
 @settings(max_examples=25)
 @given(data=st.data())
 def test_what_is_stored_is_read_again(data: st.DataObject, name: str, bits: int) -> None:
-    form = form_of(HashSpec(name, bits))
-    assert isinstance(form, WideKeys | PrintKeys)
+    form = key_form(get(name, bits))
     segment, rows = data.draw(segments(form.function))
     chosen = data.draw(st.permutations(range(len(rows))))
     read = form.read(form.stored(segment, 0, np.array(chosen, np.int64)).to_pylist())
     back = np.argsort(chosen)
-    assert form.of_rows(read, back).tolist() == segment.keys[0].tolist()
+    assert form.segment_keys(read, back).tolist() == segment.keys[0].tolist()
     for place, row in enumerate(chosen):
         assert form.function.row_words(int(read.width[place])) == read.words[place]
         assert read.width[place] >= len(rows[row])
@@ -96,6 +94,6 @@ def test_what_is_stored_is_read_again(data: st.DataObject, name: str, bits: int)
 
 @given(st.lists(st.integers(0, 2**20 - 1), max_size=20))
 def test_a_fingerprint_is_a_character(prints: list[int]) -> None:
-    [text] = written(np.array(prints, np.uint64), np.array([len(prints)])).to_pylist()
+    [text] = fingerprint_texts(np.array(prints, np.uint64), np.array([len(prints)])).to_pylist()
     assert len(text) == len(prints)
-    assert read_prints(text).tolist() == prints
+    assert read_fingerprints(text).tolist() == prints

@@ -1,7 +1,7 @@
-"""Arrow columns to the text that COPY FROM STDIN reads.
+"""Arrow columns as the text that COPY FROM STDIN reads: one record per line.
 
-One record per line. An empty field is NULL; an empty text is written as one, too, because Vertica's documentation does
-not say how an empty quoted field is read. Readers turn it back.
+An empty field is NULL. An empty text is written as NULL, too, because Vertica's documentation does not say how an empty
+quoted field is read. Readers turn it back.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from mate.hashing import Keys
 from mate.hashing.superkey import to_bytes
 
 _RECORDS = 50_000
-"""Records that are made into text at a time, at most."""
+"""Most records that are formatted at a time."""
 _OCTETS = 1 << 23
-"""Octets of their texts, at most; one record is made in any case."""
+"""Most octets of their texts, unless one record has more."""
 
 FRAME = 1 << 18
-"""Octets that are handed to a client at a time, at most."""
+"""Most octets that a client gets at a time."""
 
 
 class Style(NamedTuple):
-    """How fields are told apart."""
+    """The syntax of a record."""
 
     delimiter: str
     quote: str
     escapes: Sequence[tuple[str, str]]
-    """What is replaced inside a text, by what, in this order."""
+    """Replaced inside a text, in this order."""
     key_prefix: str = ""
-    """What stands in front of a super key in hexadecimal digits."""
+    """Stands in front of the hexadecimal digits of a super key."""
 
 
 VERTICA = Style("|", "'", [(special, "\\" + special) for special in ("\\", "'", "|", "\n")])
@@ -52,7 +52,7 @@ def lines(columns: Sequence[pa.Array], style: Style) -> Iterator[bytes]:
 
 
 def _portions(columns: Sequence[pa.Array]) -> Iterator[tuple[int, int]]:
-    """Yield where portions of records begin, and how many records each has."""
+    """Yield first record and size of portions."""
     texts = [c for c in columns if pa.types.is_string(c.type) or pa.types.is_large_string(c.type)]
     lengths = sum((pc.binary_length(c).fill_null(0).to_numpy().astype(np.int64) for c in texts), np.zeros(1, np.int64))
     ends = np.cumsum(np.broadcast_to(lengths, len(columns[0])))

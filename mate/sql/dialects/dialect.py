@@ -1,0 +1,108 @@
+"""The words of a database: types, physical design, catalogue, and expressions that are not the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from mate.sql.schema import BUILDS, Column, Content, Generation, TableDefinition
+
+
+class Dialect:
+    """What a database is asked in its own words. Names in braces are filled in."""
+
+    buckets: ClassVar[bool] = False
+    """Whether postings are sorted by a coarse bucket of their token first."""
+    sorts_cells: ClassVar[bool] = True
+    """Whether cells are found by scanning those of a table, and not row by row in an index."""
+    most_characters: ClassVar[int | None] = None
+    """Limit on the characters of a token."""
+    most_octets: ClassVar[int | None] = None
+    """Limit on the octets of a super key."""
+    usual_hash: ClassVar[str] = "fingerprint:16"
+    """Filters rows unless a hash is asked for: measured, no other is faster (docs/hashes.md)."""
+
+    types: ClassVar[dict[Content, str]]
+    column_suffix: ClassVar[str] = ""
+    """Stands behind a column whose equal values follow each other."""
+    enforced: ClassVar[str] = ""
+    """Stands behind a primary key."""
+    create_schema: ClassVar[str] = "CREATE SCHEMA IF NOT EXISTS {schema}"
+    create_temporary: ClassVar[str] = "CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({columns})"
+    """Creates a table of the session, which keeps its records after a commit."""
+    analyze_temporary: ClassVar[str] = ""
+    """Tells the planner what a temporary table holds."""
+    most_inserted: ClassVar[int] = 0
+    """Up to so many records of a temporary table are sent as constants, in one message with all it takes."""
+
+    key_literal: ClassVar[str]
+    """A super key, given in hexadecimal digits, as a constant."""
+    key_value: ClassVar[str] = "{column}"
+    """A super key as it is read."""
+    contains: ClassVar[str] = "POSITION({part} IN {text}) > 0"
+    not_indexed: ClassVar[str] = "{column}"
+    """A column of whole numbers in a condition that must not be answered by an index."""
+
+    table_names: ClassVar[str] = "SELECT table_name FROM information_schema.tables WHERE LOWER(table_schema) = %s"
+    schema_exists: ClassVar[str] = "SELECT COUNT(*) FROM information_schema.schemata WHERE LOWER(schema_name) = %s"
+    readers: ClassVar[str] = ""
+    """Finds who may read the index, where tables do not inherit that from their schema."""
+    accepted: ClassVar[str] = ""
+    """Counts the records that the last load took, where the client is not told."""
+    keep_session: ClassVar[str] = ""
+    """Lets a session wait within a transaction while others work."""
+
+    def sizes(self, schema: str, tables: Sequence[str]) -> str:
+        """SQL for the names of tables of a schema, and their bytes."""
+        raise NotImplementedError
+
+    def storage(self, table: TableDefinition) -> str:
+        """Return how the records of a table are sorted and spread over nodes."""
+        return ""
+
+    def after_load(self, generation: Generation, distinct_share: float) -> list[str]:
+        """SQL that makes loaded tables ready to be searched; `distinct_share` is distinct tokens per posting."""
+        return []
+
+    def after_commit(self, generation: Generation) -> list[str]:
+        """SQL that does so outside of a transaction, before the tables are published."""
+        return []
+
+    def type_of(self, column: Column) -> str:
+        """Return the type of a column."""
+        return self.types[column.content].format(size=column.size, bits=8 * column.size, octets=4 * column.size)
+
+    def definition(self, column: Column) -> str:
+        """Return a column as a table is created with it."""
+        suffix = self.column_suffix if column.repeats else ""
+        return f"{column.name} {self.type_of(column)}{' NOT NULL' if column.required else ''}{suffix}"
+
+    def create_table(self, name: str, table: TableDefinition) -> str:
+        """SQL that creates a table unless it exists."""
+        parts = [self.definition(column) for column in table.columns]
+        if table.unique:
+            parts.append(f"CONSTRAINT {name.rpartition('.')[2]}_pk PRIMARY KEY ({table.unique}){self.enforced}")
+        return f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(parts)}){self.storage(table)}"
+
+    def create_temporary_table(self, name: str, columns: Sequence[Column]) -> str:
+        """SQL that creates a temporary table unless it exists."""
+        return self.create_temporary.format(name=name, columns=", ".join(map(self.definition, columns)))
+
+    def literals(self, columns: Sequence[Column], records: Sequence[pa.Array]) -> list[list[str]]:
+        """Return records as constants: no character of a fingerprint is a quote."""
+        return [
+            [self._literal(column, value) for column, value in zip(columns, record, strict=True)]
+            for record in zip(*(column.to_pylist() for column in records), strict=True)
+        ]
+
+    def _literal(self, column: Column, value: Any) -> str:
+        if column.content in (Content.KEY, Content.WIDE_KEY):
+            return self.key_literal.format(key=value.hex())
+        return f"'{value}'" if column.content is Content.WORD else str(value)
+
+
+def lock_statement(schema: str) -> str:
+    """SQL that only one session at a time gets through; others fail at once."""
+    return f"LOCK TABLE {schema}.{BUILDS} IN EXCLUSIVE MODE NOWAIT"

@@ -1,0 +1,219 @@
+"""A session with a database: statements, loads, temporary tables, and the lock of a build or change."""
+
+from __future__ import annotations
+
+import random
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Event, Lock, Thread
+from typing import Any, ClassVar, Self, TypeAlias
+
+import pyarrow as pa
+
+from mate.errors import StoreError
+from mate.lake.base import Ids
+from mate.sql.address import Address, Password
+from mate.sql.dialects.dialect import Dialect, lock_statement
+from mate.sql.dialects.failures import Failure, NoFreeSessionError, UnknownStatementError
+from mate.sql.schema import BUILDS, Column
+
+Columns: TypeAlias = list[pa.Array]
+"""Records of a table, an array per column."""
+
+HEARTBEAT = 30.0
+"""Seconds between two statements of the session that holds the lock."""
+_LAST_HEARTBEAT = 5.0
+"""Seconds that the last one may take; a server that does not answer is not waited for."""
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 5.0
+
+
+class Session(ABC):
+    """A connection for one thread. A reader's statements are each a transaction; a writer ends its own.
+
+    Every error is a `StoreError` of one line without any credential. Statements stay out of it: they may hold values.
+    """
+
+    dialect: ClassVar[Dialect]
+    client_errors: ClassVar[tuple[type[Exception], ...]]
+
+    def __init__(self, address: Address, password: Password, *, writes: bool = False) -> None:
+        self.address, self._password, self._writes = address, password, writes
+        self._temporary: dict[str, bytes | None] = {}
+        """Temporary tables, and what identifies their content."""
+        self._connect_patiently()
+
+    def _connect_patiently(self) -> None:
+        """Connect, waiting as long as the address allows for the server to have a session free."""
+        deadline, wait = time.monotonic() + self.address.patience, _FIRST_WAIT
+        while True:
+            try:
+                with self._translated():
+                    return self._connect()
+            except NoFreeSessionError:
+                if time.monotonic() + wait > deadline:
+                    raise
+                time.sleep(wait * random.uniform(0.5, 1.5))
+                wait = min(2 * wait, _LONGEST_WAIT)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except self.client_errors as error:
+            text = self._text(error)
+            kind, template = self._failure(error, text)
+            message = f"{self.address}: {template.format(text=text, address=self.address)}"
+            raise kind(self._password.hidden(message)) from None
+
+    def _text(self, error: Exception) -> str:
+        return " ".join(str(error).split()) or type(error).__name__
+
+    # What a client has to do
+
+    @abstractmethod
+    def _connect(self) -> None: ...
+
+    @abstractmethod
+    def _failure(self, error: Exception, text: str) -> Failure: ...
+
+    @abstractmethod
+    def _execute(self, statement: str, values: Sequence[Any]) -> list[Sequence[Any]]: ...
+
+    @abstractmethod
+    def _numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]: ...
+
+    @abstractmethod
+    def _load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int | None:
+        """Return how many records were taken, None if the client is not told."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection; what was not committed is undone."""
+
+    # What others use
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Sequence[Any]]:
+        """Run a statement and return its rows; `values` take the places of ``%s``."""
+        with self._translated():
+            return self._execute(statement, values)
+
+    def numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
+        """Run a query whose columns are never null; return them as arrays, super keys word by word.
+
+        `octets` has 8 for a column of whole numbers, and the size of the key for one of super keys.
+        """
+        with self._translated():
+            return self._numbers(statement, octets)
+
+    def load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int:
+        """Stream records into a table; return how many. If not all are taken, it is an error."""
+        sent = 0
+
+        def counted() -> Iterator[Columns]:
+            nonlocal sent
+            for batch in batches:
+                sent += len(batch[0])
+                yield batch
+
+        with self._translated():
+            taken = self._load(table, columns, counted())
+        if taken is None:
+            taken = int(self.execute(self.dialect.accepted)[0][0])
+        if taken != sent:
+            raise StoreError(f"{self.address}: {taken:,} of {sent:,} records of {table} were taken")
+        return sent
+
+    def commit(self) -> None:
+        """End the transaction and keep what it did."""
+        self.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """End the transaction and undo what it did."""
+        self.execute("ROLLBACK")
+
+    def create_temporary(self, name: str, columns: Sequence[Column]) -> None:
+        """Create a temporary table, committed at once: a rollback may take away one that is not."""
+        if name not in self._temporary:
+            self.execute(self.dialect.create_temporary_table(name, columns))
+            self._temporary[name] = None
+            if self._writes:
+                self.commit()
+
+    def fill(self, name: str, columns: Sequence[Column], records: Columns, digest: bytes | None = None) -> None:
+        """Make a temporary table hold just these records, unless the digest says that it does already."""
+        if digest is not None and self._temporary.get(name) == digest:
+            return
+        if not self._writes and 0 < len(records[0]) <= self.dialect.most_inserted:
+            self._fill_at_once(name, columns, records)
+        else:
+            is_new = name not in self._temporary
+            self.create_temporary(name, columns)
+            if not is_new and not self._writes:
+                self.execute(f"TRUNCATE TABLE {name}")
+            with self._translated():
+                self._load(name, columns, [records])
+            if self.dialect.analyze_temporary:
+                self.execute(self.dialect.analyze_temporary.format(name=name))
+        self._temporary[name] = digest
+
+    def _fill_at_once(self, name: str, columns: Sequence[Column], records: Columns) -> None:
+        """Fill a temporary table by several statements in one message."""
+        values = ", ".join(f"({', '.join(record)})" for record in self.dialect.literals(columns, records))
+        create = self.dialect.create_temporary_table(name, columns)
+        analyze = self.dialect.analyze_temporary.format(name=name)
+        self.execute(f"{create}; TRUNCATE TABLE {name}; INSERT INTO {name} VALUES {values}; {analyze}")
+
+    @classmethod
+    @contextmanager
+    def lock(cls, address: Address, password: Password) -> Iterator[Callable[[], None]]:
+        """Lock a schema for one build or change; yield a function that fails if the lock was lost meanwhile."""
+        with cls(address, password, writes=True) as session:
+            if cls.dialect.keep_session:
+                session.execute(cls.dialect.keep_session)
+            with _TableLock(session) as table_lock:
+                yield table_lock.verify
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _TableLock:
+    """The table of builds, locked until its session ends. Servers without LOCK TABLE ... NOWAIT take an UPDATE.
+
+    A thread sends a statement now and then, because servers end idle sessions (IDLESESSIONTIMEOUT of a Vertica user).
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session, self._statement = session, lock_statement(session.address.schema)
+        self._mutex, self._ended = Lock(), Event()
+        self._thread = Thread(target=self._send_heartbeats, name="mate lock", daemon=True)
+
+    def __enter__(self) -> Self:
+        try:
+            self.verify()
+        except UnknownStatementError:
+            self.session.rollback()
+            self._statement = f"UPDATE {self.session.address.schema}.{BUILDS} SET load_id = 0"
+            self.verify()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join(_LAST_HEARTBEAT)
+
+    def verify(self) -> None:
+        """Take the lock again, which fails if the session is gone."""
+        with self._mutex:
+            self.session.execute(self._statement)
+
+    def _send_heartbeats(self) -> None:
+        with suppress(StoreError):
+            while not self._ended.wait(HEARTBEAT):
+                with self._mutex:
+                    self.session.execute("SELECT 1")

@@ -1,0 +1,201 @@
+"""The statements of a search, the same for all databases but for the words of a dialect.
+
+Numbers stand in statements as constants, which lets a planner skip what it need not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from mate.lake.base import Ids
+from mate.sql.dialects.dialect import Dialect
+from mate.sql.schema import BUCKET_SHIFT, Column, Generation, key_column
+from mate.sql.super_keys import KeyForm
+
+
+def among(column: str, ids: Ids) -> str:
+    """Return the condition that a column is one of some numbers."""
+    return f"{column} IN ({', '.join(map(str, ids.tolist()))})"
+
+
+def bucket_of(tokens: Ids) -> Ids:
+    """Return the buckets of tokens."""
+    return tokens >> BUCKET_SHIFT
+
+
+@dataclass(frozen=True)
+class Probes:
+    """The key tuples of a search as a relation: their number, token ids and, if rows are filtered, super keys."""
+
+    relation: str
+    """Name of a temporary table, or a sub-query of constants."""
+    tokens: Ids
+    """One row per key tuple, one column per key column."""
+    initial: int
+    hash_number: int | None
+    form: KeyForm | None = None
+    """Form of the super keys that filter rows."""
+    buckets: Sequence[int] = ()
+    """Buckets of the initial column's tokens, if postings have buckets and these are few."""
+    intersects: bool = False
+    """Whether a row needs a value of every key column, in any combination."""
+    in_list: int = 0
+    """Up to so many tokens stand in a statement as constants: a planner knows how frequent these are."""
+
+    def tokens_of(self, *columns: int) -> str:
+        """Return the tokens of key columns: constants, or a query for those in the temporary table."""
+        tokens = np.unique(self.tokens[:, columns])
+        if len(tokens) <= self.in_list or self.relation.startswith("("):
+            return ", ".join(map(str, tokens.tolist()))
+        return " UNION ".join(f"SELECT token{n} FROM {self.relation}" for n in columns)
+
+    @property
+    def others(self) -> list[int]:
+        """The key columns but the initial one."""
+        return [column for column in range(self.tokens.shape[1]) if column != self.initial]
+
+
+def probe_columns(key_columns: int, form: KeyForm | None) -> list[Column]:
+    """Return the columns of a table of probes."""
+    keys = form.probe_columns(key_columns) if form else []
+    return [Column("tuple_id"), *(Column(f"token{n}") for n in range(key_columns)), *keys]
+
+
+def constant_probes(dialect: Dialect, columns: Sequence[Column], records: Sequence[pa.Array]) -> str:
+    """Return a few key tuples as a sub-query of constants."""
+    tuples = (
+        ", ".join(f"{value} AS {column.name}" for column, value in zip(columns, values, strict=True))
+        for values in dialect.literals(columns, records)
+    )
+    return f"({' UNION ALL '.join(f'SELECT {constants}' for constants in tuples)})"
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The statements of one search. `where` is a condition on p.table_id, or empty."""
+
+    dialect: Dialect
+    generation: Generation
+    probes: Probes
+
+    def _table(self, name: str) -> str:
+        return self.generation.name(name)
+
+    @property
+    def _key(self) -> str:
+        """The super key of a row, as the row filter has it."""
+        assert self.probes.hash_number is not None
+        return f"{'s' if self.generation.has_super_keys else 'p'}.{key_column(self.probes.hash_number)}"
+
+    def _holds_value(self, posting: str, column: int) -> str:
+        """Return the condition that a posting is of a value of a key column."""
+        return f"{posting}.token_id IN ({self.probes.tokens_of(column)})"
+
+    def _postings(self, where: str) -> tuple[str, list[str]]:
+        """Return FROM and conditions for the postings of the initial column's values, each of which is read once,
+        however many key tuples share its value."""
+        probes = self.probes
+        conditions = [self._holds_value("p", probes.initial), *([where] if where else [])]
+        if probes.buckets:
+            conditions.append(f"p.bucket IN ({', '.join(map(str, probes.buckets))})")
+        join = f"{self._table('postings')} AS p"
+        for n in probes.others if probes.intersects else ():
+            rows = (
+                f"SELECT DISTINCT o.table_id, o.row_id FROM {self._table('postings')} AS o"
+                f" WHERE {self._holds_value('o', n)}"
+            )
+            join += f" INNER JOIN ({rows}) AS h{n} ON h{n}.table_id = p.table_id AND h{n}.row_id = p.row_id"
+        return join, conditions
+
+    def _unfiltered(self, where: str) -> str:
+        """Return FROM and WHERE for the postings of the initial column's values."""
+        join, conditions = self._postings(where)
+        return f" FROM {join} WHERE {' AND '.join(conditions)}"
+
+    def _filtered(self, where: str) -> str:
+        """Return FROM and WHERE for the pairs of posting and key tuple that pass the row filter, if there is one."""
+        probes = self.probes
+        join, conditions = self._postings(where)
+        join += f" INNER JOIN {probes.relation} AS q ON p.token_id = q.token{probes.initial}"
+        if probes.form is not None:
+            if self.generation.has_super_keys:
+                keys = self._table("super_keys")
+                join += f" INNER JOIN {keys} AS s ON s.table_id = p.table_id AND s.row_id = p.row_id"
+            conditions.append(probes.form.condition(self.dialect, self._key, probes.others))
+        return f" FROM {join} WHERE {' AND '.join(conditions)}"
+
+    def _candidates(self, where: str) -> str:
+        """Return a sub-query for the pairs that pass the row filter, with the other tokens of the key tuple."""
+        others = "".join(f", q.token{n}" for n in self.probes.others)
+        return f"(SELECT p.table_id, p.row_id, p.column_id, q.tuple_id{others}{self._filtered(where)}) AS f"
+
+    def _in_row(self, column: int) -> str:
+        """Return the condition that a cell `c` is in the row, and has the value of a key column."""
+        return (
+            f"c{column}.table_id = f.table_id AND c{column}.row_id = f.row_id AND c{column}.token_id = f.token{column}"
+        )
+
+    def table_counts(self, where: str) -> str:
+        """SQL that counts, by table, the postings of the initial column's values (L_t of section 6.2)."""
+        return f"SELECT p.table_id, COUNT(*){self._unfiltered(where)} GROUP BY p.table_id"
+
+    def bounds(self, where: str, limit: int) -> str:
+        """SQL for the tables whose rows hold the most key tuples: how many, in how many rows; height and width.
+
+        That bounds the joinability, whose mapping has to be the same for all rows; mostly it is equal. Height and
+        width say what it takes to read the table.
+        """
+        exists = [
+            f"EXISTS (SELECT 1 FROM {self._table('cells')} AS c{n} WHERE {self._in_row(n)})" for n in self.probes.others
+        ]
+        best = (
+            "SELECT f.table_id, COUNT(DISTINCT f.tuple_id) AS bound, COUNT(*) AS pairs"
+            f" FROM {self._candidates(where)}{' WHERE ' if exists else ''}{' AND '.join(exists)}"
+            f" GROUP BY f.table_id ORDER BY bound DESC, f.table_id LIMIT {limit}"
+        )
+        return (
+            f"SELECT b.table_id, b.bound, b.pairs, t.row_count, COUNT(*) AS width FROM ({best}) AS b"
+            f" INNER JOIN {self._table('tables')} AS t ON t.table_id = b.table_id"
+            f" INNER JOIN {self._table('columns')} AS c ON c.table_id = b.table_id"
+            " GROUP BY b.table_id, b.bound, b.pairs, t.row_count"
+        )
+
+    def mappings(self, where: str) -> str:
+        """SQL for the key tuples that rows hold, and the columns that hold their values: each combination once.
+
+        That is all that joinability depends on, however many rows repeat a key tuple.
+        """
+        columns = {self.probes.initial: "f.column_id", **{n: f"c{n}.column_id" for n in self.probes.others}}
+        selected = ", ".join(f"{columns[n]} AS column{n}" for n in sorted(columns))
+        joins = (f" INNER JOIN {self._table('cells')} AS c{n} ON {self._in_row(n)}" for n in self.probes.others)
+        tables = [where.replace("p.table_id", f"c{n}.table_id") for n in self.probes.others if self.dialect.sorts_cells]
+        return (
+            f"SELECT DISTINCT f.table_id, f.tuple_id, {selected} FROM {self._candidates(where)}{''.join(joins)}"
+            f"{' WHERE ' if tables else ''}{' AND '.join(tables)}"
+        )
+
+    def rows(self, where: str) -> str:
+        """SQL for the rows that pass the row filter, with their super keys."""
+        assert self.probes.form is not None
+        key = self.probes.form.selected(self.dialect, self._key)
+        return f"SELECT DISTINCT p.table_id, p.row_id, {key}{self._filtered(where)}"
+
+    def cells(self, where: str) -> str:
+        """SQL for the query's tokens in the rows that pass the row filter, with their places.
+
+        The condition is given for cells, too, where these are sorted by table.
+        """
+        filtered = self._unfiltered(where) if self.probes.form is None else self._filtered(where)
+        tables = f" AND {where.replace('p.table_id', 'c.table_id')}" if self.dialect.sorts_cells else ""
+        token = self.dialect.not_indexed.format(column="c.token_id")
+        wanted = self.probes.tokens_of(*range(self.probes.tokens.shape[1]))
+        return (
+            f"SELECT c.table_id, c.row_id, c.column_id, c.token_id FROM {self._table('cells')} AS c"
+            f" INNER JOIN (SELECT DISTINCT p.table_id, p.row_id{filtered}) AS r"
+            " ON c.table_id = r.table_id AND c.row_id = r.row_id"
+            f" WHERE c.piece = 0 AND {token} IN ({wanted}){tables}"
+        )

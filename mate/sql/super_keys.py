@@ -1,0 +1,310 @@
+"""Super keys in a database: how those of a hash function are stored, asked for, and read.
+
+The row filter runs in the database, on one of three forms:
+
+- *fixed*: bits of one size. A row must have all bits of the key tuple.
+- *wide*: bits whose number follows the width of the table (``wide:20``). The key tuples have a key for every size.
+- *fingerprints*: a text with one character per column (``fingerprint:16``), a space for a cell without a token. A row
+  must have the characters of all values but the initial one, which the posting has. In UTF-8 no character is a part of
+  another, so that a database finds one with a plain search for texts.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from mate.errors import StoreError
+from mate.hashing import Keys, SuperKeyHash
+from mate.hashing.by_width import WORD, packed
+from mate.hashing.superkey import to_bytes
+from mate.lake.arrays import Array
+from mate.lake.base import Ids
+from mate.lake.columns import ranges
+from mate.lake.layout import SegmentArrays
+from mate.lake.manifest import HashSpec
+from mate.lake.segment import SearchSegment
+from mate.lake.super_keys import by_function, key_offsets, key_words
+from mate.sql.dialects.copy_text import key_array
+from mate.sql.dialects.dialect import Dialect
+from mate.sql.dialects.session import Session
+from mate.sql.schema import KEYS, Column, Content, key_column
+
+QUERY_KEY = "query_key"
+_OCTETS = 8
+_FIRST, _SURROGATES, _SURROGATE_COUNT = 0x800, 0xD800, 0x800
+"""The character of fingerprint 0 would be the first one of three octets; UTF-8 does not have the surrogates."""
+MOST_FINGERPRINT_BITS = 20
+"""All fingerprints of so many bits have a character of their own."""
+
+TupleHashes: TypeAlias = Callable[[SuperKeyHash], Keys]
+"""From a hash function to the hashes of key tuples: ``uint64[tuples, key columns, words]``."""
+
+
+class RowKeys(NamedTuple):
+    """Super keys that were read."""
+
+    keys: Keys
+    """As many words per row as the largest has."""
+    words: Ids
+    """How many of them are the row's."""
+    width: Ids
+    """Number of columns that its table has, or may have, by the size of its key."""
+
+
+class CandidateRows(NamedTuple):
+    """Rows that passed the row filter, ascending by table, then by row."""
+
+    table_id: Ids
+    row_id: Ids
+    keys: RowKeys
+
+    @classmethod
+    def sort(cls, table: Ids, row: Ids, keys: RowKeys) -> CandidateRows:
+        """Bring rows into order."""
+        return cls(table, row, keys)._take(np.lexsort((row, table)))
+
+    def without(self, tables: frozenset[int]) -> CandidateRows:
+        """Return the rows of other tables."""
+        return self._take(np.flatnonzero(~np.isin(self.table_id, list(tables))))
+
+    def _take(self, places: Ids) -> CandidateRows:
+        keys = RowKeys(self.keys.keys[places], self.keys.words[places], self.keys.width[places])
+        return CandidateRows(self.table_id[places], self.row_id[places], keys)
+
+
+@dataclass(frozen=True)
+class KeyForm(ABC):
+    """The super keys of one hash function in a database."""
+
+    function: SuperKeyHash
+
+    @abstractmethod
+    def column(self, number: int) -> Column:
+        """Return the column of the hash function with this number."""
+
+    @abstractmethod
+    def stored(self, segment: SearchSegment, number: int, rows: Array) -> pa.Array:
+        """Return the keys of rows, numbered through the segment, as they are loaded."""
+
+    @abstractmethod
+    def probe_columns(self, key_columns: int) -> list[Column]:
+        """Return the columns that key tuples are filtered by."""
+
+    @abstractmethod
+    def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
+        """Return numbers of key tuples, and a record for each, or one per size of key.
+
+        `widths` returns the numbers of columns that tables have.
+        """
+
+    @abstractmethod
+    def condition(self, dialect: Dialect, key: str, others: Sequence[int]) -> str:
+        """SQL that a row, given by its key, may hold a key tuple; `others` are the key columns but the initial one."""
+
+    @abstractmethod
+    def read(self, values: Sequence[Any]) -> RowKeys:
+        """Return keys, given as they were read."""
+
+    def most_octets(self, columns: int) -> int:
+        """Return the octets that the key of a row with so many columns takes at most."""
+        return _OCTETS * self.function.row_words(columns)
+
+    def selected(self, dialect: Dialect, key: str) -> str:
+        """SQL for a key as it is read."""
+        return dialect.key_value.format(column=key) if self.column(0).content in KEYS else key
+
+    def candidates(self, session: Session, statement: str) -> CandidateRows:
+        """Run a query for table, row and key."""
+        records = session.execute(statement)
+        table, row = (np.array([record[n] for record in records], np.int64) for n in range(2))
+        return CandidateRows.sort(table, row, self.read([record[2] for record in records]))
+
+    def segment_keys(self, rows: RowKeys, places: Ids) -> Keys:
+        """Return the keys of rows as a segment has them: a row each, or words, one row after the other."""
+        keys = rows.keys[places]
+        flat: Keys = keys[np.arange(keys.shape[1]) < rows.words[places, None]]
+        return flat if self.function.by_width else keys
+
+
+class _FixedKeys(KeyForm):
+    """Bits of one size."""
+
+    @property
+    def _size(self) -> int:
+        return self.function.bits // 8
+
+    def column(self, number: int) -> Column:
+        return Column(key_column(number), Content.KEY, self._size)
+
+    def stored(self, segment: SearchSegment, number: int, rows: Array) -> pa.Array:
+        return key_array(segment.keys[number][rows])
+
+    def probe_columns(self, key_columns: int) -> list[Column]:
+        return [Column(QUERY_KEY, Content.KEY, self._size)]
+
+    def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
+        keys = np.bitwise_or.reduce(hashes(self.function), axis=1)
+        return np.arange(len(keys)), [key_array(keys)]
+
+    def condition(self, dialect: Dialect, key: str, others: Sequence[int]) -> str:
+        return f"({key} & q.{QUERY_KEY}) = q.{QUERY_KEY}"
+
+    def candidates(self, session: Session, statement: str) -> CandidateRows:
+        # All records have one size, which is read faster.
+        table, row, *words = session.numbers(statement, [_OCTETS, _OCTETS, self._size])
+        return CandidateRows.sort(table, row, self.read(words))
+
+    def read(self, values: Sequence[Any]) -> RowKeys:
+        keys = np.stack(values, axis=1).view(np.uint64)
+        return RowKeys(keys, np.full(len(keys), keys.shape[1]), np.zeros(len(keys), np.int64))
+
+
+class _WideKeys(KeyForm):
+    """Bits whose number follows the width of the table."""
+
+    def column(self, number: int) -> Column:
+        return Column(key_column(number), Content.WIDE_KEY)
+
+    def stored(self, segment: SearchSegment, number: int, rows: Array) -> pa.Array:
+        first, sizes = _key_words(self.function, segment.arrays, rows)
+        words, _ = ranges(first, first + sizes)
+        return _binary(segment.keys[number][words], sizes)
+
+    def probe_columns(self, key_columns: int) -> list[Column]:
+        return [Column(QUERY_KEY, Content.WIDE_KEY)]
+
+    def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
+        functions, _ = by_function(self.function, widths())
+        keys = [np.bitwise_or.reduce(hashes(sized), axis=1) for sized in functions]
+        arrays = [_binary(own.reshape(-1), np.full(len(own), own.shape[1])) for own in keys]
+        numbers = np.concatenate([np.empty(0, np.int64), *(np.arange(len(own)) for own in keys)])
+        return numbers, [pa.concat_arrays([pa.array([], pa.large_binary()), *arrays])]
+
+    def condition(self, dialect: Dialect, key: str, others: Sequence[int]) -> str:
+        # Databases compare bits of equal size only.
+        same_size = f"OCTET_LENGTH({key}) = OCTET_LENGTH(q.{QUERY_KEY})"
+        return f"CASE WHEN {same_size} THEN ({key} & q.{QUERY_KEY}) = q.{QUERY_KEY} ELSE FALSE END"
+
+    def read(self, values: Sequence[Any]) -> RowKeys:
+        # Values are bytes, or texts of zeros and ones.
+        data = [v if isinstance(v, bytes) else int(v, 2).to_bytes(len(v) // 8, "big") for v in values]
+        words = np.array([len(own) // _OCTETS for own in data], np.int64)
+        keys = _padded(np.frombuffer(b"".join(data), ">u8").astype(np.uint64), words)
+        return RowKeys(keys, words, WORD * words // self.function.bits)
+
+
+class _FingerprintKeys(KeyForm):
+    """Texts of fingerprints."""
+
+    def column(self, number: int) -> Column:
+        return Column(key_column(number), Content.FINGERPRINTS)
+
+    def most_octets(self, columns: int) -> int:
+        return (3 if self.function.bits < 16 else 4) * columns
+
+    def stored(self, segment: SearchSegment, number: int, rows: Array) -> pa.Array:
+        arrays, bits = segment.arrays, self.function.bits
+        table = np.searchsorted(arrays.table_row_first, rows, "right") - 1
+        columns = np.diff(arrays.table_column_first)[table].astype(np.int64)
+        place, owner = ranges(np.zeros(len(rows), np.int64), columns)
+        first, _ = _key_words(self.function, arrays, rows)
+        word, shift = np.divmod(place * bits, WORD)
+        keys, at, low = segment.keys[number], first[owner] + word, shift.astype(np.uint64)
+        fingerprints = keys[at] >> low
+        split = np.flatnonzero(shift + bits > WORD)
+        fingerprints[split] |= keys[at[split] + 1] << (np.uint64(WORD) - low[split])
+        return fingerprint_texts(fingerprints & np.uint64((1 << bits) - 1), columns)
+
+    def probe_columns(self, key_columns: int) -> list[Column]:
+        return [Column(f"fingerprint{n}", Content.WORD) for n in range(key_columns)]
+
+    def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
+        prints = hashes(self.function)[:, :, 0]
+        return np.arange(len(prints)), [fingerprint_texts(own, np.ones(len(own), np.int64)) for own in prints.T]
+
+    def condition(self, dialect: Dialect, key: str, others: Sequence[int]) -> str:
+        # A key of one column is never filtered.
+        return " AND ".join(dialect.contains.format(text=key, part=f"q.fingerprint{n}") for n in others) or "TRUE"
+
+    def read(self, values: Sequence[Any]) -> RowKeys:
+        bits, columns = self.function.bits, np.array([len(text) for text in values], np.int64)
+        words = key_words(self.function, columns)
+        keys = np.zeros((len(values), int(words.max(initial=0))), np.uint64)
+        prints = _padded(read_fingerprints("".join(values)), columns)
+        for width in np.unique(columns[columns > 0]).tolist():
+            own = np.flatnonzero(columns == width)
+            keys[own, : self.function.row_words(width)] = packed(prints[own, :width], bits)
+        return RowKeys(keys, words, columns)
+
+
+def key_form(function: SuperKeyHash) -> KeyForm:
+    """Return the form that the keys of a hash function have in a database."""
+    if not function.by_width:
+        return _FixedKeys(function)
+    return _FingerprintKeys(function) if function.by_column else _WideKeys(function)
+
+
+def key_columns(hashes: Iterable[HashSpec]) -> tuple[Column, ...]:
+    """Return the columns of super keys, by hash function."""
+    return tuple(key_form(spec.function()).column(number) for number, spec in enumerate(hashes))
+
+
+def check_form(function: SuperKeyHash, columns: int, dialect: Dialect) -> None:
+    """Refuse fingerprints that no character stands for, and keys of so many columns that a database cannot hold."""
+    name = f"{function.name}:{function.bits}"
+    if function.by_column and function.bits > MOST_FINGERPRINT_BITS:
+        raise StoreError(
+            f"{name} is for lakes in a folder: a database has fingerprints of up to {MOST_FINGERPRINT_BITS} bits"
+        )
+    octets = key_form(function).most_octets(columns)
+    if dialect.most_octets is not None and octets > dialect.most_octets:
+        raise StoreError(
+            f"the keys of {name} for {columns:,} columns take {octets:,} octets, and a column has "
+            f"{dialect.most_octets:,} at most: lower --max-columns"
+        )
+
+
+def fingerprint_texts(fingerprints: Keys, sizes: Ids) -> pa.LargeStringArray:
+    """Return fingerprints as texts, so many each: a space for 0, a character of three or four octets for any other."""
+    points = fingerprints.astype(np.int64) + _FIRST
+    points += np.where(points >= _SURROGATES, _SURROGATE_COUNT, 0)
+    points[fingerprints == 0] = ord(" ")
+    data = points.astype("<u4").tobytes().decode("utf-32-le").encode()
+    octets = np.where(points < _FIRST, 1, np.where(points < 0x10000, 3, 4))
+    ends = np.concatenate([[0], np.cumsum(octets)])[np.concatenate([[0], np.cumsum(sizes)])]
+    return pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(ends.astype(np.int64)), pa.py_buffer(data))
+
+
+def read_fingerprints(text: str) -> Keys:
+    """Return the fingerprints that the characters of a text stand for: the inverse of `fingerprint_texts`."""
+    points = np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.int64)
+    points -= np.where(points >= _SURROGATES, _SURROGATE_COUNT, 0)
+    return np.maximum(points - _FIRST, 0).astype(np.uint64)
+
+
+def _key_words(function: SuperKeyHash, arrays: SegmentArrays, rows: Array) -> tuple[Ids, Ids]:
+    """Return where the key of each row begins among the words of a segment's keys, and how many it has."""
+    words = key_words(function, np.diff(arrays.table_column_first))
+    first = key_offsets(words, np.diff(arrays.table_row_first))
+    table = np.searchsorted(arrays.table_row_first, rows, "right") - 1
+    return first[table] + (rows - arrays.table_row_first[table]) * words[table], words[table]
+
+
+def _binary(words: Keys, sizes: Ids) -> pa.LargeBinaryArray:
+    """Return words as binary values, so many words each."""
+    ends = np.concatenate([[0], np.cumsum(sizes * _OCTETS)]).astype(np.int64)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(to_bytes(words))]
+    return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers)
+
+
+def _padded(values: Keys, sizes: Ids) -> Keys:
+    """Return values, so many per row, as a matrix with zeros at the end of short rows."""
+    matrix = np.zeros((len(sizes), int(sizes.max(initial=0))), np.uint64)
+    matrix[np.arange(matrix.shape[1]) < sizes[:, None]] = values
+    return matrix
