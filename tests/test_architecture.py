@@ -28,7 +28,7 @@ ROOMS = {
     "sql": {"values", "hashing", "lake", "corpus", "search", "build", "sql", "stores"},
     "api": {"values", "hashing", "lake", "corpus", "search", "build", "sql", "stores", "api"},
     "web": {"web"},
-    "mcp": {"mcp"},
+    "mcp": {"mcp", "web"},
     "cli": {"cli", "web", "mcp"},
 }
 """What each room of the library may import, besides what is allowed anywhere; page and command line `import mate`."""

@@ -59,19 +59,19 @@ def run(options: argparse.Namespace) -> int:
 
     for module in ("starlette", "uvicorn"):
         require(module, "web", "mate serve")
-    from mate.web.server import Place, place_of, serve
+    from mate.web.server import ListenAddress, listen_address, serve
 
-    place = place_of(options.host, options.port, os.environ.get(TOKEN) or None, options.name)
+    address = listen_address(options.host, options.port, os.environ.get(TOKEN) or None, options.name)
     with mate.open(options.store) as lake:
 
-        def ready(place: Place) -> None:
-            say(f"{lake.address} is at {place.address()} (Ctrl-C ends it)")
-            for address in place.addresses_of_others():
-                say(f"for others: {address}")
+        def ready(address: ListenAddress) -> None:
+            say(f"{lake.address} is at {address.url()} (Ctrl-C ends it)")
+            for url in address.urls_for_others():
+                say(f"for others: {url}")
             if not options.no_open and sys.stdout.isatty() and _has_desktop():
-                webbrowser.open(place.address())
+                webbrowser.open(address.url())
 
-        serve(lake, place, ready)
+        serve(lake, address, ready)
     return 0
 
 

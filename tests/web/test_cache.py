@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mate.errors import CancelledError
-from mate.web.kept import KeptAnswers
+from mate.web.cache import AnswerCache
 from mate.work import Work, doing
 
 
 def test_a_question_is_worked_out_once_also_while_it_is_under_way() -> None:
-    kept: KeptAnswers[int] = KeptAnswers()
+    cache: AnswerCache[int] = AnswerCache()
     begun, free, calls = threading.Event(), threading.Event(), []
 
     def work() -> int:
@@ -23,34 +23,34 @@ def test_a_question_is_worked_out_once_also_while_it_is_under_way() -> None:
         return 7
 
     with ThreadPoolExecutor(3) as pool:
-        first = pool.submit(kept.answer, "a", work)
+        first = pool.submit(cache.get_or_compute, "a", work)
         assert begun.wait(30)
-        others = [pool.submit(kept.answer, "a", work) for _ in range(2)]
-        assert kept.find("a") is None
-        assert kept.answer("b", lambda: 8) == 8  # another question does not wait
+        others = [pool.submit(cache.get_or_compute, "a", work) for _ in range(2)]
+        assert cache.get("a") is None
+        assert cache.get_or_compute("b", lambda: 8) == 8  # another question does not wait
         free.set()
         assert [one.result() for one in (first, *others)] == [7, 7, 7]
-    assert (kept.find("a"), len(calls)) == (7, 1)
+    assert (cache.get("a"), len(calls)) == (7, 1)
 
 
 def test_an_error_is_not_kept() -> None:
-    kept: KeptAnswers[int] = KeptAnswers()
+    cache: AnswerCache[int] = AnswerCache()
     with pytest.raises(ZeroDivisionError):
-        kept.answer("a", lambda: 1 // 0)
-    assert kept.answer("a", lambda: 7) == 7
+        cache.get_or_compute("a", lambda: 1 // 0)
+    assert cache.get_or_compute("a", lambda: 7) == 7
 
 
 def test_the_answer_that_was_not_asked_for_longest_goes() -> None:
-    kept: KeptAnswers[str] = KeptAnswers(2)
+    cache: AnswerCache[str] = AnswerCache(2)
     for question in "ab":
-        kept.answer(question, lambda question=question: question)  # type: ignore[misc]
-    assert kept.find("a") == "a"
-    kept.answer("c", lambda: "c")
-    assert [kept.find(question) for question in "abc"] == ["a", None, "c"]
+        cache.get_or_compute(question, lambda question=question: question)  # type: ignore[misc]
+    assert cache.get("a") == "a"
+    cache.get_or_compute("c", lambda: "c")
+    assert [cache.get(question) for question in "abc"] == ["a", None, "c"]
 
 
 def test_who_waits_for_the_answer_of_another_can_be_cancelled() -> None:
-    kept: KeptAnswers[int] = KeptAnswers()
+    cache: AnswerCache[int] = AnswerCache()
     begun, free = threading.Event(), threading.Event()
 
     def slow() -> int:
@@ -61,9 +61,9 @@ def test_who_waits_for_the_answer_of_another_can_be_cancelled() -> None:
     work = Work()
     work.cancel()
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(kept.answer, "a", slow)
+        running = pool.submit(cache.get_or_compute, "a", slow)
         assert begun.wait(30)
         with doing(work), pytest.raises(CancelledError):
-            kept.answer("a", lambda: 8)
+            cache.get_or_compute("a", lambda: 8)
         free.set()
         assert running.result() == 7
