@@ -18,6 +18,7 @@ import mate
 from mate.cli.program import main
 from mate.mcp.tools import Tools
 from mate.web.limits import ServerLimits
+from mate.web.operations import OPERATIONS
 
 COMMAND = "import sys; from mate.cli.program import command; sys.exit(command())"
 KEY = ["city", "day"]
@@ -74,6 +75,22 @@ def test_an_assistant_finds_and_joins(folder: Path, lake: mate.Lake) -> None:
         assert 'sensors has no column "town"' in text
 
     asked(folder, talk)
+
+
+def test_answers_have_the_fields_of_the_pages_api(lake: mate.Lake, folder: Path) -> None:
+    tools, traffic = Tools(lake, folder), lake.find("traffic").table_id
+    fields = {operation.name: set(operation.returns) - {"explanation", "python"} for operation in OPERATIONS}
+    assert set(tools.tables("traffic")) == fields["tables"]
+    assert set(tools.suggest("sensors.csv")) == fields["suggest"]
+    assert set(tools.search("sensors.csv", KEY)) == fields["search"]
+    assert set(tools.preview("sensors.csv", KEY, traffic)) == fields["preview"]
+
+
+def test_a_file_that_changed_is_read_again(lake: mate.Lake, folder: Path) -> None:
+    tools = Tools(lake, folder)
+    assert tools.suggest("sensors.csv")["suggestions"]
+    (folder / "sensors.csv").write_text("city,day\nnowhere,never\n", encoding="utf-8")
+    assert tools.suggest("sensors.csv")["suggestions"] == []
 
 
 def test_nothing_found_says_what_was_tried(lake: mate.Lake, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Answers that are kept: worked out once, as many as there is room for, and again after an error."""
+"""Cached answers: computed once, the most recently used ones kept, and computed again after an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mate.web.cache import AnswerCache
 from mate.work import Work, doing
 
 
-def test_a_question_is_worked_out_once_also_while_it_is_under_way() -> None:
+def test_an_answer_is_computed_once_also_for_threads_that_ask_meanwhile() -> None:
     cache: AnswerCache[int] = AnswerCache()
     begun, free, calls = threading.Event(), threading.Event(), []
 
@@ -33,14 +33,14 @@ def test_a_question_is_worked_out_once_also_while_it_is_under_way() -> None:
     assert (cache.get("a"), len(calls)) == (7, 1)
 
 
-def test_an_error_is_not_kept() -> None:
+def test_an_error_is_not_cached() -> None:
     cache: AnswerCache[int] = AnswerCache()
     with pytest.raises(ZeroDivisionError):
         cache.get_or_compute("a", lambda: 1 // 0)
     assert cache.get_or_compute("a", lambda: 7) == 7
 
 
-def test_the_answer_that_was_not_asked_for_longest_goes() -> None:
+def test_the_least_recently_used_answer_is_dropped() -> None:
     cache: AnswerCache[str] = AnswerCache(2)
     for question in "ab":
         cache.get_or_compute(question, lambda question=question: question)  # type: ignore[misc]
@@ -49,7 +49,7 @@ def test_the_answer_that_was_not_asked_for_longest_goes() -> None:
     assert [cache.get(question) for question in "abc"] == ["a", None, "c"]
 
 
-def test_who_waits_for_the_answer_of_another_can_be_cancelled() -> None:
+def test_a_thread_that_waits_for_another_can_be_cancelled() -> None:
     cache: AnswerCache[int] = AnswerCache()
     begun, free = threading.Event(), threading.Event()
 

@@ -179,7 +179,7 @@ function choose(table, reference) {
   const pick = () => (search.disabled = !keyColumns().length);
   const rank = el("select", { id: "rank", "aria-label": "Order of the results" },
     option("usefulness", "most useful first"), option("joinability", "most matches first"));
-  const names = el("label", { class: "pick quiet" }, el("input", { type: "checkbox", id: "names", checked: true }), "names of columns count");
+  const names = el("label", { class: "pick quiet" }, el("input", { type: "checkbox", id: "names", checked: true }), "compare names of columns");
   const warnings = table.warnings?.length
     ? el("div", { class: "message warning", role: "note" }, el("b", {}, "The file was read, but:"), el("ul", {}, table.warnings.map((text) => el("li", {}, visible(text))))) : null;
   fill($("query"),
