@@ -9,7 +9,7 @@ from time import perf_counter
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import add_spark, add_store, whole
+from mate.cli.options import add_spark, add_store, add_whole
 from mate.cli.terminal import ProgressBar, say
 
 EPILOG = """\
@@ -34,9 +34,7 @@ def add(commands: Commands) -> None:
     add_store(parser)
     text = "the folder that the graph is written to"
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help=text)
-    most = whole("--most-columns", 1, 4)
-    text = "most columns of a key, 1 to 4 (default: 3)"
-    parser.add_argument("--most-columns", type=most, default=3, metavar="N", help=text)
+    add_whole(parser, "--most-columns", "most columns of a key, 1 to 4", 3, most=4)
     group = add_spark(parser, "none")
     text = "a folder that all workers see, for the merged directory (default: the one that contains the lake)"
     group.add_argument("--work", type=Path, metavar="DIR", help=text)

@@ -6,7 +6,7 @@ import argparse
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import MOST, add_format, add_memory, add_spark, add_store, whole
+from mate.cli.options import add_format, add_memory, add_spark, add_store, add_whole, whole
 from mate.cli.terminal import ProgressBar, say, show, table
 from mate.display import size_text
 
@@ -55,24 +55,17 @@ def add(commands: Commands) -> None:
     parser.add_argument("--null", action="append", metavar="TEXT", help=text)
     text = "include web tables that only lay out a page (DWTC: LAYOUT)"
     parser.add_argument("--layout-tables", action="store_true", help=text)
-    _add_limits(parser)
+    limits = mate.Limits()
+    group = parser.add_argument_group("limits")
+    text = "characters of a cell; a longer one is kept but not indexed"
+    add_whole(group, "--max-cell", text, limits.cell_characters)
+    add_whole(group, "--max-columns", "a wider table is rejected", limits.columns)
+    add_whole(group, "--max-rows", "rows of a table beyond this are rejected", limits.rows, most=2**31 - 1)
     group = add_spark(parser, "auto")
     add_memory(group)
     text = "how many segments (default: as few as memory and cores allow)"
     group.add_argument("--segments", type=whole("--segments"), metavar="N", help=text)
     parser.set_defaults(run=run)
-
-
-def _add_limits(parser: argparse.ArgumentParser) -> None:
-    limits = mate.Limits()
-    group = parser.add_argument_group("limits")
-    for option, default, most, text in (
-        ("--max-cell", limits.cell_characters, MOST, "characters of a cell; a longer one is kept but not indexed"),
-        ("--max-columns", limits.columns, MOST, "a wider table is rejected"),
-        ("--max-rows", limits.rows, 2**31 - 1, "rows of a table beyond this are rejected"),
-    ):
-        number = whole(option, most=most)
-        group.add_argument(option, type=number, default=default, metavar="N", help=f"{text} (default: {default:,})")
 
 
 def run(options: argparse.Namespace) -> int:

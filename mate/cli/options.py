@@ -79,10 +79,12 @@ def split_names(given: Sequence[str], header: Sequence[str]) -> list[str]:
     return names
 
 
-def add_whole(parser: argparse._ActionsContainer, option: str, text: str, default: int, least: int = 1) -> None:
+def add_whole(
+    parser: argparse._ActionsContainer, option: str, text: str, default: int, least: int = 1, most: int = MOST
+) -> None:
     """Declare a whole number that has a default."""
     help = f"{text} (default: {default:,})"
-    parser.add_argument(option, type=whole(option, least), default=default, metavar="N", help=help)
+    parser.add_argument(option, type=whole(option, least, most), default=default, metavar="N", help=help)
 
 
 def add_store(parser: argparse.ArgumentParser, text: str = "the index") -> None:

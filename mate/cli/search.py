@@ -7,7 +7,7 @@ import argparse
 import mate
 from mate.cli import Commands, batch
 from mate.cli.answers import EVIDENCE_HELP, show_answers, show_explanation
-from mate.cli.options import add_json, add_key, add_query, add_whole, split_names, whole
+from mate.cli.options import add_json, add_key, add_query, add_whole, split_names
 from mate.cli.terminal import print_json, say
 from mate.display import counted
 from mate.errors import MateError
@@ -99,9 +99,7 @@ def _add_suggest(commands: Commands) -> None:
     parser = commands.add_parser("suggest", help=text, epilog=SUGGEST)
     add_query(parser)
     add_whole(parser, "-k", "how many suggestions", 10)
-    most = whole("--most-columns", 1, 4)
-    text = "most columns of a key, 1 to 4 (default: 4)"
-    parser.add_argument("--most-columns", type=most, default=4, metavar="N", help=text)
+    add_whole(parser, "--most-columns", "most columns of a key, 1 to 4", 4, most=4)
     text = "columns that a key may contain (default: all); may be repeated"
     parser.add_argument("--columns", action="append", metavar="A,B", help=text)
     _add_evidence_options(parser)
