@@ -28,10 +28,11 @@ ROOMS = {
     "sql": {"values", "hashing", "lake", "corpus", "search", "build", "sql", "stores"},
     "api": {"values", "hashing", "lake", "corpus", "search", "build", "sql", "stores", "api"},
     "web": {"web"},
-    "mcp": {"mcp"},
+    "mcp": {"mcp", "web"},
     "cli": {"cli", "web", "mcp"},
 }
-"""What each room of the library may import, besides what is allowed anywhere; page and command line `import mate`."""
+"""What each room of the library may import, besides what is allowed anywhere. The page and the command line
+`import mate`; assistants get the answers of the page's service."""
 
 
 def imports(path: Path) -> set[str]:

@@ -1,9 +1,6 @@
-"""The commands of the `mate` program, one module each: `add` declares it, `run` does it."""
-
-from __future__ import annotations
+"""The commands of the `mate` program, grouped in modules: `add` declares them, `run...` does the work."""
 
 import argparse
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"

@@ -1,103 +1,307 @@
-"""What the commands that change an index have in common: options, and how a change is reported."""
+"""`mate add`, `update`, `remove`, `sync` and `compact`: the commands that change an index."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
 
-from mate.display import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mate import ChangeOptions, Report, TableInfo
+import mate
+from mate.cli import Commands
+from mate.cli.options import add_format, add_json, add_memory, add_spark, add_store, rows, whole
+from mate.cli.terminal import ProgressBar, print_json, say
+from mate.display import counted, size_text
+from mate.errors import MateError
 
 WAIT = 10.0
 MOST_NAMED = 5
-"""Tables that a summary names; of more it gives the number."""
+"""Tables that a summary names; for more it prints the number."""
+
+ADD = """\
+examples:
+  mate add new/prices.csv new/shops.csv --store lake.mate           the tables of some files
+  mate add new/ --store lake.mate                                   the tables of a folder
+  mate add --table prices.csv --rows more-prices.csv --store lake.mate
+  mate add --table 17 --column region.csv --store lake.mate         one column, one value per row
+
+New rows are matched with the table by the names of their columns, or by order if the file has as many columns and none
+of the names. A file that the index already has is refused: mate sync reads its new content.
+"""
+
+UPDATE = """\
+examples:
+  mate update --table prices.csv --row 12 --column city --value Berlin --store lake.mate
+  mate update --table 17 --cells corrections.csv --store lake.mate
+
+Rows count from 1, the first one below the header, as the table is now. Columns are named, or count from 1. (In Python,
+both count from 0.) A file for --cells has the columns row, column and value; all its cells are set in one change.
+
+The file of the table stays as it is. The next mate sync of it restores the content of the file.
+"""
+
+REMOVE = """\
+examples:
+  mate remove --table 17 --table prices.csv --store lake.mate       tables
+  mate remove --table 17 --row 3 --row 8-20 --store lake.mate       rows, which count from 1 (in Python from 0)
+  mate remove --table 17 --column region --store lake.mate          a column
+
+Files stay as they are. The next mate sync of the file of a table adds the table again.
+"""
+
+SYNC = """\
+examples:
+  mate sync lake/ --store lake.mate
+  mate sync lake/ --store lake.mate --dry-run
+
+Files are compared by checksum. New files are added, changed files are read again (their tables keep their numbers),
+and missing files are removed; files of the index outside the given paths are left alone. A table that was changed in
+the index becomes what its file holds. All of it is one change.
+"""
+
+COMPACT = """\
+examples:
+  mate compact --store lake.mate
+
+Every change adds a segment. Small segments and those with superseded tables are merged into new ones; large segments
+that are fully in use stay as they are. mate stats says when it is worth it. Searches that are running are not
+disturbed. If it is killed, the index is as it was before or as it is after. Tables keep their numbers.
+"""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare what every change takes."""
-    parser.add_argument(
-        "--store", required=True, metavar="LAKE", help="the index: a folder, s3://..., or a database's address"
+def add(commands: Commands) -> None:
+    """Declare the commands."""
+    _add_add(commands)
+    _add_update(commands)
+    _add_remove(commands)
+    _add_sync(commands)
+    _add_compact(commands)
+
+
+def _add_add(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "add",
+        help="add tables to an index, or rows or a column to one of its tables",
+        description="Add tables, rows or a column. The index is not built again: the work is that of the change.",
+        epilog=ADD,
     )
-    parser.add_argument(
-        "--wait",
-        type=float,
-        default=WAIT,
-        metavar="SECONDS",
-        help=f"how long to wait for another build or change of the index to end (default: {WAIT:g})",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files or folders whose tables are added")
+    parser.add_argument("--table", metavar="T", help="the table that gets rows or a column: number, file or name")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--rows", metavar="FILE", help="a table whose rows are added to T")
+    what.add_argument("--column", metavar="FILE", help="a table with one column, as many rows as T, and a header")
+    add_change_options(parser)
+    add_format(parser)
+    add_memory(add_spark(parser, "auto"))
+    parser.set_defaults(run=run_add)
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Declare how files are read."""
-    parser.add_argument(
-        "--format", default="auto", choices=("auto", "dwtc", "csv", "parquet", "json"), help="(default: auto)"
-    )
-    add_spark(parser)
+def _add_update(commands: Commands) -> None:
+    parser = commands.add_parser("update", help="set cells of a table of an index", epilog=UPDATE)
+    parser.add_argument("--table", required=True, metavar="T", help="number, file or name of the table")
+    parser.add_argument("--row", type=whole("--row", 0), metavar="N", help="which row, from 1 on")
+    parser.add_argument("--column", metavar="C", help="which column: its name, or its number from 1 on")
+    parser.add_argument("--value", metavar="TEXT", help="the new value; an empty one is no value")
+    parser.add_argument("--cells", metavar="FILE", help="many cells: a table with the columns row, column, value")
+    add_change_options(parser)
+    parser.set_defaults(run=run_update)
 
 
-def add_spark(parser: argparse.ArgumentParser) -> None:
-    """Declare where tasks run."""
-    from mate.cli.options import add_memory
-
-    spark = parser.add_argument_group("where and how")
-    spark.add_argument(
-        "--master",
-        default="auto",
-        help="none: no Spark; local[*] or an address: on Spark; auto: by the size of what is read (default)",
-    )
-    spark.add_argument("--spark", action="append", default=[], metavar="NAME=VALUE", help="a Spark setting")
-    add_memory(spark)
-    spark.add_argument("-v", "--verbose", action="store_true", help="show what Spark logs")
+def _add_remove(commands: Commands) -> None:
+    text = "remove tables from an index, or rows or a column from one of its tables"
+    parser = commands.add_parser("remove", help=text, epilog=REMOVE)
+    text = "number, file or name of a table; may be repeated"
+    parser.add_argument("--table", action="append", required=True, metavar="T", help=text)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--row", action="append", metavar="N", help="a row, or several as 8-20; may be repeated")
+    what.add_argument("--column", metavar="C", help="a column: its name, or its number from 1 on")
+    add_change_options(parser)
+    parser.set_defaults(run=run_remove)
 
 
-def change_options(options: argparse.Namespace) -> ChangeOptions:
-    """Return how the change is to be made."""
-    from mate.cli.options import settings
-    from mate.errors import MateError
+def _add_sync(commands: Commands) -> None:
+    text = "make an index follow the files that it was built from"
+    parser = commands.add_parser("sync", help=text, epilog=SYNC)
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
+    add_change_options(parser)
+    add_format(parser)
+    add_memory(add_spark(parser, "auto"))
+    parser.set_defaults(run=run_sync)
 
+
+def _add_compact(commands: Commands) -> None:
+    parser = commands.add_parser("compact", help="merge the segments that changes left behind", epilog=COMPACT)
+    add_change_options(parser)
+    add_memory(add_spark(parser, "auto"))
+    parser.set_defaults(run=run_compact)
+
+
+def add_change_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that every change has."""
+    add_store(parser)
+    text = f"how long to wait until another build or change of the index ends (default: {WAIT:g})"
+    parser.add_argument("--wait", type=float, default=WAIT, metavar="SECONDS", help=text)
+    add_json(parser)
+
+
+def change_options(options: argparse.Namespace) -> mate.ChangeOptions:
+    """Return how to make the change."""
     if not options.wait >= 0:
         raise MateError(f"--wait takes a number of seconds from 0 on, not {options.wait:g}")
     if not hasattr(options, "master"):
         return {"wait": options.wait}
-    spark = settings("--spark", options.spark, "spark.executor.memory=4g")
-    where: ChangeOptions = {"master": options.master, "spark": spark, "memory": options.memory}
-    return {"wait": options.wait, **where, "verbose": options.verbose}
+    return {
+        "wait": options.wait,
+        "memory": options.memory,
+        "master": options.master,
+        "spark": dict(options.spark),
+        "verbose": options.verbose,
+    }
 
 
-def print_report(report: Report, options: argparse.Namespace) -> None:
-    """Say what a change did."""
-    from mate.cli.terminal import print_json, say
+def run_add(options: argparse.Namespace) -> int:
+    """Add tables, rows or a column."""
+    more = options.rows or options.column
+    if bool(options.paths) == bool(more) or bool(options.table) != bool(more):
+        raise MateError("mate add takes files, or --table T with --rows FILE or with --column FILE")
+    how = change_options(options)
+    with mate.open(options.store) as lake, ProgressBar("read") as bar:
+        how["progress"] = bar
+        if options.paths:
+            report = lake.add(options.paths, options.format, **how)
+        elif options.rows:
+            report = lake.add_rows(options.table, options.rows, **how)
+        else:
+            report = lake.add_column(options.table, options.column, **how)
+    _print_report(report, options)
+    return 0
 
+
+def run_update(options: argparse.Namespace) -> int:
+    """Set cells."""
+    given = sum(part is not None for part in (options.row, options.column, options.value))
+    if given != (3 if options.cells is None else 0):
+        raise MateError("mate update takes --row, --column and --value, or --cells FILE")
+    how = change_options(options)
+    with mate.open(options.store) as lake:
+        table = lake.find(options.table)
+        one = (options.row or 0) - 1, options.column, options.value
+        report = lake.update(table, _read_cells(options.cells) if options.cells else [one], **how)
+    _print_report(report, options)
+    return 0
+
+
+def _read_cells(path: str) -> list[tuple[int, int | str, str | None]]:
+    """Read the cells to set from a file."""
+    given = mate.read(path).columns
+    if sorted(given.column_names) != ["column", "row", "value"]:
+        names = ", ".join(given.column_names)
+        raise MateError(f"{path} must have the columns row, column and value; it has: {names}")
+    row = whole(f"{path}: the column row")
+    return [
+        (row(record["row"] or "") - 1, record["column"] or "", record["value"])
+        for record in given.select(["row", "column", "value"]).to_pylist()
+    ]
+
+
+def run_remove(options: argparse.Namespace) -> int:
+    """Remove tables, rows or a column."""
+    if (options.row or options.column is not None) and len(options.table) > 1:
+        raise MateError("rows and columns are removed from one table at a time")
+    how = change_options(options)
+    chosen = [rows(text) for text in options.row or ()]
+    with mate.open(options.store) as lake:
+        tables = [lake.find(given) for given in options.table]
+        if chosen:
+            report = lake.remove_rows(tables[0], chain.from_iterable(chosen), **how)
+        elif options.column is not None:
+            report = lake.remove_column(tables[0], options.column, **how)
+        else:
+            report = lake.remove(tables, **how)
+    _print_report(report, options)
+    return 0
+
+
+def run_sync(options: argparse.Namespace) -> int:
+    """Compare files with the index, and apply the difference."""
+    how = change_options(options)
+    with mate.open(options.store) as lake:
+        difference = lake.compare(options.paths, options.format)
+        if options.dry_run:
+            _print_difference(difference, options)
+            return 0
+        with ProgressBar("read") as bar:
+            how["progress"] = bar
+            report = lake.apply(difference, **how)
+    if not options.json:
+        say(_counts(difference))
+    _print_report(report, options)
+    return 0
+
+
+def _print_difference(difference: mate.Difference, options: argparse.Namespace) -> None:
+    new, changed = ([source.name for source in part] for part in (difference.new, difference.changed))
     if options.json:
-        print_json(as_json(report))
+        print_json({"new": new, "changed": changed, "gone": difference.gone, "same": difference.same})
         return
-    say(f"{options.store}: {summary(report)}")
+    for sign, names in (("+", new), ("~", changed), ("-", difference.gone)):
+        for name in sorted(names):
+            say(f"{sign} {name}")
+    say(_counts(difference))
+
+
+def _counts(difference: mate.Difference) -> str:
+    new, changed, gone = len(difference.new), len(difference.changed), len(difference.gone)
+    return f"{counted(new, 'file')} new, {changed:,} changed, {gone:,} gone, {difference.same:,} as before"
+
+
+def run_compact(options: argparse.Namespace) -> int:
+    """Merge segments."""
+    how = change_options(options)
+    with mate.open(options.store) as lake, ProgressBar("compact") as bar:
+        how["progress"] = bar
+        report = lake.compact(**how)
+    assert report.before
+    assert report.after
+    before, after = (
+        {"segments": len(manifest.segments), "bytes": sum(segment.bytes for segment in manifest.segments)}
+        for manifest in (report.before, report.after)
+    )
+    if options.json:
+        print_json({"before": before, "after": after, "seconds": report.seconds})
+    elif report.before == report.after:
+        say(f"{options.store}: there is nothing to merge")
+    else:
+        old, new = (f"{state['segments']:,} segments, {size_text(state['bytes'])}" for state in (before, after))
+        say(f"{options.store}: {old} before; {new} now ({report.seconds:.1f} s)")
+    return 0
+
+
+def _print_report(report: mate.Report, options: argparse.Namespace) -> None:
+    """Print what a change did."""
+    if options.json:
+        print_json(_as_json(report))
+        return
+    say(f"{options.store}: {_summary(report)}")
     if report.before and report.after and report.after.counts.rejects > report.before.counts.rejects:
         more = report.after.counts.rejects - report.before.counts.rejects
-        say(f"{more:,} rejects more; which, and why: mate stats --rejects --store {options.store}")
+        say(f"{more:,} more rejects; which, and why: mate stats --rejects --store {options.store}")
     if report.after != report.before:
         say_worth_compacting(report.worth_compacting, options.store)
 
 
 def say_worth_compacting(segments: int, store: str) -> None:
-    """Give a hint where merging so many segments pays."""
-    from mate.cli.terminal import say
-
+    """Print a hint if it is worth merging so many segments."""
     if segments:
         say(f"{segments:,} segments are small or hold superseded tables; mate compact --store {store} merges them")
 
 
-def as_json(report: Report) -> dict[str, Any]:
-    """Return a report as plain data."""
+def _as_json(report: mate.Report) -> dict[str, Any]:
     counts = {}
-    for name in ("tables", "columns", "rows", "cells", "rejects"):
-        if report.before and report.after:
-            before, after = report.before.counts, report.after.counts
+    if report.before and report.after:
+        before, after = report.before.counts, report.after.counts
+        for name in ("tables", "columns", "rows", "cells", "rejects"):
             counts[name] = {"before": getattr(before, name), "after": getattr(after, name)}
     return {
         **{name: [_table(table) for table in getattr(report, name)] for name in ("added", "changed", "removed")},
@@ -108,19 +312,15 @@ def as_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _table(table: TableInfo) -> dict[str, Any]:
+def _table(table: mate.TableInfo) -> dict[str, Any]:
     return {"table_id": table.table_id, "name": table.name, "source": table.source, "rows": table.rows}
 
 
-def summary(report: Report) -> str:
-    """Return a report as a sentence."""
+def _summary(report: mate.Report) -> str:
     if report.before is None or report.after is None:
         return "nothing to do"
-    parts = [
-        f"{_named(tables)} {verb}"
-        for verb, tables in (("added", report.added), ("changed", report.changed), ("removed", report.removed))
-        if tables
-    ]
+    tables = {"added": report.added, "changed": report.changed, "removed": report.removed}
+    parts = [f"{_named(changed)} {verb}" for verb, changed in tables.items() if changed]
     if not parts:
         return f"nothing changed ({report.seconds:.2f} s)"
     if report.rows_added or report.rows_removed:
@@ -130,7 +330,7 @@ def summary(report: Report) -> str:
     return f"{', '.join(parts)}; {cells:+,} cells, now {now:,} ({report.seconds:.2f} s)"
 
 
-def _named(tables: Sequence[TableInfo]) -> str:
+def _named(tables: Sequence[mate.TableInfo]) -> str:
     if len(tables) > MOST_NAMED:
         return f"{len(tables):,} tables"
     named = ", ".join(f"{table.table_id} ({table.name})" for table in tables)

@@ -1,13 +1,21 @@
-"""`mate check`: is an index sound?"""
+"""`mate check` verifies an index, `mate vertica-check` a Vertica server."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import json
+import os
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from mate import Findings
-    from mate.cli import Commands
+import mate
+from mate.cli import Commands
+from mate.cli.changes import add_change_options, change_options
+from mate.cli.options import add_whole
+from mate.cli.terminal import ProgressBar, print_json, say, show, table
+from mate.errors import MateError
+from mate.files import replacing
 
 EPILOG = """\
 examples:
@@ -17,62 +25,51 @@ examples:
 Every file is compared with its checksum. Tokens, directory, postings, codes and super keys are computed again from the
 cells and compared with what is stored, tables and sources with the manifest. The exit code is 1 if anything is wrong.
 
---repair rebuilds what follows from the cells. Cells or records that are lost cannot be computed: build the index again.
+--repair rebuilds what can be computed from the cells. If cells or records are lost, build the index again.
 """
-MOST_LINES = 50
 
 
 def add(commands: Commands) -> None:
-    """Declare the command."""
-    from mate.cli.changes import add_options
-    from mate.cli.options import whole
+    """Declare the commands."""
+    parser = commands.add_parser("check", help="verify that an index is sound, and repair it", epilog=EPILOG)
+    parser.add_argument("--repair", action="store_true", help="rebuild what can be computed from the cells")
+    add_whole(parser, "--limit", "how many problems to list at most", 50, least=0)
+    add_change_options(parser)
+    parser.set_defaults(run=run_check)
 
     parser = commands.add_parser(
-        "check",
-        help="verify that an index is sound, and repair it",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "vertica-check",
+        help="try every statement that is in doubt on a Vertica server",
+        description="Run on a Vertica server what the index needs of it, in a schema of its own that is dropped;\n"
+        "print what held, and write it to a file with the plans of the server, even if interrupted.\n"
+        "The file contains no password and no data of yours.",
     )
-    parser.add_argument("--repair", action="store_true", help="rebuild what follows from the cells")
-    parser.add_argument(
-        "--limit",
-        type=whole("--limit", 0),
-        default=MOST_LINES,
-        metavar="N",
-        help=f"most problems listed (default: {MOST_LINES})",
-    )
-    add_options(parser)
-    parser.set_defaults(run=run)
+    parser.add_argument("address", metavar="ADDRESS", help="vertica://user@host:5433/database")
+    parser.add_argument("-o", "--output", default="vertica-check.json", metavar="FILE", help="(default: %(default)s)")
+    parser.set_defaults(run=run_vertica_check)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Check, repair if asked for, and say what was found."""
-    import mate
-    from mate.cli.bar import Bar
-    from mate.cli.changes import change_options
-    from mate.cli.terminal import print_json, say
-
+def run_check(options: argparse.Namespace) -> int:
+    """Check an index, repair it if asked to, and print what was found."""
     how = change_options(options)
-    with Bar("check") as bar:
+    with ProgressBar("check") as bar:
         findings = mate.check(options.store, bar)
-    left = None
+    repaired = None
     if options.repair and findings.repairable:
-        with Bar("repair") as bar:
+        with ProgressBar("repair") as bar:
             how["progress"] = bar
-            left = mate.repair(options.store, findings, **how)
+            repaired = mate.repair(options.store, findings, **how)
     if options.json:
-        print_json(findings.as_json() | ({"repaired": left.sound} if left else {}))
+        print_json(findings.as_json() | ({"repaired": repaired.sound} if repaired else {}))
     else:
         _print(findings, options)
-        if left:
-            state = "was repaired and is sound" if left.sound else f"still has {sum(left.counts.values()):,} problems"
-            say(f"{options.store} {state}")
-    return 0 if findings.sound or (left is not None and left.sound) else 1
+        if repaired:
+            left = sum(repaired.counts.values())
+            say(f"{options.store} {'was repaired and is sound' if repaired.sound else f'still has {left:,} problems'}")
+    return 0 if findings.sound or (repaired is not None and repaired.sound) else 1
 
 
-def _print(findings: Findings, options: argparse.Namespace) -> None:
-    from mate.cli.terminal import say, show, table
-
+def _print(findings: mate.Findings, options: argparse.Namespace) -> None:
     if findings.sound:
         say(f"{options.store} is sound: {findings.cells:,} postings checked")
         return
@@ -86,8 +83,28 @@ def _print(findings: Findings, options: argparse.Namespace) -> None:
         by_part = ", ".join(f"{count:,} in {part}" for part, count in findings.counts.items())
         say(f"and {total - len(rows):,} more: {by_part}")
     if not findings.repairable:
-        hint = f"put a copy in its place, or build it again: mate index PATH --store {options.store}"
+        hint = f"replace it with a copy, or build it again: mate index PATH --store {options.store}"
         say(f"{options.store} is damaged and cannot be repaired: {hint}")
     elif not options.repair:
         hint = f"{total:,} problems. To repair it: mate check --repair --store {options.store}"
         say(f"{options.store} is not sound: {hint}")
+
+
+def run_vertica_check(options: argparse.Namespace) -> int:
+    """Try every statement; return 1 if something did not hold."""
+    folder = Path(options.output).absolute().parent
+    if not os.access(folder, os.W_OK):
+        raise MateError(f"cannot write to {folder}: name another file with -o")
+    found = []
+    try:
+        with closing(mate.check_vertica(options.address)) as findings:
+            for finding in findings:
+                found.append(finding)
+                word, line = "held" if finding.held else "FAILED", finding.detail.partition("\n")[0]
+                say(f"{word:6}  {finding.trial}  {line}")
+    finally:
+        if found:
+            with replacing(Path(options.output)) as stream:
+                stream.write(json.dumps([asdict(finding) for finding in found], indent=1).encode())
+            say(f"written to {options.output}: please send it to us")
+    return int(not all(finding.held for finding in found))

@@ -1,15 +1,16 @@
-"""`mate graph`: the lake against itself."""
+"""`mate graph`: which tables of a lake join with each other."""
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mate import GraphOptions
-    from mate.cli import Commands
+import mate
+from mate.cli import Commands
+from mate.cli.options import add_spark, add_store, add_whole
+from mate.cli.terminal import ProgressBar, say
 
 EPILOG = """\
 examples:
@@ -17,69 +18,40 @@ examples:
   mate graph --store /shared/lake.mate -o graph --master spark://host:7077
 
 DIR gets nodes.parquet (one row per table), edges.parquet (one row per join, with its evidence), graph.graphml, and
-graph.html, a page that needs nothing else: search a table, see its neighbours, filter by evidence.
+graph.html, a page that needs no network: search a table, see its neighbours, filter by evidence.
 
-A join goes from the table whose key is looked for to the one that holds it. Left out is what chance may give: keys of
-several columns by their evidence; single columns that as many tables hold as well, and columns of numbers unless the
-names of column and table say what they stand for. Tables with the same columns are marked: duplicates and
-near-duplicates have the same rows, others could be put under each other.
+A join goes from the table whose key is looked up to the table that holds the key. Joins that chance may produce are
+left out: keys of several columns by their evidence; single columns that as many other tables hold, and columns of
+numbers unless the names of column and table say what they mean. Tables with the same columns are marked: duplicates
+and near-duplicates have the same rows, others could be appended to each other.
 """
 
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    from mate.cli.options import whole
-    from mate.cli.queries import add_store
-
-    parser = commands.add_parser(
-        "graph",
-        help="find which tables of the index join with which, and which are copies",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    text = "find which tables of the index join with which, and which are copies"
+    parser = commands.add_parser("graph", help=text, epilog=EPILOG)
     add_store(parser)
-    parser.add_argument(
-        "-o", "--output", required=True, type=Path, metavar="DIR", help="where the graph goes: a folder"
-    )
-    parser.add_argument(
-        "--most-columns",
-        type=whole("--most-columns", 1, 4),
-        default=3,
-        metavar="N",
-        help="columns that a key may have (default: 3)",
-    )
-    parser.add_argument(
-        "--master", default="none", help="none: in this process (default); local[*], spark://host:7077, ...: on Spark"
-    )
-    parser.add_argument("--spark", action="append", default=[], metavar="NAME=VALUE", help="a Spark setting")
-    parser.add_argument(
-        "--work",
-        type=Path,
-        metavar="DIR",
-        help="a folder that all workers see, for the merged directory (default: the one that the lake is in)",
-    )
-    parser.add_argument("-v", "--verbose", action="store_true", help="show what Spark logs")
+    text = "the folder that the graph is written to"
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help=text)
+    add_whole(parser, "--most-columns", "most columns of a key, 1 to 4", 3, most=4)
+    group = add_spark(parser, "none")
+    text = "a folder that all workers see, for the merged directory (default: the one that contains the lake)"
+    group.add_argument("--work", type=Path, metavar="DIR", help=text)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare all tables, write the graph, and say what is in it."""
-    from collections import Counter
-
-    import mate
-    from mate.cli.bar import Bar
-    from mate.cli.options import settings
-    from mate.cli.terminal import say
-
-    chosen: GraphOptions = {
+    """Compare all tables, write the graph, and print what is in it."""
+    chosen: mate.GraphOptions = {
         "master": options.master,
-        "spark": settings("--spark", options.spark, "spark.executor.memory=4g"),
+        "spark": dict(options.spark),
         "verbose": options.verbose,
     }
     if options.work is not None:
         chosen["work"] = options.work
-    began = perf_counter()
-    with mate.open(options.store) as lake, Bar() as bar:
+    started = perf_counter()
+    with mate.open(options.store) as lake, ProgressBar() as bar:
         chosen["progress"] = bar
         graph = lake.graph(options.most_columns, **chosen)
         files = graph.write(options.output)
@@ -88,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     say(
         f"{len(graph.nodes):,} tables: {kinds['join']:,} joins, {kinds['duplicate']:,} pairs of duplicates, "
         f"{kinds['near-duplicate']:,} of near-duplicates, {groups:,} groups with the same columns "
-        f"({perf_counter() - began:.1f} s)"
+        f"({perf_counter() - started:.1f} s)"
     )
     if graph.pairs.checked < graph.pairs.sharing:
         say(

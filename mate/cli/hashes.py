@@ -1,17 +1,17 @@
-"""`mate hashes` and `mate hash`: which hash functions there are, and what one makes of some values."""
+"""`mate hashes` lists the hash functions, `mate hash` shows what one does with some values."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+import mate
+from mate.cli import Commands
+from mate.cli.options import numbers, whole
+from mate.cli.terminal import show, table
 
-    from mate.cli import Commands
-
-_MANY = 8
-"""From so many sizes on, the first and the last are shown."""
+MOST_SIZES = 7
+MOST_BITS = 24
 
 EPILOG = """\
 examples:
@@ -23,54 +23,42 @@ examples:
 
 
 def add(commands: Commands) -> None:
-    """Declare both commands."""
-    from mate.cli.options import whole
+    """Declare the commands."""
+    parser = commands.add_parser("hashes", help="list the hash functions that can build super keys")
+    parser.set_defaults(run=run_hashes)
 
-    listing = commands.add_parser("hashes", help="list the hash functions that can build super keys")
-    listing.set_defaults(run=run_list)
-
-    show = commands.add_parser(
+    parser = commands.add_parser(
         "hash",
         help="show the bits that a hash function sets for some values",
         description="Show the bits that a hash function sets for each value, and their OR: the super key of a row\n"
-        "that holds them. Fingerprints stand one after another instead, in the order of the columns.\n"
+        "that holds them. Fingerprints are concatenated instead, in the order of the columns.\n"
         "Bits are numbered from the left, from 1, as in the paper's figures.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    show.add_argument("values", nargs="+", metavar="VALUE", help="cell values; they are normalised to tokens first")
-    show.add_argument(
-        "--hash", default="xash", metavar="NAME[:BITS[:PARAMETER=N]]", help="hash function (default: xash)"
-    )
-    show.add_argument("--bits", type=whole("--bits"), help="size of the key, where --hash has none (default: 128)")
-    show.add_argument("--alpha", type=whole("--alpha", 0), help="XASH: 1-bits per value (default: 6, the paper's)")
-    show.add_argument(
-        "--set", action="append", default=[], metavar="NAME=N", help="any other parameter, such as hashes=6"
-    )
-    show.set_defaults(run=run_show)
+    parser.add_argument("values", nargs="+", metavar="VALUE", help="cell values; they are normalised to tokens first")
+    text = "hash function (default: xash)"
+    parser.add_argument("--hash", default="xash", metavar="NAME[:BITS[:PARAMETER=N]]", help=text)
+    parser.add_argument("--bits", type=whole("--bits"), help="size of the key, if --hash has none (default: 128)")
+    parser.add_argument("--alpha", type=whole("--alpha", 0), help="XASH: 1-bits per value (default: 6, the paper's)")
+    text = "any other parameter, such as hashes=6"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=N", help=text)
+    parser.set_defaults(run=run_hash)
 
 
-def run_list(_: argparse.Namespace) -> int:
-    """Print a table of the known hash functions."""
-    import mate
-    from mate.cli.terminal import show, table
-
+def run_hashes(_: argparse.Namespace) -> int:
+    """Print a table of the hash functions."""
     rows = [(one.name, _sizes(one.bits), one.summary) for one in mate.hash_functions()]
     show(table(("name", "bits", "what it is"), rows))
     return 0
 
 
 def _sizes(bits: Sequence[int]) -> str:
-    """Return sizes for people: those of a hash that follows the width of a table are bits per column."""
-    return ", ".join(map(str, bits)) if len(bits) < _MANY else f"{bits[0]} to {bits[-1]} per column"
+    """Return the sizes of a hash; one with many sizes depends on the width of the table: bits per column."""
+    return ", ".join(map(str, bits)) if len(bits) <= MOST_SIZES else f"{bits[0]} to {bits[-1]} per column"
 
 
-def run_show(options: argparse.Namespace) -> int:
+def run_hash(options: argparse.Namespace) -> int:
     """Print the bits of each value and of their super key."""
-    import mate
-    from mate.cli.options import numbers
-    from mate.cli.terminal import show, table
-
     parameters = {} if options.alpha is None else {"alpha": options.alpha}
     parameters |= numbers("--set", options.set)
     hashed = mate.hash_values(options.values, options.hash, options.bits, parameters)
@@ -81,16 +69,13 @@ def run_show(options: argparse.Namespace) -> int:
         show(table(("token", "fingerprint"), rows, title=hashed.function))
         return 0
     keys = [*zip(names, hashed.keys, strict=True), ("super key", hashed.super_key)]
-    shown = [(name, _bits(key), _hex(key)) for name, key in keys]
-    show(table(("token", "bits set", "key"), shown, title=hashed.function))
+    bits = [(name, _bits(key), "".join(f"{word:016x}" for word in key)) for name, key in keys]
+    show(table(("token", "bits set", "key"), bits, title=hashed.function))
     return 0
 
 
 def _bits(words: list[int]) -> str:
-    array = "".join(f"{word:064b}" for word in words)
-    places = [str(place) for place, bit in enumerate(array, start=1) if bit == "1"]
-    return " ".join(places) if len(places) <= 24 else f"{' '.join(places[:24])} … ({len(places)} bits)"
-
-
-def _hex(words: list[int]) -> str:
-    return "".join(f"{word:016x}" for word in words)
+    bits = "".join(f"{word:064b}" for word in words)
+    places = [str(place) for place, bit in enumerate(bits, start=1) if bit == "1"]
+    shown = " ".join(places[:MOST_BITS])
+    return shown if len(places) <= MOST_BITS else f"{shown} … ({len(places)} bits)"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from mate.limits import Limits
-
-if TYPE_CHECKING:
-    from mate import IndexOptions, Lake
-    from mate.cli import Commands
+import mate
+from mate.cli import Commands
+from mate.cli.options import add_format, add_memory, add_spark, add_store, add_whole, whole
+from mate.cli.terminal import ProgressBar, say, show, table
+from mate.display import size_text
 
 EPILOG = """\
 examples:
@@ -21,33 +20,25 @@ examples:
   mate index s/ --store 'vertica://dbadmin@host:5433/VMart?schema=mate'   password: VERTICA_PASSWORD
   mate index s/ --store lake.mate --master spark://host:7077 --spark spark.executor.memory=4g
 
-An index is a folder of segments. They are built inside it and published at the end in one step: an index that is
-already there stays in use until then, and stays as it is if the build fails or is stopped.
+An index is a folder of segments. They are built inside it and published at the end in one step: an index that already
+exists is used until then, and stays as it is if the build fails or is stopped.
 """
 
 
 def add(commands: Commands) -> None:
     """Declare the command."""
-    from mate.cli.options import whole
-
     parser = commands.add_parser(
         "index",
         help="build an index from folders of web tables, CSV, JSON or Parquet files",
         description="Read every table under the given paths, and build an index that can be searched. Encoding,\n"
-        "delimiter, header and format are found for each file. What cannot be read is counted and listed with its\n"
-        "reason (mate stats --rejects), and never stops the build unless --strict is given.",
+        "delimiter, header and format of each file are detected. What cannot be read is counted and listed with its\n"
+        "reason (mate stats --rejects). It never stops the build unless you give --strict.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "paths", nargs="+", metavar="PATH", help="files, folders, s3://..., or synthetic:tables=N,seed=S"
-    )
-    parser.add_argument(
-        "--store", required=True, metavar="LAKE", help="where it goes: a folder, s3://..., or a database's address"
-    )
-    parser.add_argument(
-        "--format", default="auto", choices=("auto", "dwtc", "csv", "parquet", "json"), help="(default: auto)"
-    )
+    text = "files, folders, s3://..., or synthetic:tables=N,seed=S"
+    parser.add_argument("paths", nargs="+", metavar="PATH", help=text)
+    add_store(parser, "where the index goes")
+    add_format(parser)
     parser.add_argument(
         "--hash",
         action="append",
@@ -57,74 +48,32 @@ def add(commands: Commands) -> None:
         "see: mate hashes",
     )
     parser.add_argument("--bits", type=whole("--bits"), help="size of super keys (default: 128)")
-    parser.add_argument(
-        "--encoding", metavar="NAME", help="encoding of all delimited files, such as cp1251 (default: found for each)"
-    )
+    text = "encoding of all delimited files, such as cp1251 (default: detected for each)"
+    parser.add_argument("--encoding", metavar="NAME", help=text)
     parser.add_argument("--strict", action="store_true", help="publish nothing if anything at all was rejected")
-    parser.add_argument("--null", action="append", metavar="TEXT", help="count TEXT as no value, besides the usual")
-    parser.add_argument(
-        "--layout-tables", action="store_true", help="take in web tables that only lay out a page (DWTC: LAYOUT)"
-    )
-    _add_limits(parser)
-    _add_where(parser)
+    text = "a text that counts as no value, besides the usual ones; may be repeated"
+    parser.add_argument("--null", action="append", metavar="TEXT", help=text)
+    text = "include web tables that only lay out a page (DWTC: LAYOUT)"
+    parser.add_argument("--layout-tables", action="store_true", help=text)
+    limits = mate.Limits()
+    group = parser.add_argument_group("limits")
+    text = "characters of a cell; a longer one is kept but not indexed"
+    add_whole(group, "--max-cell", text, limits.cell_characters)
+    add_whole(group, "--max-columns", "a wider table is rejected", limits.columns)
+    add_whole(group, "--max-rows", "rows of a table beyond this are rejected", limits.rows, most=2**31 - 1)
+    group = add_spark(parser, "auto")
+    add_memory(group)
+    text = "how many segments (default: as few as memory and cores allow)"
+    group.add_argument("--segments", type=whole("--segments"), metavar="N", help=text)
     parser.set_defaults(run=run)
 
 
-def _add_limits(parser: argparse.ArgumentParser) -> None:
-    from mate.cli.options import MOST, whole
-
-    limits = Limits()
-    most = parser.add_argument_group("limits")
-    for option, default, highest, text in (
-        ("--max-cell", limits.cell_characters, MOST, "characters of a cell; a longer one is kept but not indexed"),
-        ("--max-columns", limits.columns, MOST, "a wider table is rejected"),
-        ("--max-rows", limits.rows, 2**31 - 1, "rows of a table beyond this are rejected"),
-    ):
-        read = whole(option, most=highest)
-        most.add_argument(option, type=read, default=default, metavar="N", help=f"{text} (default: {default:,})")
-
-
-def _add_where(parser: argparse.ArgumentParser) -> None:
-    from mate.cli.options import add_memory, whole
-
-    spark = parser.add_argument_group("where and how")
-    spark.add_argument(
-        "--master",
-        default="auto",
-        help="local[*], spark://host:7077, ...: on Spark; none: in this process; auto: by size (default)",
-    )
-    spark.add_argument("--spark", action="append", default=[], metavar="NAME=VALUE", help="a Spark setting")
-    add_memory(spark)
-    spark.add_argument(
-        "--segments",
-        type=whole("--segments"),
-        metavar="N",
-        help="how many segments (default: as few as memory and cores allow)",
-    )
-    spark.add_argument("-v", "--verbose", action="store_true", help="show what Spark logs")
-
-
 def run(options: argparse.Namespace) -> int:
-    """Build, publish, and say what was done."""
-    import mate
-    from mate.cli.bar import Bar
-
-    chosen = _index_options(options)
-    with Bar() as bar:
-        chosen["progress"] = bar
-        lake = mate.index(options.paths, options.store, **chosen)
-    with lake:
-        _print(lake)
-    return 0
-
-
-def _index_options(options: argparse.Namespace) -> IndexOptions:
-    from mate.cli.options import settings
-
-    chosen: IndexOptions = {
+    """Build the index, publish it, and print a summary."""
+    chosen: mate.IndexOptions = {
         "format": options.format,
         "nulls": options.null or (),
-        "limits": Limits(
+        "limits": mate.Limits(
             cell_characters=options.max_cell,
             columns=options.max_columns,
             rows=options.max_rows,
@@ -132,9 +81,9 @@ def _index_options(options: argparse.Namespace) -> IndexOptions:
             encoding=options.encoding,
         ),
         "strict": options.strict,
-        "master": options.master,
-        "spark": settings("--spark", options.spark, "spark.executor.memory=4g"),
         "memory": options.memory,
+        "master": options.master,
+        "spark": dict(options.spark),
         "verbose": options.verbose,
     }
     if options.hash:
@@ -143,13 +92,15 @@ def _index_options(options: argparse.Namespace) -> IndexOptions:
         chosen["bits"] = options.bits
     if options.segments is not None:
         chosen["segments"] = options.segments
-    return chosen
+    with ProgressBar() as bar:
+        chosen["progress"] = bar
+        lake = mate.index(options.paths, options.store, **chosen)
+    with lake:
+        _print(lake)
+    return 0
 
 
-def _print(lake: Lake) -> None:
-    from mate.cli.terminal import say, show, table
-    from mate.display import size_text
-
+def _print(lake: mate.Lake) -> None:
     stats, summary = lake.stats(), lake.build_summary
     assert summary is not None
     seconds, size = sum(summary.seconds.values()), stats.total_bytes

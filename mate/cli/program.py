@@ -1,34 +1,17 @@
-"""The `mate` command. Each command imports what it needs when it runs, so that help answers at once."""
+"""The `mate` command. The library and Rich are loaded when a command runs, so that help answers at once."""
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from mate import __version__
-from mate.cli import (
-    add,
-    check,
-    compact,
-    graph,
-    hashes,
-    index,
-    join,
-    mcp,
-    remove,
-    search,
-    serve,
-    stats,
-    suggest,
-    sync,
-    synthetic,
-    update,
-    vertica_check,
-)
+from mate.cli import changes, check, graph, hashes, index, search, serve, stats, synthetic
 from mate.display import visible
 from mate.errors import MateError
 from mate.termination import terminated_like_interrupted
@@ -36,9 +19,9 @@ from mate.termination import terminated_like_interrupted
 DESCRIPTION = """\
 Find the tables of a data lake that join with yours on several columns.
 
-The usual way: index a folder of tables once; search it with a table of yours and its key columns, or let suggest find
-the key; join what was found. Answers are exact, and come with evidence: how much of your key a table holds, whether it
-is unique there, and whether chance would have given as much. From Python, the same is: import mate."""
+Index a folder of tables once. Search it with a table of yours and its key columns, or let suggest find the key. Then
+join what was found. Answers are exact, and come with evidence: how much of your key a table holds, whether the key is
+unique there, and whether chance would give as much. The same from Python: import mate."""
 
 EPILOG = """\
 examples:
@@ -47,22 +30,25 @@ examples:
   mate suggest people.csv --store lake.mate                         which columns would join with what
   mate join people.csv --key "First name,Last name" --table 17 --store lake.mate -o enriched.csv
   mate serve --store lake.mate                                      the same in a browser
-  mate sync tables/ --store lake.mate                               follow the files that came, changed and went
+  mate sync tables/ --store lake.mate                               follow new, changed and deleted files
 
 Every command has its own help: mate search --help
+Rows and columns count from 1 on the command line, and from 0 in Python.
 """
 
-
 TRACEBACK = "MATE_TRACEBACK"
-"""Environment variable that lets unforeseen errors through, with their traceback."""
+"""Environment variable that shows unexpected errors with their traceback."""
 LEAST_MEMORY = 1_000_000_000
-"""Bytes of addresses that the libraries take before any work begins."""
+"""Bytes of address space that the libraries take before any work starts."""
 _NO_MEMORY = ("Failed to launch worker thread", "failed to map segment", "libllvmlite", "malloc of size")
-"""How libraries say that memory is short, where it is no MemoryError."""
+"""How libraries say that memory is short without a MemoryError."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Shows what was typed in its messages, and never sends it to the terminal as it is."""
+    """Keeps the lines of help texts, and shows control characters that were typed instead of obeying them."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
 
     def error(self, message: str) -> NoReturn:
         """Print usage and message, and exit."""
@@ -71,26 +57,16 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    root = _Parser(
-        prog="mate",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    root = _Parser(prog="mate", description=DESCRIPTION, epilog=EPILOG)
     root.add_argument("--version", action="version", version=f"mate {__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    reading, changing = (index, search, suggest, join, graph), (add, update, remove, sync, compact)
-    serving = (serve, mcp)
-    for command in (*reading, *changing, *serving, stats, check, synthetic, hashes, vertica_check):
-        command.add(commands)
+    for module in (index, search, graph, changes, serve, stats, check, synthetic, hashes):
+        module.add(commands)
     return root
 
 
 def command() -> int:
-    """Run `mate` as a program of its own.
-
-    Arrow loads pandas with its first array wherever it is installed: a third of a second, and no command needs it.
-    """
+    """Run `mate` as a program of its own, without pandas: Arrow would load it, which takes a third of a second."""
     import resource
 
     sys.meta_path.insert(0, _WithoutPandas)
@@ -105,7 +81,7 @@ def command() -> int:
 
 
 class _WithoutPandas:
-    """Lets an import of pandas fail as if it were not installed."""
+    """Makes an import of pandas fail as if it were not installed."""
 
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
@@ -118,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; an error becomes one line on standard error and exit code 2."""
     try:
         options = parser().parse_args(arguments)
-        with terminated_like_interrupted(), _warnings_shown():
+        with terminated_like_interrupted(), _warnings_printed():
             code: int = options.run(options)
     except MateError as error:
         sys.stderr.write(f"mate: {error}\n")
@@ -126,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("mate: interrupted\n")
         return 130
-    except BrokenPipeError:  # the reader of our output has gone: `mate ... | head`
+    except BrokenPipeError:  # the reader of the output is gone: `mate ... | head`
         sys.stderr.close()
         return 0
     except Exception as error:
@@ -138,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _explained(error: Exception) -> str:
-    """Return one line for an error that nobody has foreseen."""
+    """Return one line for an unexpected error."""
     text = str(error)
     if isinstance(error, MemoryError) or any(sign in text for sign in _NO_MEMORY):
         return "there is not enough memory for this"
@@ -150,14 +126,17 @@ def _explained(error: Exception) -> str:
     return f"this should not have happened ({type(error).__name__}: {first}); {TRACEBACK}=1 shows where"
 
 
+class _WarningPrinter(logging.Handler):
+    """Prints warnings of the library as errors are printed."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a warning."""
+        sys.stderr.write(f"mate: {visible(record.getMessage())}\n")
+
+
 @contextmanager
-def _warnings_shown() -> Iterator[None]:
-    """Print the library's warnings as errors are printed, while a command runs."""
-    import logging
-
-    from mate.cli.terminal import Complaints
-
-    handler = Complaints(logging.WARNING)
+def _warnings_printed() -> Iterator[None]:
+    handler = _WarningPrinter(logging.WARNING)
     log = logging.getLogger("mate")
     log.addHandler(handler)
     try:

@@ -1,89 +1,148 @@
-"""`mate search`: the tables that join with yours."""
+"""`mate search`, `mate suggest` and `mate join`: find tables that join with yours, find keys, and join."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from mate.cli import batch
-from mate.cli.queries import EVIDENCE_HELP
+import mate
+from mate.cli import Commands, batch
+from mate.cli.answers import EVIDENCE_HELP, show_answers, show_explanation
+from mate.cli.options import add_json, add_key, add_query, add_whole, split_names
+from mate.cli.terminal import print_json, say
+from mate.display import counted
+from mate.errors import MateError
 
-if TYPE_CHECKING:
-    from mate import Answers
-    from mate.cli import Commands
-
-EPILOG = f"""\
+SEARCH = f"""\
 examples:
   mate search sensors.csv --key timestamp,city --store lake.mate
   mate search people.csv --key "First name" --key "Last name" --key Country -k 5 --store lake.mate --explain
   mate search movies.parquet --key director,title --store lake.mate --json
   mate search --batch queries.csv --store lake.mate -o answers.parquet
 
-Joinability is the number of distinct combinations of key values of the query that the table holds, each in one row,
-under the best assignment of key columns to table columns. The answer is exact. Which columns to take for the key:
-mate suggest.
+Joinability is the number of distinct combinations of key values of your table that a table holds, each in one row,
+under the best assignment of key columns to its columns. The answer is exact. To find out which columns to use as the
+key: mate suggest.
 
 {EVIDENCE_HELP}"""
 
+SUGGEST = f"""\
+examples:
+  mate suggest sensors.csv --store lake.mate
+  mate suggest orders.parquet --store lake.mate -k 3 --most-columns 2
+  mate suggest orders.csv --columns customer,region,year --store lake.mate --json
+
+You give no key: columns of your table, alone and together, are tried as keys, and those that join with a table of the
+index are listed, best first. Use one of them with mate search or mate join. If a part of the key is unique in the
+table by itself, a line says so: that part is enough.
+
+{EVIDENCE_HELP}"""
+
+JOIN = """\
+examples:
+  mate join people.csv --key "First name,Last name" --table 17 --store lake.mate -o enriched.csv
+  mate join people.csv --key "First name,Last name" --table wages.csv --store lake.mate -o all.parquet --matches all
+
+Every row of your table is kept, in its order (a left join). Where several rows of the other table match:
+  --matches first       take the first of them: the result has as many rows as your table (default)
+  --matches all         repeat your row for each of them
+  --matches aggregate   combine them: the mean of a column of numbers, the distinct values of any other, and a column
+                        "matching rows" that counts them
+A column whose name is taken gets the name of the other table appended.
+
+A CSV file contains the cells as they are. A spreadsheet program may run a cell that begins with =, +, - or @ as a
+formula: --safe-csv puts an apostrophe before such cells. Plain numbers stay as they are.
+"""
+
 
 def add(commands: Commands) -> None:
-    """Declare the command."""
-    from mate.cli.options import whole
-    from mate.cli.queries import add_query
+    """Declare the commands."""
+    _add_search(commands)
+    _add_suggest(commands)
+    _add_join(commands)
 
-    parser = commands.add_parser(
-        "search",
-        help="find the tables that join with a table of yours on several columns",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_query(parser, several=True)
-    parser.add_argument("-k", type=whole("-k"), default=10, metavar="N", help="how many tables (default: 10)")
+
+def _add_search(commands: Commands) -> None:
+    text = "find the tables that join with a table of yours on several columns"
+    parser = commands.add_parser("search", help=text, epilog=SEARCH)
+    add_query(parser, optional=True)
+    add_key(parser, required=False)
+    add_whole(parser, "-k", "how many tables", 10)
     parser.add_argument(
         "--rank",
         default="usefulness",
         choices=("usefulness", "joinability"),
         help="usefulness: of key x unique, then names, then joinability (default); joinability: the count alone, "
-        "as in the paper; equal counts stand in the order of unique, but which of them come in at the last place is "
-        "decided by their numbers",
+        "as in the paper (equal counts are in the order of unique, but table numbers decide which of them are among "
+        "the first k)",
     )
-    parser.add_argument("--no-names", action="store_true", help="leave the names of columns and tables aside")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--explain", action="store_true", help="show how the answer came about, step by step")
-    parser.add_argument("--exclude-self", action="store_true", help="leave out the query file's own tables")
-    how = parser.add_argument_group("how to search (the answers stay the same)")
+    _add_evidence_options(parser)
+    how = parser.add_argument_group("how to search (the answers are the same)")
     how.add_argument(
         "--system",
         default="column-first",
         help="column-first; mate: the paper's Algorithm 1; or a baseline: scr, mcr, scr-josie, mcr-josie "
         "(default: column-first)",
     )
-    how.add_argument("--hash", metavar="NAME[:BITS]", help="mate: which of the index's hash functions filters rows")
+    how.add_argument("--hash", metavar="NAME[:BITS]", help="mate: which hash function of the index filters rows")
     how.add_argument(
         "--initial-column",
         metavar="HOW",
-        help="mate, baselines: key column to begin with: cardinality (the paper's), order, longest, postings, pairs, "
-        "or the name of a key column (default: cardinality)",
+        help="mate, baselines: how to choose the first key column: cardinality (the paper's), order, longest, "
+        "postings, pairs, or the name of a key column (default: cardinality)",
     )
-    batch.add(parser)
-    parser.set_defaults(run=run)
+    batch.add_options(parser)
+    parser.set_defaults(run=run_search)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Search and print."""
+def _add_suggest(commands: Commands) -> None:
+    text = "find the key columns of a table of yours, and the tables that they join with"
+    parser = commands.add_parser("suggest", help=text, epilog=SUGGEST)
+    add_query(parser)
+    add_whole(parser, "-k", "how many suggestions", 10)
+    add_whole(parser, "--most-columns", "most columns of a key, 1 to 4", 4, most=4)
+    text = "columns that a key may contain (default: all); may be repeated"
+    parser.add_argument("--columns", action="append", metavar="A,B", help=text)
+    _add_evidence_options(parser)
+    parser.set_defaults(run=run_suggest)
+
+
+def _add_evidence_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-names", action="store_true", help="ignore the names of columns and tables")
+    parser.add_argument("--exclude-self", action="store_true", help="leave out the tables of the query file itself")
+    parser.add_argument("--explain", action="store_true", help="show the steps that led to the answer")
+    add_json(parser)
+
+
+def _add_join(commands: Commands) -> None:
+    text = "write a table of yours with the columns of a table that was found"
+    parser = commands.add_parser("join", help=text, epilog=JOIN)
+    add_query(parser)
+    add_key(parser, required=True)
+    text = "number (from mate search), file or name of a table"
+    parser.add_argument("--table", required=True, metavar="T", help=text)
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the result: a .csv or .parquet file")
+    choices = ("first", "all", "aggregate")
+    parser.add_argument("--matches", default="first", choices=choices, help="what to do with several matches")
+    parser.add_argument("--safe-csv", action="store_true", help="keep spreadsheets from running cells as formulas")
+    parser.set_defaults(run=run_join)
+
+
+def run_search(options: argparse.Namespace) -> int:
+    """Search and print the answers."""
     if options.batch is not None:
         return batch.run(options)
-    import mate
-    from mate.cli.queries import check_query, split_key
-    from mate.cli.terminal import print_json
-
-    check_query(options)
+    if options.query is None:
+        raise MateError("name a table to search with, or many of them: --batch QUERIES")
+    if options.key is None:
+        raise MateError(f"name the key columns of {options.query}: --key A,B; mate suggest finds some")
+    if options.output is not None or options.master != "none":
+        raise MateError("-o and --master are for many queries: --batch QUERIES")
     strategy = mate.Strategy(options.system, options.hash, options.initial_column)
     with mate.open(options.store) as lake:
         query = mate.read(options.query, encoding=options.encoding)
         found = lake.search(
             query,
-            split_key(options.key, query.header),
+            split_names(options.key, query.header),
             options.k,
             rank=options.rank,
             names=not options.no_names,
@@ -92,21 +151,55 @@ def run(options: argparse.Namespace) -> int:
         )
         if options.json:
             print_json({"results": found.to_dicts(), "stats": found.statistics})
+            return 0
+        if found:
+            show_answers(found)
         else:
-            _print(found, query.name, explain=options.explain)
+            say(f"no table of the index joins with {query.name} on {', '.join(found.key)}")
+        if found.rows_left_out:
+            say(f"left out: {counted(found.rows_left_out, 'row')} of the query with an empty cell in the key")
+        if options.explain:
+            show_explanation(found.explain())
     return 0
 
 
-def _print(found: Answers, query: str, *, explain: bool) -> None:
-    from mate.cli.queries import show_answers, show_explanation
-    from mate.cli.terminal import say
-    from mate.display import counted
+def run_suggest(options: argparse.Namespace) -> int:
+    """Suggest keys and print them."""
+    with mate.open(options.store) as lake:
+        query = mate.read(options.query, encoding=options.encoding)
+        found = lake.suggest(
+            query,
+            options.k,
+            columns=split_names(options.columns, query.header) if options.columns else None,
+            most_columns=options.most_columns,
+            names=not options.no_names,
+            exclude="self" if options.exclude_self else (),
+        )
+        if options.json:
+            print_json(found.to_dicts())
+            return 0
+        if found:
+            show_answers(found)
+        else:
+            say(f"no columns of {query.name} form a key that joins with a table of the index")
+        for one in found:
+            if one.unique_part:
+                part, key = ", ".join(one.unique_part), ", ".join(one.key)
+                say(f"{one.table.name}: {part} is unique there without the rest of {key}")
+        if options.explain:
+            show_explanation(found.explain())
+    return 0
 
-    if not found:
-        say(f"no table of the index joins with {query} on {', '.join(found.key)}")
-    else:
-        show_answers(found)
-    if found.rows_left_out:
-        say(f"left out: {counted(found.rows_left_out, 'row')} of the query with an empty cell in the key")
-    if explain:
-        show_explanation(found.explain())
+
+def run_join(options: argparse.Namespace) -> int:
+    """Join and write the result."""
+    with mate.open(options.store) as lake:
+        query = mate.read(options.query, encoding=options.encoding)
+        joined = lake.enrich(query, split_names(options.key, query.header), options.table, options.matches)
+    joined.write(options.output, safe=options.safe_csv)
+    mapping = ", ".join(f"{key} = {column}" for key, column in joined.mapping.items())
+    say(
+        f"{options.output}: {joined.rows:,} rows, {joined.matched_rows:,} of them matched on {mapping}; "
+        f"{len(joined.added)} columns added: {', '.join(joined.added) or 'none'}"
+    )
+    return 0

@@ -1,80 +1,99 @@
-"""`mate serve`: a page in the browser to search a lake with."""
+"""`mate serve`, a page in the browser, and `mate mcp`, tools for assistants."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+import webbrowser
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import mate
+from mate.cli import Commands
+from mate.cli.options import add_store, whole
+from mate.cli.terminal import say
+from mate.errors import MateError
+from mate.extras import require
+
 if TYPE_CHECKING:
-    from mate.cli import Commands
+    from mate.web.server import ListenAddress
 
 PORT = 8765
 TOKEN = "MATE_TOKEN"
 
-EPILOG = f"""\
+SERVE = f"""\
 examples:
   mate serve --store lake.mate                      this machine alone
   mate serve --store lake.mate --host 0.0.0.0       other machines too, with a token
-  mate serve --store lake.mate --name lake.example  behind a proxy with TLS of that name, with a token
+  mate serve --store lake.mate --name lake.example  behind a TLS proxy of that name, with a token
 
-Drop a table on the page, or choose one of the lake; pick its key columns, or let them be suggested; look at what joins
-with it, and download the join. The lake is only read. With --host or --name a token is asked for: the one in the
-environment variable {TOKEN}, or one that is made up; it is part of the address that is printed. The connection is not
-encrypted: on a network that you do not trust put a proxy with TLS before it, and give its name with --name.
+Drop a table on the page, or choose one of the lake. Pick its key columns, or get suggestions. See which tables join
+with it, and download the join. The lake is only read. With --host or --name, requests need a token: the one in the
+environment variable {TOKEN}, or a random one. It is part of the address that is printed. The connection is not
+encrypted: on a network that you do not trust, put a TLS proxy in front, and give its name with --name.
+"""
+
+MCP = """\
+The command speaks the Model Context Protocol on standard input and output. An assistant starts it; it is configured as
+  {"mcpServers": {"lake": {"command": "mate", "args": ["mcp", "--store", "/data/lake.mate", "--folder", "/data/work"]}}}
+
+Its tools are tables, suggest, search, preview and join. Their answers are JSON, in the form of the page's API. The lake
+is only read. Files are read and written in the folder alone, and none is overwritten.
 """
 
 
 def add(commands: Commands) -> None:
-    """Declare the command."""
-    from mate.cli.options import whole
-    from mate.cli.queries import add_store
-
-    parser = commands.add_parser(
-        "serve",
-        help="open a page in the browser to search an index with",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    """Declare the commands."""
+    parser = commands.add_parser("serve", help="open a page in the browser to search an index with", epilog=SERVE)
     add_store(parser)
-    parser.add_argument(
-        "--port", type=whole("--port", 0, 65_535), default=PORT, metavar="N", help=f"(default: {PORT}; 0: a free one)"
-    )
+    port = whole("--port", 0, 65_535)
+    parser.add_argument("--port", type=port, default=PORT, metavar="N", help=f"(default: {PORT}; 0: a free one)")
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: 127.0.0.1)")
-    parser.add_argument(
-        "--name", action="append", default=[], metavar="HOST", help="name of a proxy before it; may be repeated"
-    )
+    text = "host name of a proxy in front of the server; may be repeated"
+    parser.add_argument("--name", action="append", default=[], metavar="HOST", help=text)
     parser.add_argument("--no-open", action="store_true", help="do not open the page in the browser")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run_serve)
+
+    parser = commands.add_parser("mcp", help="let an assistant search an index (Model Context Protocol)", epilog=MCP)
+    add_store(parser)
+    parser.add_argument("--folder", default=".", metavar="DIR", help="where files are read and written (default: here)")
+    parser.set_defaults(run=run_mcp)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Serve until interrupted."""
-    import webbrowser
-
-    import mate
-    from mate.cli.terminal import say
-    from mate.extras import require
-
+def run_serve(options: argparse.Namespace) -> int:
+    """Serve the page until interrupted."""
     for module in ("starlette", "uvicorn"):
         require(module, "web", "mate serve")
-    from mate.web.server import Place, place_of, serve
+    from mate.web.server import listen_address, serve
 
-    place = place_of(options.host, options.port, os.environ.get(TOKEN) or None, options.name)
+    address = listen_address(options.host, options.port, os.environ.get(TOKEN) or None, options.name)
     with mate.open(options.store) as lake:
 
-        def ready(place: Place) -> None:
-            say(f"{lake.address} is at {place.address()} (Ctrl-C ends it)")
-            for address in place.addresses_of_others():
-                say(f"for others: {address}")
+        def ready(address: ListenAddress) -> None:
+            say(f"{lake.address} is at {address.url()} (Ctrl-C stops the server)")
+            for url in address.urls_for_others():
+                say(f"for others: {url}")
             if not options.no_open and sys.stdout.isatty() and _has_desktop():
-                webbrowser.open(place.address())
+                webbrowser.open(address.url())
 
-        serve(lake, place, ready)
+        serve(lake, address, ready)
     return 0
 
 
 def _has_desktop() -> bool:
-    """Tell whether a browser would open in a window, not in this terminal."""
+    """Return whether a browser opens in a window, not in this terminal."""
     return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def run_mcp(options: argparse.Namespace) -> int:
+    """Answer an assistant until it stops."""
+    require("mcp", "mcp", "mate mcp")
+    from mate.mcp.server import server
+
+    folder = Path(options.folder)
+    if not folder.is_dir():
+        raise MateError(f"{folder}: no such folder")
+    with mate.open(options.store) as lake:
+        server(lake, folder).run("stdio")
+    return 0

@@ -1,13 +1,13 @@
-"""`mate synthetic`: write a made-up lake as files, to try things on."""
+"""`mate synthetic`: write a synthetic lake as files, to try things on."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mate.cli import Commands
+import mate
+from mate.cli import Commands
+from mate.cli.terminal import ProgressBar, say
 
 EPILOG = """\
 examples:
@@ -32,31 +32,25 @@ def add(commands: Commands) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "synthetic",
-        help="write a made-up lake of tables as files",
-        description="Write a made-up lake, one file per table: values follow a power law, some tables join on\n"
+        help="write a synthetic lake of tables as files",
+        description="Write a synthetic lake, one file per table: values follow a power law, some tables join on\n"
         "composite keys, and many rows match such a key on one column only. The same settings give the same files.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("folder", type=Path, metavar="DIR", help="where to write; made if it does not exist")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="where to write; created if it does not exist")
     for name, kind, metavar, text in SETTINGS:
         parser.add_argument(f"--{name}", type=kind, metavar=metavar, help=text)
     parser.add_argument("--format", choices=("csv", "parquet"), default="csv", help="file format (default: csv)")
-    parser.add_argument(
-        "--force", action="store_true", help="write into a folder that holds files; those of the same name are replaced"
-    )
+    text = "write into a folder that contains files; those of the same name are replaced"
+    parser.add_argument("--force", action="store_true", help=text)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the files, then say how many."""
-    import mate
-    from mate.cli.bar import Bar
-    from mate.cli.terminal import say
-
-    given = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name, *_ in SETTINGS}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    with Bar("write tables") as bar:
+    """Write the files, and print how many."""
+    values = {name: getattr(options, name) for name in (name.replace("-", "_") for name, *_ in SETTINGS)}
+    chosen = {name: value for name, value in values.items() if value is not None}
+    with ProgressBar("write tables") as bar:
         written = mate.write_synthetic(options.folder, options.format, force=options.force, progress=bar, **chosen)
     say(f"{written.tables:,} tables, {written.cells:,} cells in {options.folder}")
     return 0

@@ -1,27 +1,29 @@
-"""How results look on a terminal: one console, one style of table, and no control character that comes from data."""
+"""Output on a terminal: one style of table, progress bars, JSON, and no control character from data.
+
+Rich is imported when something is printed, so that help answers at once.
+"""
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
-
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, Self
 
 from mate.display import is_control, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 PIPE_WIDTH = 200
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return the console to print to; piped output is not squeezed into 80 columns, unless COLUMNS asks for it."""
+    """Return the console; output to a pipe is not squeezed into 80 columns, unless COLUMNS asks for it."""
+    from rich.console import Console
+
     screen = Console(stderr=stderr, highlight=False)
     if screen.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
         return screen
@@ -29,9 +31,9 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def say(text: str) -> None:
-    """Print a line that may hold names and paths; lines that are ours stay lines."""
+    """Print text that may contain names and paths: its line breaks stay, other control characters are shown."""
     shown = "\n".join(map(visible, text.split("\n")))
-    console().print(Text(shown), soft_wrap=True)
+    console().print(shown, soft_wrap=True, markup=False, emoji=False)
 
 
 def show(shown: Table) -> None:
@@ -40,7 +42,7 @@ def show(shown: Table) -> None:
 
 
 def print_json(record: object) -> None:
-    """Print plain data as JSON; control characters are escaped, also those that JSON would let through."""
+    """Print plain data as JSON; all control characters are escaped, also those that JSON allows."""
     text = json.dumps(record, ensure_ascii=False, indent=1)
     if not text.isascii() or "\x7f" in text:
         text = "".join(f"\\u{ord(c):04x}" if _escaped(c) else c for c in text)
@@ -48,61 +50,98 @@ def print_json(record: object) -> None:
 
 
 def _escaped(character: str) -> bool:
-    """Tell what to escape; JSON's own line breaks stay, and what has no short escape is left to the reader's font."""
+    """Return whether to escape a character: not JSON's own line breaks, nor what has no short escape."""
     return character != "\n" and is_control(character) and ord(character) <= 0xFFFF
 
 
-class Complaints(logging.Handler):
-    """Prints warnings of the library as errors are printed."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print a warning."""
-        sys.stderr.write(f"mate: {visible(record.getMessage())}\n")
-
-
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> Table:
-    """Return a plain table; cells that look like numbers stand to the right."""
+    """Return a plain table; columns of numbers are aligned to the right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     body = [[_cell(value) for value in row] for row in rows]
     result = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(header):
-        numeric = bool(body) and all(_numeric(row[i].plain) for row in body)
+        numeric = bool(body) and all(_is_numeric(row[i]) for row in body)
         result.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in body:
-        result.add_row(*row)
+        result.add_row(*map(Text, row))
     return result
 
 
 def show_records(header: Sequence[str], rows: Sequence[Sequence[object]], notes: Sequence[str]) -> None:
-    """Print rows for a narrow terminal, each with a note on a line of its own; the last column takes what is left."""
-    cells = [[_cell(value).plain for value in row] for row in rows]
+    """Print rows for a narrow terminal, each with a note on a line of its own; the last column may be of any width."""
+    from rich.cells import cell_len
+    from rich.padding import Padding
+    from rich.text import Text
+
+    cells = [[_cell(value) for value in row] for row in rows]
     heads = [name.split("\n") for name in header]
     lines = max(map(len, heads))
     tops = [[""] * (lines - len(name)) + name for name in heads]
     widths = [max(map(cell_len, column)) for column in zip(*cells, *zip(*tops, strict=True), strict=True)]
-    left = sum(widths[:-1]) + 2 * (len(widths) - 1)
+
+    def aligned(cells: Sequence[str]) -> str:
+        padded = [" " * (width - cell_len(cell)) + cell for cell, width in zip(cells[:-1], widths, strict=False)]
+        return "  ".join([*padded, cells[-1]])
+
     for line in zip(*tops, strict=True):
-        say(_aligned(line, widths))
-    say("─" * min(console().width, left + widths[-1]))
+        say(aligned(line))
+    say("─" * min(console().width, sum(widths) + 2 * (len(widths) - 1)))
     for row, note in zip(cells, notes, strict=True):
-        say(_aligned(row, widths))
+        say(aligned(row))
         console().print(Padding(Text(visible(note)), (0, 0, 0, widths[0] + 2), expand=False))
 
 
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Return a line of cells, all to the right but the last."""
-    padded = [" " * (width - cell_len(cell)) + cell for cell, width in zip(cells[:-1], widths, strict=False)]
-    return "  ".join([*padded, cells[-1]])
-
-
-def _cell(value: object) -> Text:
-    """Cell contents are data: never markup, never sent to the terminal as they are."""
-    if isinstance(value, Text):
-        return value
+def _cell(value: object) -> str:
+    """Return the text of a cell; data is never sent to the terminal as it is."""
     if isinstance(value, float):
-        return Text(f"{value:,.2f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}")
-    return Text(f"{value:,}" if isinstance(value, int) else visible(str(value)))
+        return f"{value:,.2f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"
+    return f"{value:,}" if isinstance(value, int) else visible(str(value))
 
 
-def _numeric(text: str) -> bool:
-    """Tell numbers from text made of digits, such as keys in hexadecimal."""
+def _is_numeric(text: str) -> bool:
+    """Return whether a cell is a number, not text made of digits, such as a key in hexadecimal."""
     return len(text) < 20 and not text.strip("0123456789,.%+- ×")
+
+
+class ProgressBar:
+    """Shows the progress of a build or change on standard error: on a terminal, not in a pipe."""
+
+    def __init__(self, first_phase: str = "begin") -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description:18}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.fields[counts]}"),
+            TimeElapsedColumn(),
+            console=console(stderr=True),
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+        self._first: Any = self._progress.add_task(first_phase, total=None, counts="")
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def start(self, phase: str, total: int) -> None:
+        """Start a phase."""
+        if self._first is not None:
+            self._progress.remove_task(self._first)
+            self._first = None
+        self._task = self._progress.add_task(phase, total=total, counts="")
+        self._started = self._progress.get_time()
+
+    def update(self, done: int, **counts: int) -> None:
+        """Show how much is done, and the rate."""
+        seconds = max(self._progress.get_time() - self._started, 1e-3)
+        text = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+        if counts.get("cells"):
+            text += f" ({counts['cells'] / seconds / 1e3:,.0f} k/s)"
+        self._progress.update(self._task, completed=done, counts=text)

@@ -1,168 +1,128 @@
-"""What an assistant can ask a lake for: small answers with their evidence, and words where nothing was found."""
+"""Tools for assistants: the service behind the page, with files of a folder as queries, and answers cut to be short."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import mate
 from mate.errors import MateError
+from mate.web.limits import ServerLimits
+from mate.web.profiles import cut
+from mate.web.service import Given, Json, SearchedTable, Service
 
-Json: TypeAlias = dict[str, Any]
-
-MOST_ANSWERS = 25
-MOST_COLUMNS = 20
-CELL_CHARACTERS = 80
+LIMITS = ServerLimits(cell_characters=80)
+MOST_ITEMS = 20
+MOST_PREVIEW_ROWS = 5
 NAME_CHARACTERS = 200
-"""Names of key columns are cut later than cells: they are asked with again."""
-JOINED_ROWS = 5_000_000
-"""Rows of a join with all matches."""
-DIGITS = 18
-"""Of the largest number that a table may have."""
-PREVIEW_ROWS = 5
+"""Names of key columns are cut later than other texts: assistants use them in further questions."""
+OMITTED = ("explanation", "python")
+"""Fields of the page's API that assistants have no use for."""
 
 
-@dataclass(frozen=True)
+class FolderService(Service):
+    """The service behind the page; the query is a file of one folder, or a table of the lake."""
+
+    def __init__(self, lake: mate.Lake, folder: Path, limits: ServerLimits) -> None:
+        super().__init__(lake, limits)
+        self._folder = folder
+
+    def find_query(self, given: Given) -> SearchedTable:
+        """Return the table that is searched with: a path, or the number of a table of the lake."""
+        query = given["query"]
+        if query.isascii() and query.isdecimal():
+            return self.lake_query(self.find_table(int(query[:19])))
+        return SearchedTable(mate.read(self.inside(query)), query, "self")
+
+    def inside(self, path: str) -> Path:
+        """Return a path inside the folder; raise an error for one that leads out of it."""
+        try:
+            found = (self._folder / path).resolve()
+            found.exists()
+        except (ValueError, OSError, RuntimeError):  # a NUL, a name that is too long, links in a circle
+            raise MateError(f"{cut(path, 80)!r} is not a path of a file") from None
+        if not found.is_relative_to(self._folder.resolve()):
+            raise MateError(f"{path} is outside {self._folder}; start mate mcp with --folder to work elsewhere")
+        return found
+
+
 class Tools:
-    """A lake, and the folder whose files may be read and written."""
+    """What an assistant can do: each method is a tool, and its docstring and parameters are its description."""
 
-    lake: mate.Lake
-    folder: Path
+    def __init__(self, lake: mate.Lake, folder: Path, limits: ServerLimits = LIMITS) -> None:
+        self._service = FolderService(lake, folder, limits)
 
-    def tables(self, words: str = "", limit: int = 20) -> Json:
+    def tables(self, words: str = "", limit: int = MOST_ITEMS) -> Json:
         """List tables of the lake whose name, source or column names contain all the given words."""
-        wanted = words.casefold().split()
-        found = [t for t in self.lake.tables() if _is_about(t, wanted)]
-        if not found:
-            return {
-                "found": 0,
-                "message": f"no table is about {_cut(words)!r}; the lake has {self.lake.stats().tables:,}",
-            }
-        return {"found": len(found), "tables": [_table(info) for info in found[: _few(limit)]]}
+        found = self._service.tables({"search": words, "offset": 0, "limit": _few(limit)})
+        if not found["total"]:
+            total = self._service.lake.stats().tables
+            found["message"] = f"no table matches {cut(words, 80)!r}; the lake has {total:,}"
+        return shortened(found)
 
     def suggest(self, query: str, k: int = 5, columns: list[str] | None = None) -> Json:
         """Find keys: which columns of a table, alone or together, join with which tables of the lake.
 
         `query` is the path of a file (CSV, Parquet, JSON), or the number of a table of the lake, such as "17".
         """
-        table, own = self._query(query)
-        found = self.lake.suggest(table, _few(k), columns=columns, exclude=own)
-        if not len(found):
-            return _nothing("no table of the lake joins with any of these columns", columns or table.header)
-        return {"suggestions": [_suggestion(one) for one in found]}
+        found = self._service.find_keys({"query": query, "k": _few(k), "columns": columns, "most_columns": 4})
+        if not found["suggestions"]:
+            found["message"] = "no table of the lake joins with any of the columns that were tried"
+        return shortened(found)
 
     def search(self, query: str, key: list[str], k: int = 5) -> Json:
         """Find the tables of the lake that hold most combinations of a table's key columns, each in one row.
 
-        `query` is as for suggest; `key` are names of its columns. An answer with "is_chance" is no better than if the
-        columns had nothing to do with each other.
+        `query` is as for suggest; `key` are names of its columns. An answer whose evidence says "is_chance" is no
+        better than if the columns had nothing to do with each other.
         """
-        table, own = self._query(query)
-        found = self.lake.search(table, key, _few(k), exclude=own)
-        if not len(found):
-            return _nothing("no table of the lake holds any combination of these columns in one row", key)
-        return {"key_combinations": found.key_tuples, "answers": [_answer(answer) for answer in found]}
+        given = {"query": query, "key": key, "k": _few(k), "rank": "usefulness", "names": True}
+        found = self._service.search(given)
+        if not found["answers"]:
+            found["message"] = "no table of the lake holds any combination of these key columns in one row"
+        return shortened(found)
 
     def preview(self, query: str, key: list[str], table: int) -> Json:
         """Show a few rows of a table beside the rows of a table of the lake that they match, and what a join adds."""
-        mine, _ = self._query(query)
-        answer = self.lake.match(mine, key, table)
-        pairs = answer.pairs()
-        joined = [
-            {"yours": _row(mine.columns, row), "matching": _row(self.lake.table(table, "arrow", [partner]), 0)}
-            for row, partner in pairs[:PREVIEW_ROWS]
-        ]
-        return {**_answer(answer), "rows": mine.columns.num_rows, "matched_rows": len(pairs), "examples": joined}
+        found = self._service.preview({"query": query, "key": key, "with": table})
+        for name in ("query_rows", "table_rows"):
+            found[name] = found[name][:MOST_PREVIEW_ROWS]
+        return shortened(found)
 
     def join(self, query: str, key: list[str], table: int, output: str, matches: str = "first") -> Json:
         """Join a table with one of the lake, and write the result to a new file, .csv or .parquet.
 
-        Every row is kept. Where several rows match, `matches` takes the "first", "all", or makes one of them
+        Every row is kept. Where several rows match, `matches` takes the "first" or "all", or combines them
         ("aggregate").
         """
-        mine, _ = self._query(query)
-        target = self._inside(output)
+        target = self._service.inside(output)
         if target.exists():
-            raise MateError(f"{output} is there already; name a new file")
-        answer = self.lake.match(mine, key, table)
-        if matches == "all" and answer.rows_with_all() > JOINED_ROWS:
-            rows = answer.rows_with_all()
-            raise MateError(f"all matches are {rows:,} rows, more than {JOINED_ROWS:,}; take the first, or aggregate")
-        joined = answer.enrich(matches)
+            raise MateError(f"{output} already exists; name a new file")
+        joined = self._service.joined({"query": query, "key": key, "with": table, "matches": matches})
         joined.write(target)
-        added = _names(joined.added)
-        return {"file": output, "rows": joined.rows, "matched_rows": joined.matched_rows, "added": added}
-
-    def _query(self, query: str) -> tuple[mate.QueryTable, list[int] | Literal["self"]]:
-        """Return the table that is searched with, and what to leave out of the answers: itself."""
-        if query.isascii() and query.isdecimal():
-            if len(query) > DIGITS:
-                raise MateError(f"{self.lake.address} has no table {query[:DIGITS]}…; tables lists those that it has")
-            info = self.lake.find(int(query))
-            return mate.QueryTable(info.name, self.lake.table(info, "arrow")), [info.table_id]
-        return mate.read(self._inside(query)), "self"
-
-    def _inside(self, path: str) -> Path:
-        """Return a path inside the folder, or refuse one that leads out of it."""
-        try:
-            found = (self.folder / path).resolve()
-            found.exists()
-        except (ValueError, OSError, RuntimeError):  # a NUL, too long a name, links in a circle
-            raise MateError(f"{_cut(path)!r} is no path of a file") from None
-        if not found.is_relative_to(self.folder.resolve()):
-            raise MateError(f"{path} is outside {self.folder}; start mate mcp with --folder to work elsewhere")
-        return found
+        found = {"rows": joined.rows, "matched_rows": joined.matched_rows, "added": joined.added}
+        return {"file": output, **shortened(found)}
 
 
 def _few(asked: int) -> int:
-    return max(1, min(asked, MOST_ANSWERS))
+    return max(1, min(asked, MOST_ITEMS))
 
 
-def _is_about(info: mate.TableInfo, words: Sequence[str]) -> bool:
-    text = " ".join((info.name, info.source, *info.columns)).casefold()
-    return all(word in text for word in words)
+def shortened(record: Json) -> Json:
+    """Return a record of the API without details, with long texts and lists cut and numbers rounded."""
+    return {name: _shortened(value, name) for name, value in record.items() if name not in OMITTED}
 
 
-def _table(info: mate.TableInfo) -> Json:
-    return {"table": info.table_id, "name": _cut(info.name), "rows": info.rows, "columns": _names(info.column_names())}
-
-
-def _answer(answer: mate.Answer) -> Json:
-    record = answer.to_dict()
-    few = list(answer.mapping.items())[:MOST_COLUMNS]
-    evidence = {name: round(v, 3) if isinstance(v, float) else v for name, v in record["evidence"].items()}
-    return {
-        "table": answer.table_id,
-        "name": _cut(answer.table.name),
-        "joinability": answer.joinability,
-        "mapping": {_cut(mine, NAME_CHARACTERS): _cut(theirs) for mine, theirs in few},
-        "evidence": evidence,
-        "adds": _names(answer.added),
-    }
-
-
-def _suggestion(found: mate.SuggestedKey) -> Json:
-    key = [_cut(name, NAME_CHARACTERS) for name in found.key]
-    unique = {} if found.unique_part is None else {"unique_part": [_cut(n, NAME_CHARACTERS) for n in found.unique_part]}
-    return {"key": key, **unique, **_answer(found)}
-
-
-def _names(names: Sequence[str]) -> list[str]:
-    more = [f"… and {len(names) - MOST_COLUMNS:,} more"] if len(names) > MOST_COLUMNS else []
-    return [*map(_cut, names[:MOST_COLUMNS]), *more]
-
-
-def _row(table: Any, row: int) -> dict[str, str]:
-    """Return the cells of a row that have a value, long ones cut."""
-    cells = [(name, table.column(name)[row].as_py()) for name in table.column_names[:MOST_COLUMNS]]
-    return {_cut(name): _cut(cell) for name, cell in cells if cell}
-
-
-def _cut(text: str, most: int = CELL_CHARACTERS) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
-
-
-def _nothing(message: str, tried: Sequence[str]) -> Json:
-    return {"found": 0, "message": message, "tried": _names(tried)}
+def _shortened(value: Any, name: str) -> Any:
+    if isinstance(value, str):
+        return cut(value, NAME_CHARACTERS if name in ("key", "unique_part") else LIMITS.cell_characters)
+    if isinstance(value, float):
+        return round(value, 3)
+    if isinstance(value, dict):
+        items = islice(value.items(), MOST_ITEMS)
+        return {cut(key, NAME_CHARACTERS): _shortened(item, key) for key, item in items}
+    if isinstance(value, list):
+        more = [f"… and {len(value) - MOST_ITEMS:,} more"] if len(value) > MOST_ITEMS else []
+        return [*(_shortened(item, name) for item in value[:MOST_ITEMS]), *more]
+    return value

@@ -1,4 +1,4 @@
-"""The application: operations of the API, the page, and nothing else."""
+"""The application: the operations of the API, and the page."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ from mate.errors import MateError
 from mate.web.errors import TooLargeError, WebError, WrongTypeError
 from mate.web.guard import DOCUMENT, Access, Guard
 from mate.web.limits import ServerLimits
-from mate.web.openapi import document
-from mate.web.operations import LONGEST_NAME, OPERATIONS, UPLOAD, WORK, Lane, Operation
+from mate.web.operations import LONGEST_NAME, OPERATIONS, UPLOAD, WORK, Operation, Queue, openapi_document
 from mate.web.replies import error_reply, file_reply, json_reply
 from mate.web.schemas import checked, parsed
 from mate.web.service import Download, Service
-from mate.web.workers import GoneError, Workers
+from mate.web.workers import ClientGoneError, Workers
 
 _log = logging.getLogger(__name__)
 PAGE = {
@@ -38,7 +37,7 @@ PAGE = {
 }
 """The files of the page, by address."""
 QUICK_THREADS = 4
-"""Threads for what is no search: a list of tables is there also while searches run."""
+"""Threads for lookups, such as a list of tables, which do not wait for searches."""
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -46,16 +45,17 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
     """Return the application for a lake."""
     limits = limits or ServerLimits()
     service = Service(lake, limits)
-    threads = {Lane.QUICK: QUICK_THREADS, Lane.SEARCH: limits.threads, Lane.LONG: max(1, limits.threads // 2)}
-    lanes = {lane: Workers(count, limits.waiting, limits.seconds) for lane, count in threads.items()}
-    routes = [Route(one.path, _endpoint(one, service, lanes[one.lane]), methods=[one.method]) for one in OPERATIONS]
-    routes.append(Route(DOCUMENT, _fixed(json.dumps(document()), "application/json")))
-    routes += [Route(path, _fixed(_file(name), media)) for path, (name, media) in PAGE.items()]
+    threads = {Queue.QUICK: QUICK_THREADS, Queue.SEARCH: limits.threads, Queue.LONG: max(1, limits.threads // 2)}
+    queues = {queue: Workers(count, limits.waiting, limits.seconds) for queue, count in threads.items()}
+    routes = [Route(one.path, _endpoint(one, service, queues[one.queue]), methods=[one.method]) for one in OPERATIONS]
+    routes.append(Route(DOCUMENT, _static(json.dumps(openapi_document()), "application/json")))
+    for path, (name, media) in PAGE.items():
+        routes.append(Route(path, _static((files("mate.web") / "static" / name).read_bytes(), media)))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
-        for workers in lanes.values():
+        for workers in queues.values():
             workers.close()
 
     handlers: dict[Any, Any] = {MateError: _mate_error, HTTPException: _http_error, Exception: _unexpected}
@@ -65,32 +65,34 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
 
 def _endpoint(operation: Operation, service: Service, workers: Workers) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        given, name = await _given(operation, request, service.limits), _work_name(request)
-        known = operation.known(service, given) if operation.known else None
-        if known is not None:
-            return json_reply(known)
+        given, name = await _fields(operation, request, service.limits), _work_name(request)
+        cached = operation.cached(service, given) if operation.cached else None
+        if cached is not None:
+            return json_reply(cached)
         with service.ticket(name) as ticket:
             try:
-                found = await workers.run(partial(operation.run, service, given), partial(_gone, request), ticket)
-            except GoneError:
+                task, disconnected = partial(operation.run, service, given), partial(_disconnected, request)
+                result = await workers.run(task, disconnected, ticket)
+            except ClientGoneError:
                 return Response(status_code=499)  # nobody reads it
-        reply = file_reply(found) if isinstance(found, Download) else json_reply(found)
-        reply.headers["Server-Timing"] = f"wait;dur={ticket.waited * 1e3:.1f}, work;dur={ticket.ran * 1e3:.1f}"
+        reply = file_reply(result) if isinstance(result, Download) else json_reply(result)
+        times = f"wait;dur={ticket.seconds_waited * 1e3:.1f}, work;dur={ticket.seconds_run * 1e3:.1f}"
+        reply.headers["Server-Timing"] = times
         return reply
 
     return endpoint
 
 
 def _work_name(request: Request) -> str | None:
-    """Return the name under which a client asks how far its request is."""
+    """Return the name under which the client asks for the progress of the request."""
     name = request.headers.get(WORK)
     if name is not None and len(name) > LONGEST_NAME:
         raise WebError(f"{WORK} takes a name of at most {LONGEST_NAME} characters")
     return name
 
 
-async def _given(operation: Operation, request: Request, limits: ServerLimits) -> dict[str, Any]:
-    """Return what a request gives to its operation, checked."""
+async def _fields(operation: Operation, request: Request, limits: ServerLimits) -> dict[str, Any]:
+    """Return the fields of a request, checked."""
     given = parsed(operation.parameters, {**request.query_params, **request.path_params})
     if operation.upload:
         _check_type(request, UPLOAD)
@@ -109,13 +111,13 @@ async def _given(operation: Operation, request: Request, limits: ServerLimits) -
 
 
 def _check_type(request: Request, expected: str) -> None:
-    """Raise an error for another content type: a form of another site cannot send this one."""
+    """Raise an error for another content type: a form on another site cannot send this one."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != expected:
         raise WrongTypeError(f"send it as {expected}")
 
 
 async def _body(request: Request, most: int) -> bytes:
-    """Return the body of a request, or say that it is too large before all of it was read."""
+    """Return the body of a request; stop reading if it is too large."""
     parts: list[bytes] = []
     size = 0
     async for part in request.stream():
@@ -126,21 +128,17 @@ async def _body(request: Request, most: int) -> bytes:
     return b"".join(parts)
 
 
-async def _gone(request: Request) -> None:
-    """Return when the client has gone."""
+async def _disconnected(request: Request) -> None:
+    """Return when the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-def _fixed(content: str | bytes, media: str) -> Endpoint:
+def _static(content: str | bytes, media: str) -> Endpoint:
     async def endpoint(_: Request) -> Response:
         return Response(content, media_type=media)
 
     return endpoint
-
-
-def _file(name: str) -> bytes:
-    return (files("mate.web") / "static" / name).read_bytes()
 
 
 async def _mate_error(_: Request, error: MateError) -> Response:

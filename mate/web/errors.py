@@ -1,4 +1,4 @@
-"""Errors with a status of HTTP; every other error of MATE is a bad request."""
+"""Errors with an HTTP status; every other error of MATE is a bad request."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ class WebError(MateError):
     status = 400
 
 
-class NotFoundError(WebError):
-    """A table or an upload that is not there."""
-
-    status = 404
-
-
-class RefusedError(WebError):
+class ForbiddenRequestError(WebError):
     """A request from another site, for another host, or without the token."""
 
     status = 403
+
+
+class NotFoundError(WebError):
+    """A table or an upload that does not exist."""
+
+    status = 404
 
 
 class TooLargeError(WebError):
@@ -35,9 +35,9 @@ class WrongTypeError(WebError):
     status = 415
 
 
-class BusyError(WebError):
-    """Too many requests wait, or one took too long."""
+class OverloadError(WebError):
+    """Too many requests are waiting, or one took too long."""
 
     status = 503
     retry_after = 10
-    """Seconds after which it may be tried again."""
+    """Seconds after which to try again."""

@@ -1,28 +1,24 @@
-"""Who may ask: the right host, no other site, and the token where one is needed."""
+"""Which requests are answered: those for the right host, from no other site, and with the token if there is one."""
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mate.web.errors import RefusedError
+from mate.web.errors import ForbiddenRequestError
 from mate.web.replies import error_reply
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 DOCUMENT = "/api/openapi.json"
-"""Holds nothing of the lake: it can be read without the token."""
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-HEADERS = {
-    "Content-Security-Policy": POLICY,
+"""Contains nothing of the lake: it can be read without the token."""
+SECURITY_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -37,65 +33,51 @@ class Access:
     """Which requests are answered."""
 
     hosts: frozenset[str] = LOOPBACK
-    """Names that the server is asked under: a page elsewhere may let its own name point here."""
-    addresses: bool = False
-    """Whether any address in figures is such a name, too: no other page can own one."""
-    origins: frozenset[str] = frozenset()
-    """Names of proxies before this server: pages that they hand out may ask, under whatever name and port they do."""
+    """Host names of this server. A page elsewhere may let its own name point here (DNS rebinding)."""
+    any_address: bool = False
+    """Whether every IP address is accepted as the host, too: no other page can own one."""
+    proxies: frozenset[str] = frozenset()
+    """Names of proxies in front of this server: their pages may send requests, under any host name and port."""
     token: str | None = field(default=None, repr=False)
-    """What a request for data must bring along."""
+    """What a request for data must contain."""
 
     def check(self, path: str, headers: Headers) -> None:
-        """Raise an error if a request is not to be answered."""
+        """Raise an error for a request that is not answered."""
         host = headers.get("host", "")
-        if not self._is_ours(host):
-            raise RefusedError("this server does not answer under that host name")
-        if path.startswith("/api") and self._is_foreign(headers, host):
-            raise RefusedError("requests from other sites are refused")
-        if path.startswith("/api") and path != DOCUMENT and self.token is not None and not self._has_token(headers):
-            raise RefusedError("the token is missing or wrong: open the address that mate serve printed")
-
-    def _is_ours(self, host: str) -> bool:
-        name = _name(host)
-        return name in self.hosts or (self.addresses and _is_address(name))
+        name = _host_name(host)
+        if name not in self.hosts and not (self.any_address and _is_address(name)):
+            raise ForbiddenRequestError("this server does not answer under that host name")
+        if not path.startswith("/api"):
+            return
+        if self._is_foreign(headers, host):
+            raise ForbiddenRequestError("requests from other sites are refused")
+        if path != DOCUMENT and self.token is not None and not _has_token(headers, self.token):
+            raise ForbiddenRequestError("the token is missing or wrong: open the address that mate serve printed")
 
     def _is_foreign(self, headers: Headers, host: str) -> bool:
-        """Tell whether a browser sends this for a page of another site; the same machine's other ports are others."""
+        """Return whether a page of another site sends this; other ports of the same machine are other sites."""
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return True
-        origin = headers.get("origin")
-        if origin is None:
+        if "origin" not in headers:
             return False
-        place = urlsplit_host(origin)
-        return place != host.lower() and (place is None or _name(place) not in self.origins)
-
-    def _has_token(self, headers: Headers) -> bool:
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        expected = (self.token or "").encode()
-        return scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), expected)
+        try:
+            origin = urlsplit(headers["origin"]).netloc.lower()
+        except ValueError:
+            return True
+        return origin != host.lower() and _host_name(origin) not in self.proxies
 
 
-def names_of(*names: str) -> frozenset[str]:
-    """Return names that a server may be asked under."""
-    return LOOPBACK | frozenset(name.lower() for name in names)
+def _has_token(headers: Headers, token: str) -> bool:
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), token.encode())
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address can be reached from this machine alone."""
-    if host.lower() == "localhost":
-        return True
-    return _is_address(host) and ipaddress.ip_address(host).is_loopback
+    """Return whether an address can be reached from this machine alone."""
+    return host.lower() == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
-def urlsplit_host(origin: str) -> str | None:
-    """Return host and port of an origin; None for one that has none."""
-    try:
-        return urlsplit(origin).netloc.lower() or None
-    except ValueError:
-        return None
-
-
-def _name(host: str) -> str:
+def _host_name(host: str) -> str:
     """Return the name in a Host header, without port and brackets."""
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
@@ -111,7 +93,7 @@ def _is_address(name: str) -> bool:
 
 
 class Guard:
-    """Checks every request before anything else sees it, and sends the same headers with every answer."""
+    """Checks every request before anything else sees it, and adds the security headers to every reply."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app = app
@@ -123,19 +105,14 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
-        async def guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _add(MutableHeaders(scope=message), HEADERS.items())
+                MutableHeaders(scope=message).update(SECURITY_HEADERS)
             await send(message)
 
         try:
             self.access.check(scope["path"], Headers(scope=scope))
-        except RefusedError as error:
-            await error_reply(error)(scope, receive, guarded)
+        except ForbiddenRequestError as error:
+            await error_reply(error)(scope, receive, send_with_headers)
             return
-        await self.app(scope, receive, guarded)
-
-
-def _add(headers: MutableHeaders, more: Iterable[tuple[str, str]]) -> None:
-    for name, value in more:
-        headers[name] = value
+        await self.app(scope, receive, send_with_headers)

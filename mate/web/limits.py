@@ -1,4 +1,4 @@
-"""How much one server takes on."""
+"""Limits of one server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MB = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """What requests, uploads and searches may take."""
+    """How much requests, uploads and searches may take."""
 
     upload_bytes: int = 64 * MB
     """Size of an uploaded table."""
@@ -19,18 +19,18 @@ class ServerLimits:
     query_cells: int = 20_000_000
     """Cells of a table that is searched with."""
     kept_queries: int = 50
-    """Uploaded tables that are kept; the one that was not used for longest goes first."""
+    """Uploaded tables in memory; the least recently used is dropped first."""
     kept_bytes: int = 512 * MB
-    """Memory of all of them."""
+    """Memory of all uploaded tables."""
     seconds: float = 120.0
     """A request that takes longer, or waits longer for others, is answered with an error."""
     threads: int = field(default_factory=lambda: max(2, os.cpu_count() or 2))
-    """Searches at a time; half as many suggestions, uploads and joins beside them."""
+    """Searches at a time; half as many suggestions, uploads and joins run beside them."""
     waiting: int = 100
     """Searches that may wait for a thread, and as many suggestions, uploads and joins."""
     cell_characters: int = 200
-    """A longer cell is cut in previews."""
+    """Longer cells are cut in previews."""
     profiled_cells: int = 1_000_000
-    """Cells of a table that its columns are described by: the first rows."""
+    """Cells of the first rows of a table, from which its columns are described."""
     joined_rows: int = 5_000_000
-    """Rows of a downloaded join."""
+    """Rows of a join."""

@@ -1,21 +1,20 @@
-"""What a table looks like: its columns with types, distinct values and empty cells, and its first rows."""
+"""Columns of a table described by their values, and rows as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-PREVIEW_ROWS = 20
 TYPES = (
     ("whole number", r"^[+-]?\d{1,3}(,\d{3})+$|^[+-]?\d+$"),
     ("number", r"^[+-]?(\d+|\d{1,3}(,\d{3})+)?([.,]\d+)?([eE][+-]?\d+)?\s?%?$"),
     ("date", r"^\d{4}-\d{1,2}-\d{1,2}([T ].*)?$|^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}$"),
     ("yes or no", r"(?i)^(true|false|yes|no|ja|nein|y|n|t|f)$"),
 )
-"""The first type that fits every value is that of the column; text fits always."""
+"""A column has the first type that fits all its values, or else it is text."""
 
 
 def profile(table: pa.Table, nulls: Set[str]) -> list[dict[str, Any]]:
@@ -44,18 +43,12 @@ def _type(values: pa.Array) -> str:
     return next(fitting, "text")
 
 
-def preview(table: pa.Table, longest: int) -> list[list[str | None]]:
-    """Return the first rows of a table, long cells cut."""
-    columns = [column.to_pylist() for column in table.slice(0, PREVIEW_ROWS).columns]
-    return [[cut(cell, longest) for cell in row] for row in zip(*columns, strict=True)]
+def rows_of(table: pa.Table, longest: int) -> list[list[str | None]]:
+    """Return the rows of a table whose cells are text, long cells cut."""
+    columns = [column.to_pylist() for column in table.columns]
+    return [[None if cell is None else cut(cell, longest) for cell in row] for row in zip(*columns, strict=True)]
 
 
-def rows_of(table: pa.Table, rows: Sequence[int], longest: int) -> list[list[str | None]]:
-    """Return some rows of a table, long cells cut."""
-    columns = [column.to_pylist() for column in table.take(pa.array(rows, pa.int64())).columns]
-    return [[cut(cell, longest) for cell in row] for row in zip(*columns, strict=True)]
-
-
-def cut(cell: str | None, longest: int) -> str | None:
-    """Return a cell, or its beginning with an ellipsis."""
-    return cell if cell is None or len(cell) <= longest else f"{cell[:longest]}…"
+def cut(text: str, longest: int) -> str:
+    """Return a text, or its beginning with an ellipsis."""
+    return text if len(text) <= longest else f"{text[:longest]}…"

@@ -1,4 +1,4 @@
-"""The lines of Python that do what was done on the page."""
+"""Lines of Python that do the same as the page."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ def suggest_lines(lake: str, source: str | int, given: Mapping[str, Any]) -> str
     """Return the lines that find keys."""
     columns = f", columns={given['columns']!r}" if given.get("columns") else ""
     most = f", most_columns={given['most_columns']}"
-    return _opened(lake, source) + f"found = lake.suggest(query, k={given['k']}{columns}{most}{_without(source)})\n"
+    return _opened(lake, source) + f"found = lake.suggest(query, k={given['k']}{columns}{most}{_exclude(source)})\n"
 
 
 def search_lines(lake: str, source: str | int, given: Mapping[str, Any]) -> str:
     """Return the lines that search."""
     rank = "" if given["rank"] == "usefulness" else f", rank={given['rank']!r}"
     names = "" if given["names"] else ", names=False"
-    options = f"k={given['k']}{rank}{names}{_without(source)}"
+    options = f"k={given['k']}{rank}{names}{_exclude(source)}"
     return _opened(lake, source) + f"found = lake.search(query, {given['key']!r}, {options})\n"
 
 
@@ -34,6 +34,6 @@ def _opened(lake: str, source: str | int) -> str:
     return f"import mate\n\nlake = mate.open({lake!r})\nquery = {query}\n"
 
 
-def _without(source: str | int) -> str:
-    """Leave a table of the lake out of its own answers."""
+def _exclude(source: str | int) -> str:
+    """Exclude a table of the lake from its own answers."""
     return "" if isinstance(source, str) else f", exclude=[{source}]"

@@ -1,4 +1,4 @@
-"""Answers of the server: JSON, errors, and files."""
+"""Replies of the server: JSON, errors, and files."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 from starlette.responses import Response, StreamingResponse
 
 from mate.errors import MateError
-from mate.web.errors import BusyError, WebError
+from mate.web.errors import OverloadError, WebError
 from mate.web.service import Download
 
 CHUNK = 1 << 18
 
 
 def json_reply(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return plain data as JSON; everything but ASCII is escaped, also half characters and terminal codes."""
+    """Return plain data as JSON; everything but ASCII is escaped, also lone surrogates and terminal codes."""
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     return Response(text, status, headers, "application/json")
 
 
 def error_reply(error: MateError) -> Response:
-    """Return an error as JSON, with its own message."""
-    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, BusyError) else None
+    """Return the message of an error as JSON."""
+    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, OverloadError) else None
     return json_reply({"error": str(error)}, error.status if isinstance(error, WebError) else 400, headers)
 
 

@@ -1,4 +1,4 @@
-"""What requests look like: the schemas of the OpenAPI document are what requests are checked with."""
+"""JSON schemas of requests: those of the OpenAPI document are also what requests are checked with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mate.web.errors import WebError
 Schema: TypeAlias = dict[str, Any]
 
 LARGEST = 2**53 - 1
-"""The largest whole number that every reader of JSON understands."""
+"""The largest whole number that every JSON parser represents exactly."""
 
 
 def integer(least: int, most: int, default: int | None = None, description: str = "") -> Schema:
@@ -39,9 +39,9 @@ def flag(default: bool, description: str = "") -> Schema:
     return _with({"type": "boolean"}, default, description)
 
 
-def names(description: str = "", least: int = 1) -> Schema:
+def names(description: str = "") -> Schema:
     """Return the schema of names of columns."""
-    return _with({"type": "array", "items": text(), "minItems": least, "maxItems": 100}, None, description)
+    return _with({"type": "array", "items": text(), "minItems": 1, "maxItems": 100}, None, description)
 
 
 def record(required: tuple[str, ...] = (), /, **fields: Schema) -> Schema:
@@ -63,7 +63,7 @@ def _with(schema: Schema, default: object, description: str) -> Schema:
 
 
 def checked(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an object with defaults filled in, or say what is wrong with it."""
+    """Return the fields of an object with defaults filled in, or raise an error that says what is wrong."""
     fields = schema["properties"]
     unknown = [name for name in given if name not in fields]
     if unknown:
@@ -88,7 +88,7 @@ def _as_whole(field: Schema, value: Any) -> Any:
 
 
 def parsed(schema: Schema, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return parameters of an address, which are all text, as what their schema says."""
+    """Return the parameters of an address, which are all text, with the types of their schema."""
     fields = schema["properties"]
     return checked(schema, {name: _as_type(fields.get(name, {}), value) for name, value in given.items()})
 

@@ -1,4 +1,4 @@
-"""What the page can ask a lake for, as plain functions: they read the lake and never change it."""
+"""What the page and assistants can ask a lake, as JSON; nothing here changes the lake."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 import mate
 from mate.errors import MateError
+from mate.web.cache import AnswerCache
 from mate.web.errors import NotFoundError, TooLargeError
-from mate.web.kept import KeptAnswers
 from mate.web.limits import ServerLimits
-from mate.web.profiles import cut, preview, profile, rows_of
+from mate.web.profiles import cut, profile, rows_of
 from mate.web.python_lines import join_lines, search_lines, suggest_lines
-from mate.web.queries import Queries, check_size
+from mate.web.uploads import Uploads, check_size
 from mate.web.workers import Ticket
 
 Given: TypeAlias = Mapping[str, Any]
@@ -28,13 +28,12 @@ Json: TypeAlias = dict[str, Any]
 
 MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 MOST_NOTES = 20
-PAIRS = 20
-"""Matched rows that a preview shows."""
+PREVIEW_ROWS = 20
 
 
 @dataclass(frozen=True)
 class Download:
-    """A file to be sent: open, and already without a name."""
+    """An open file, already deleted from the disk."""
 
     stream: BinaryIO
     size: int
@@ -43,30 +42,27 @@ class Download:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """The table that is searched with: an uploaded one, or one of the lake."""
+class SearchedTable:
+    """The table that is searched with."""
 
     table: mate.QueryTable
     source: str | int
-    """What stands for it in Python: the name of a file, or its number in the lake."""
-
-    @property
-    def excluded(self) -> list[int]:
-        """A table of the lake is left out of its own answers."""
-        return [self.source] if isinstance(self.source, int) else []
+    """The name of its file, or its number in the lake."""
+    exclude: Sequence[int] | Literal["self"] = ()
+    """Tables of the lake that are no answers: itself."""
 
 
-class _State:
-    """What was read from one state of the lake; after a refresh there is another one, which begins with nothing."""
+class _LakeState:
+    """What was read from the lake; a refresh replaces it by an empty one."""
 
     def __init__(self, lake: mate.Lake) -> None:
         self._lake = lake
         self.table = lru_cache(maxsize=4)(self._read)
-        self.suggestions: KeptAnswers[Json] = KeptAnswers()
+        self.suggestions: AnswerCache[Json] = AnswerCache()
 
     @cached_property
     def listed(self) -> list[tuple[mate.TableInfo, str]]:
-        """All tables, each with the text that a search for it looks at."""
+        """All tables, each with the text in which words are looked up."""
         return [(t, " ".join((t.name, t.source, *t.columns)).casefold()) for t in self._lake.tables()]
 
     @cached_property
@@ -81,7 +77,7 @@ class _State:
 
     @cached_property
     def rejects(self) -> int:
-        """How many records of rejects there are."""
+        """Number of reject records."""
         return len(self._lake.rejects())
 
     def _read(self, info: mate.TableInfo) -> mate.QueryTable:
@@ -89,32 +85,35 @@ class _State:
 
 
 def _question(given: Given) -> str:
-    """Return what is asked for, as a text that is equal for equal questions."""
+    """Return a text that is equal for equal questions."""
     return json.dumps(given, sort_keys=True)
 
 
 class Service:
-    """A lake that is asked by many, and the tables that they uploaded."""
+    """A lake that many clients search, and the tables that they uploaded.
+
+    Each method takes the fields of a request and returns the fields of the reply.
+    """
 
     def __init__(self, lake: mate.Lake, limits: ServerLimits) -> None:
         self.lake = lake
         self.limits = limits
-        self._queries = Queries(limits)
+        self._uploads = Uploads(limits)
         self._tickets: dict[str, Ticket] = {}
         self._refreshing = threading.Lock()
-        self._state = _State(lake)
+        self._state = _LakeState(lake)
 
     # The lake
 
     def about(self, _: Given) -> Json:
-        """How much the lake holds, what it is made with, and what may be sent to it."""
+        """The size of the lake, how it was built, and the limits of requests."""
         stats = asdict(self.lake.stats())
         del stats["manifest"]
         limits = {"upload_bytes": self.limits.upload_bytes, "seconds": self.limits.seconds}
         return {**stats, "version": mate.__version__, "limits": limits}
 
     def tables(self, given: Given) -> Json:
-        """Tables of the lake, by words of their name, source or columns."""
+        """Tables of the lake whose name, source or column names contain all the given words."""
         words = given["search"].casefold().split()
         found = [info for info, text in self._state.listed if all(word in text for word in words)]
         shown = found[given["offset"] : given["offset"] + given["limit"]]
@@ -122,32 +121,38 @@ class Service:
 
     def table(self, given: Given) -> Json:
         """One table: its columns with types, distinct values and empty cells, and its first rows."""
-        info = self._find(given["table_id"])
-        rows = min(info.rows, max(PAIRS, self.limits.profiled_cells // max(1, len(info.columns))))
-        return {**self._summary(info), **self._described(self.lake.table(info, "arrow", range(rows)), info.rows)}
+        info = self.find_table(given["table_id"])
+        rows = range(min(info.rows, self._most_profiled(len(info.columns))))
+        return {**self._summary(info), **self._described(self.lake.table(info, "arrow", rows), info.rows)}
 
     def rejects(self, given: Given) -> Json:
         """What was not indexed: source, line, kind, reason, count."""
-        records = self.lake.rejects(given["offset"] + given["limit"])
+        records = self.lake.rejects(given["offset"] + given["limit"])[given["offset"] :]
         longest = self.limits.cell_characters
-        shown = [{**r, "reason": cut(r["reason"], longest)} for r in records[given["offset"] :]]
+        shown = [{**r, "reason": r["reason"] and cut(r["reason"], longest)} for r in records]
         return {"total": self._state.rejects, "rejects": shown}
 
     def sources(self, given: Given) -> Json:
-        """The files that the lake was made of: source, format, bytes, tables."""
-        found = self._state.sources
-        shown = found[given["offset"] : given["offset"] + given["limit"]]
+        """The files from which the lake was built: source, format, bytes, tables."""
+        shown = self._state.sources[given["offset"] : given["offset"] + given["limit"]]
         fields = ("source", "format", "bytes", "tables")
-        return {"total": len(found), "sources": [{name: one[name] for name in fields} for one in shown]}
+        return {"total": len(self._state.sources), "sources": [{name: one[name] for name in fields} for one in shown]}
+
+    def refresh(self, given: Given) -> Json:
+        """Read the lake again as it is now."""
+        with self._refreshing:
+            self.lake.refresh()
+            self._state = _LakeState(self.lake)
+        return self.about(given)
 
     # Searches
 
     def upload(self, given: Given) -> Json:
-        """Keep a table to search with, in memory."""
-        number, upload = self._queries.add(given["name"], given["content"])
+        """Upload a table to search with; it is kept in memory."""
+        identifier, upload = self._uploads.add(given["name"], given["content"])
         table, longest = upload.table, self.limits.cell_characters
         return {
-            "query": number,
+            "query": identifier,
             "name": table.name,
             **self._described(table.columns, table.columns.num_rows),
             "warnings": [cut(note, longest) for note in table.notes[:MOST_NOTES]],
@@ -155,95 +160,117 @@ class Service:
 
     def suggest(self, given: Given) -> Json:
         """Find keys: which columns, alone or together, join with which tables."""
-        return self._state.suggestions.answer(_question(given), lambda: self._suggested(given))
+        return self._state.suggestions.get_or_compute(_question(given), lambda: self.find_keys(given))
 
-    def known_suggestions(self, given: Given) -> Json | None:
-        """Return the keys that were found for the same question, if the lake and the table are the same still."""
+    def cached_suggestions(self, given: Given) -> Json | None:
+        """Return the keys that were found for the same question before."""
         if "query" in given:
-            self._queries.find(given["query"])
-        return self._state.suggestions.find(_question(given))
+            self._uploads.find(given["query"])
+        return self._state.suggestions.get(_question(given))
 
-    def _suggested(self, given: Given) -> Json:
-        asked = self._asked(given)
+    def find_keys(self, given: Given) -> Json:
+        """Find keys, without the cache."""
+        query = self.find_query(given)
         found = self.lake.suggest(
-            asked.table, given["k"], columns=given.get("columns"), most_columns=given["most_columns"],
-            exclude=asked.excluded,
-        )  # fmt: skip
+            query.table,
+            given["k"],
+            columns=given.get("columns"),
+            most_columns=given["most_columns"],
+            exclude=query.exclude,
+        )
         return {
-            "suggestions": [self._answer(one) for one in found],
-            "tried": given.get("columns") or asked.table.header,
-            "python": suggest_lines(self.lake.address, asked.source, given),
+            "suggestions": [_answer(one) for one in found],
+            "tried": given.get("columns") or query.table.header,
+            "python": suggest_lines(self.lake.address, query.source, given),
         }
 
     def search(self, given: Given) -> Json:
         """Find the tables that join best on some key columns."""
-        asked = self._asked(given)
+        query = self.find_query(given)
         found = self.lake.search(
-            asked.table, given["key"], given["k"], rank=given["rank"], names=given["names"], exclude=asked.excluded
+            query.table, given["key"], given["k"], rank=given["rank"], names=given["names"], exclude=query.exclude
         )
         why = found.explain()
         return {
             "key": list(found.key),
             "key_tuples": found.key_tuples,
             "rows_left_out": found.rows_left_out,
-            "answers": [self._answer(answer) for answer in found],
+            "answers": [_answer(answer) for answer in found],
             "explanation": {
                 "system": why.system,
                 "steps": [{"name": step.name, "text": step.text, "depth": step.depth} for step in why.steps],
                 "phases": [{"name": name, "milliseconds": spent} for name, spent in why.phases()],
             },
-            "python": search_lines(self.lake.address, asked.source, given),
+            "python": search_lines(self.lake.address, query.source, given),
         }
 
     def preview(self, given: Given) -> Json:
         """Rows of the query beside the rows of a table that they match."""
-        asked, longest = self._asked(given), self.limits.cell_characters
-        answer = self.lake.match(asked.table, given["key"], self._find(given["with"]))
+        query, longest = self.find_query(given).table, self.limits.cell_characters
+        answer = self.lake.match(query, given["key"], self.find_table(given["with"]))
         pairs = answer.pairs()
-        shown = pairs[:PAIRS]
-        theirs = self.lake.table(answer.table, "arrow", [row for _, row in shown])
+        shown = pairs[:PREVIEW_ROWS]
+        matching = self.lake.table(answer.table, "arrow", [row for _, row in shown])
         return {
-            **self._answer(answer),
-            "rows": asked.table.columns.num_rows,
+            **_answer(answer),
+            "rows": query.columns.num_rows,
             "matched_rows": len(pairs),
-            "query_columns": asked.table.header,
-            "table_columns": theirs.column_names,
-            "query_rows": rows_of(asked.table.columns, [row for row, _ in shown], longest),
-            "table_rows": rows_of(theirs, range(theirs.num_rows), longest),
+            "query_columns": query.header,
+            "table_columns": matching.column_names,
+            "query_rows": rows_of(query.columns.take([row for row, _ in shown]), longest) if shown else [],
+            "table_rows": rows_of(matching, longest),
         }
 
     def join_lines(self, given: Given) -> Json:
         """The lines of Python that do what a join does."""
-        return {"python": join_lines(self.lake.address, self._asked(given).source, given)}
+        return {"python": join_lines(self.lake.address, self.find_query(given).source, given)}
 
     def join(self, given: Given) -> Download:
         """Join, and return the file."""
-        asked = self._asked(given)
-        answer = self.lake.match(asked.table, given["key"], self._find(given["with"]))
-        if given["matches"] == "all" and answer.rows_with_all() > self.limits.joined_rows:
-            raise TooLargeError(
-                f"all matches are {answer.rows_with_all():,} rows; this page writes up to {self.limits.joined_rows:,}: "
-                "take the first match, aggregate them, or use mate search"
-            )
+        joined = self.joined(given)
         name = f"enriched.{given['format']}"
         with tempfile.TemporaryDirectory(prefix="mate-") as folder:
             path = Path(folder) / name
-            answer.enrich(given["matches"]).write(path, safe=given["safe"])
+            joined.write(path, safe=given["safe"])
             stream = path.open("rb")
         return Download(stream, os.fstat(stream.fileno()).st_size, name, MEDIA[given["format"]])
 
-    def progress(self, given: Given) -> Json:
-        """How far a request is: requests that wait before it; segments or tables that are behind it, of those known."""
-        ticket = self._tickets.get(given["work"])
-        if ticket is None:
-            raise NotFoundError("no request of that name is waiting or running")
-        work = ticket.work
-        before = ticket.before if ticket.began is None else None
-        return {"before": before, "done": min(work.done, work.total), "total": work.total}
+    def joined(self, given: Given) -> mate.Enriched:
+        """Join, unless the result has too many rows."""
+        table, most = self.find_query(given).table, self.limits.joined_rows
+        answer = self.lake.match(table, given["key"], self.find_table(given["with"]))
+        if given["matches"] == "all" and (rows := answer.rows_with_all()) > most:
+            raise TooLargeError(
+                f"all matches are {rows:,} rows, more than {most:,}: take the first match, aggregate them, or use "
+                "mate join"
+            )
+        return answer.enrich(given["matches"])
+
+    def find_query(self, given: Given) -> SearchedTable:
+        """Return the table that is searched with: an uploaded one, or one of the lake."""
+        if "query" in given:
+            upload = self._uploads.find(given["query"])
+            return SearchedTable(upload.table, upload.file)
+        info = self.find_table(given["table"])
+        check_size(info.rows, len(info.columns), self.limits)
+        return self.lake_query(info)
+
+    def lake_query(self, info: mate.TableInfo) -> SearchedTable:
+        """Return a table of the lake to search with."""
+        return SearchedTable(self._state.table(info), info.table_id, [info.table_id])
+
+    def find_table(self, number: int) -> mate.TableInfo:
+        """Return a table of the lake."""
+        try:
+            return self.lake.find(number)
+        except MateError as error:
+            raise NotFoundError(str(error)) from None
+
+    # Progress
 
     @contextmanager
     def ticket(self, name: str | None) -> Iterator[Ticket]:
-        """Let a request be asked for by its name while it waits and runs."""
+        """Let clients ask for the progress of a request by its name while it waits and runs."""
         ticket = Ticket()
         if name is not None:
             self._tickets[name] = ticket
@@ -253,50 +280,40 @@ class Service:
             if name is not None and self._tickets.get(name) is ticket:
                 del self._tickets[name]
 
-    def refresh(self, given: Given) -> Json:
-        """See the lake as it is now."""
-        with self._refreshing:
-            self.lake.refresh()
-            self._state = _State(self.lake)
-        return self.about(given)
+    def progress(self, given: Given) -> Json:
+        """Progress of a request: how many wait before it; how many of its known segments or tables are done."""
+        ticket = self._tickets.get(given["work"])
+        if ticket is None:
+            raise NotFoundError("no request of that name is waiting or running")
+        work = ticket.work
+        before = ticket.before if ticket.started is None else None
+        return {"before": before, "done": min(work.done, work.total), "total": work.total}
 
-    # Parts
+    # Parts of replies
 
     def _summary(self, info: mate.TableInfo) -> Json:
-        names = [cut(name, 80) for name in info.column_names()[:12]]
         return {
             "table_id": info.table_id,
             "name": info.name,
             "source": info.source,
             "rows": info.rows,
             "column_count": len(info.columns),
-            "column_names": names,
+            "column_names": [cut(name, 80) for name in info.column_names()[:12]],
         }
 
     def _described(self, table: Any, rows: int) -> Json:
-        """Describe the first rows of a table; `rows` are all that it has."""
-        most = max(PAIRS, self.limits.profiled_cells // max(1, table.num_columns))
-        table = table.slice(0, most)
+        """Describe the first rows of a table that has `rows` in all."""
+        table = table.slice(0, self._most_profiled(table.num_columns))
         return {
             "rows": rows,
             "profiled_rows": table.num_rows,
             "columns": profile(table, self._state.nulls),
-            "preview": preview(table, self.limits.cell_characters),
+            "preview": rows_of(table.slice(0, PREVIEW_ROWS), self.limits.cell_characters),
         }
 
-    def _answer(self, answer: mate.Answer) -> Json:
-        return {**answer.to_dict(), "added": answer.added}
+    def _most_profiled(self, columns: int) -> int:
+        return max(PREVIEW_ROWS, self.limits.profiled_cells // max(1, columns))
 
-    def _asked(self, given: Given) -> _Asked:
-        if "query" in given:
-            upload = self._queries.find(given["query"])
-            return _Asked(upload.table, upload.file)
-        info = self._find(given["table"])
-        check_size(info.rows, len(info.columns), self.limits)
-        return _Asked(self._state.table(info), info.table_id)
 
-    def _find(self, number: int) -> mate.TableInfo:
-        try:
-            return self.lake.find(number)
-        except MateError as error:
-            raise NotFoundError(str(error)) from None
+def _answer(answer: mate.Answer) -> Json:
+    return {**answer.to_dict(), "added": answer.added}

@@ -36,7 +36,7 @@ def test_every_error_is_one_line(
     def fail(_: object) -> int:
         raise error
 
-    monkeypatch.setattr("mate.cli.compact.run", fail)
+    monkeypatch.setattr("mate.cli.changes.run_compact", fail)
     assert main(["compact", "--store", "x"]) == 2
     assert capsys.readouterr().err == f"mate: {line}\n"
     monkeypatch.setenv(TRACEBACK, "1")
@@ -94,7 +94,7 @@ def test_whoever_is_asked_to_end_is_interrupted(
 ) -> None:
     before = signal.signal(number, signal.SIG_DFL)
     try:
-        monkeypatch.setattr("mate.cli.compact.run", lambda _: os.kill(os.getpid(), number))
+        monkeypatch.setattr("mate.cli.changes.run_compact", lambda _: os.kill(os.getpid(), number))
         assert main(["compact", "--store", "x"]) == 130
         assert capsys.readouterr().err == "mate: interrupted\n"
         assert signal.getsignal(number) is signal.SIG_DFL

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 import mate
 from mate.cli.program import main
 from mate.mcp.tools import Tools
+from mate.web.limits import ServerLimits
+from mate.web.operations import OPERATIONS
 
 COMMAND = "import sys; from mate.cli.program import command; sys.exit(command())"
 KEY = ["city", "day"]
@@ -26,7 +30,8 @@ def asked(folder: Path, talk: Callable[[Ask, ClientSession], Awaitable[None]]) -
 
     async def run() -> None:
         arguments = ["-c", COMMAND, "mcp", "--store", "lake.mate"]
-        parameters = StdioServerParameters(command=sys.executable, args=arguments, cwd=str(folder))
+        environment = {"PYTHONPATH": os.pathsep.join(sys.path)}
+        parameters = StdioServerParameters(command=sys.executable, args=arguments, cwd=str(folder), env=environment)
         async with stdio_client(parameters) as streams, ClientSession(*streams) as session:
             await session.initialize()
 
@@ -48,23 +53,23 @@ def test_an_assistant_finds_and_joins(folder: Path, lake: mate.Lake) -> None:
 
         _, found = await ask("search", query="sensors.csv", key=KEY)
         expected = lake.search("sensors.csv", KEY)
-        assert [(a["table"], a["joinability"]) for a in found["answers"]] == [
+        assert [(a["table_id"], a["joinability"]) for a in found["answers"]] == [
             (a.table_id, a.joinability) for a in expected
         ]
-        assert found["answers"][0]["adds"] == ["temperature", "wind"]
+        assert found["answers"][0]["added"] == ["temperature", "wind"]
         _, keys = await ask("suggest", query="sensors.csv", k=3)
         assert [s["key"] for s in keys["suggestions"]] == [list(s.key) for s in lake.suggest("sensors.csv", 3)]
         best = expected[0].table_id
         _, shown = await ask("preview", query="sensors.csv", key=KEY, table=best)
         assert shown["matched_rows"] == 5
-        assert shown["examples"][0]["matching"]["wind"] == "3"
+        assert dict(zip(shown["table_columns"], shown["table_rows"][0], strict=True))["wind"] == "3"
         _, joined = await ask("join", query="sensors.csv", key=KEY, table=best, output="enriched.csv")
         assert joined == {"file": "enriched.csv", "rows": 6, "matched_rows": 5, "added": ["temperature", "wind"]}
         assert mate.read(folder / "enriched.csv").columns.num_rows == 6
 
         failed, text = await ask("join", query="sensors.csv", key=KEY, table=best, output="enriched.csv")
         assert failed
-        assert "enriched.csv is there already" in text
+        assert "enriched.csv already exists" in text
         failed, text = await ask("search", query="sensors.csv", key=["town"])
         assert failed
         assert 'sensors has no column "town"' in text
@@ -72,18 +77,35 @@ def test_an_assistant_finds_and_joins(folder: Path, lake: mate.Lake) -> None:
     asked(folder, talk)
 
 
+def test_answers_have_the_fields_of_the_pages_api(lake: mate.Lake, folder: Path) -> None:
+    tools, traffic = Tools(lake, folder), lake.find("traffic").table_id
+    fields = {operation.name: set(operation.returns) - {"explanation", "python"} for operation in OPERATIONS}
+    assert set(tools.tables("traffic")) == fields["tables"]
+    assert set(tools.suggest("sensors.csv")) == fields["suggest"]
+    assert set(tools.search("sensors.csv", KEY)) == fields["search"]
+    assert set(tools.preview("sensors.csv", KEY, traffic)) == fields["preview"]
+
+
+def test_a_file_that_changed_is_read_again(lake: mate.Lake, folder: Path) -> None:
+    tools = Tools(lake, folder)
+    assert tools.suggest("sensors.csv")["suggestions"]
+    (folder / "sensors.csv").write_text("city,day\nnowhere,never\n", encoding="utf-8")
+    assert tools.suggest("sensors.csv")["suggestions"] == []
+
+
 def test_nothing_found_says_what_was_tried(lake: mate.Lake, folder: Path) -> None:
     tools = Tools(lake, folder)
     found = tools.search("sensors.csv", ["PM10"])
-    assert (found["found"], found["tried"]) == (0, ["PM10"])
-    assert tools.suggest("sensors.csv", columns=["PM10"])["tried"] == ["PM10"]
+    assert (found["answers"], found["key"], "no table of the lake" in found["message"]) == ([], ["PM10"], True)
+    found = tools.suggest("sensors.csv", columns=["PM10"])
+    assert (found["suggestions"], found["tried"], "no table of the lake" in found["message"]) == ([], ["PM10"], True)
     assert "the lake has 4" in tools.tables("zebra")["message"]
 
 
 def test_a_table_of_the_lake_is_no_answer_to_itself(lake: mate.Lake, folder: Path) -> None:
     own = lake.find("weather").table_id
     found = Tools(lake, folder).search(str(own), ["place", "date"])
-    assert [answer["name"] for answer in found["answers"]] == ["traffic"]
+    assert [answer["table"] for answer in found["answers"]] == ["traffic"]
 
 
 @pytest.mark.parametrize("path", ["../secret.csv", "/etc/passwd", "lake/../../secret.csv", "link.csv"])
@@ -112,7 +134,7 @@ def test_nothing_found_stays_small_too(lake: mate.Lake, folder: Path) -> None:
     (folder / "wide.csv").write_text(",".join(names) + "\n" + ",".join("q" * 500) + "\n", encoding="utf-8")
     tools = Tools(lake, folder)
     for answer in (tools.suggest("wide.csv"), tools.search("wide.csv", names[:100]), tools.tables("x" * 100_000)):
-        assert answer["found"] == 0
+        assert "message" in answer
         assert len(json.dumps(answer)) < 5_000
     assert tools.suggest("wide.csv")["tried"][-1] == "… and 480 more"
 
@@ -122,20 +144,22 @@ def test_long_names_are_cut(folder: Path, tmp_path: Path) -> None:
     (folder / "mine.csv").write_text(f"{mine},b\nBonn,x\nUlm,y\n", encoding="utf-8")
     (folder / "lake" / f"{'n' * 200}.csv").write_text(f"{theirs},c\nBonn,1\nUlm,2\n", encoding="utf-8")
     with mate.index(folder / "lake", tmp_path / "long.mate") as lake:
-        [answer] = [a for a in Tools(lake, folder).search("mine.csv", [mine])["answers"] if a["name"][0] == "n"]
-    assert answer["name"] == "n" * 80 + "…"
+        [answer] = [a for a in Tools(lake, folder).search("mine.csv", [mine])["answers"] if a["table"][0] == "n"]
+    assert answer["table"] == "n" * 80 + "…"
     assert answer["mapping"] == {"m" * 200 + "…": "t" * 80 + "…"}
 
 
-def test_suggestions_say_which_part_would_do_alone(lake: mate.Lake, folder: Path) -> None:
-    found = Tools(lake, folder).suggest("sensors.csv", 25)["suggestions"]
-    expected = [s.unique_part for s in lake.suggest("sensors.csv", 25)]
-    assert [tuple(s["unique_part"]) if "unique_part" in s else None for s in found] == expected
+def test_suggestions_say_which_part_is_enough(lake: mate.Lake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suggestions = lake.suggest("sensors.csv", 2)
+    suggestions._answers[1] = replace(suggestions[1], unique_part=("city",))
+    monkeypatch.setattr(lake, "suggest", lambda *_, **__: suggestions)
+    found = Tools(lake, folder).suggest("sensors.csv", 2)["suggestions"]
+    assert [one["unique_part"] for one in found] == [None, ["city"]]
 
 
 def test_a_file_of_the_lake_is_no_answer_to_itself(lake: mate.Lake, folder: Path) -> None:
     found = Tools(lake, folder).search("lake/weather.csv", ["place", "date"])
-    assert [answer["name"] for answer in found["answers"]] == ["traffic"]
+    assert [answer["table"] for answer in found["answers"]] == ["traffic"]
 
 
 @pytest.mark.parametrize("query", ["9" * 5_000, "a\0b", "x" * 5_000, "\ud800.csv"])
@@ -145,13 +169,12 @@ def test_what_is_no_query_is_refused(lake: mate.Lake, folder: Path, query: str) 
     assert len(str(caught.value)) < 500
 
 
-def test_all_matches_have_a_limit(lake: mate.Lake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tools, number = Tools(lake, folder), lake.find("traffic").table_id
-    monkeypatch.setattr("mate.mcp.tools.JOINED_ROWS", 6)
+def test_all_matches_have_a_limit(lake: mate.Lake, folder: Path) -> None:
+    number = lake.find("traffic").table_id
     with pytest.raises(mate.MateError, match="all matches are 7 rows, more than 6"):
-        tools.join("sensors.csv", KEY, number, "all.csv", "all")
+        Tools(lake, folder, ServerLimits(joined_rows=6)).join("sensors.csv", KEY, number, "all.csv", "all")
     assert not (folder / "all.csv").exists()
-    monkeypatch.setattr("mate.mcp.tools.JOINED_ROWS", 7)
+    tools = Tools(lake, folder, ServerLimits(joined_rows=7))
     assert tools.join("sensors.csv", KEY, number, "all.csv", "all")["rows"] == 7
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -16,8 +17,11 @@ COMMAND = "import sys; from mate.cli.program import command; sys.exit(command())
 @contextmanager
 def served(folder: Path, *options: str) -> Iterator[str]:
     """Serve the lake of a folder while the block runs; return the address, and end it as Ctrl-C does."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     arguments = [sys.executable, "-c", COMMAND, "serve", "--store", "lake.mate", "--port", "0", *options]
-    with subprocess.Popen(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        arguments, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
         try:
             assert server.stdout is not None
             line = server.stdout.readline()

@@ -22,8 +22,8 @@ import mate
 from mate.web.app import application
 from mate.web.limits import ServerLimits
 from mate.web.operations import OPERATIONS
-from mate.web.queries import ENDINGS
 from mate.web.service import Service
+from mate.web.uploads import ENDINGS
 from mate.work import current_work
 from tests.web.conftest import LONG, SCRIPT, TERMINAL
 
@@ -332,7 +332,7 @@ def test_uploads_are_forgotten_when_there_are_too_many(web_lake: mate.Lake, web_
         reply = client.post("/api/suggest", json={"query": first})
         assert (reply.status_code, reply.json()["error"]) == (
             404,
-            "the uploaded table is not kept any more; upload it again",
+            "the uploaded table is no longer in memory; upload it again",
         )
         assert client.post("/api/suggest", json={"query": second}).status_code == 200
 
@@ -358,7 +358,7 @@ def test_uploads_are_forgotten_when_there_are_too_many(web_lake: mate.Lake, web_
         ({"query": "Q", "key": ["city"], "rank": "best"}, 400, "rank can be usefulness, joinability"),
         ({"query": "Q", "key": ["city"], "names": 1}, 400, "names takes true or false"),
         ({"query": "Q", "key": ["city"], "limit": 1}, 400, "unknown field 'limit'"),
-        ({"query": "other", "key": ["city"]}, 404, "the uploaded table is not kept any more"),
+        ({"query": "other", "key": ["city"]}, 404, "the uploaded table is no longer in memory"),
         ({"table": 99, "key": ["city"]}, 404, "lake.mate has no table 99"),
         ([], 400, "the request must be a JSON object"),
     ],

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 import mate
 from mate.web.app import application
 from mate.web.guard import is_loopback
-from mate.web.server import place_of
+from mate.web.server import listen_address
 
 ORIGIN = "http://127.0.0.1:8765"
 
@@ -69,7 +69,7 @@ def test_every_answer_has_the_headers(client: TestClient, path: str) -> None:
 
 @pytest.fixture
 def locked(web_lake: mate.Lake) -> Iterator[TestClient]:
-    place = place_of("0.0.0.0", 8765, "secret")
+    place = listen_address("0.0.0.0", 8765, "secret")
     with TestClient(application(web_lake, access=place.access()), base_url="http://192.168.1.7:8765") as asking:
         yield asking
 
@@ -93,7 +93,7 @@ def test_a_server_for_others_wants_its_token(locked: TestClient) -> None:
 
 @pytest.mark.parametrize("host", ["lake.example", "127.0.0.1:8765"], ids=["keeps Host", "rewrites it"])
 def test_a_proxy_with_a_name(web_lake: mate.Lake, host: str) -> None:
-    access = place_of("127.0.0.1", 8765, "secret", ["Lake.Example"]).access()
+    access = listen_address("127.0.0.1", 8765, "secret", ["Lake.Example"]).access()
     headers = {"Host": host, "Authorization": "Bearer secret"}
     with TestClient(application(web_lake, access=access), base_url="http://127.0.0.1:8765") as asking:
         for origin, status in {"https://lake.example": 200, "https://evil.example": 403, "null": 403}.items():
@@ -104,15 +104,15 @@ def test_a_proxy_with_a_name(web_lake: mate.Lake, host: str) -> None:
 
 
 def test_addresses_for_others() -> None:
-    assert place_of("127.0.0.1", 80, None).addresses_of_others() == []
-    place = place_of("0.0.0.0", 80, "t", ["lake.example"])
-    named, own = place.addresses_of_others()
+    assert listen_address("127.0.0.1", 80, None).urls_for_others() == []
+    place = listen_address("0.0.0.0", 80, "t", ["lake.example"])
+    named, own = place.urls_for_others()
     assert named == "https://lake.example/#token=t"
     assert re.fullmatch(r"http://(?!0\.0\.0\.0|127\.)[\w.-]+:80/#token=t", own)
-    assert place_of("127.0.0.1", 80, None, ["lake.example"]).token
+    assert listen_address("127.0.0.1", 80, None, ["lake.example"]).token
     for wrong in ("https://lake.example", "lake.example:80", "", "a b"):
         with pytest.raises(mate.MateError, match="--name takes the name of a host"):
-            place_of("127.0.0.1", 80, None, [wrong])
+            listen_address("127.0.0.1", 80, None, [wrong])
 
 
 def test_the_document_needs_no_token(locked: TestClient) -> None:
@@ -121,13 +121,13 @@ def test_the_document_needs_no_token(locked: TestClient) -> None:
 
 
 def test_tokens_are_made_up_where_none_is_given() -> None:
-    first, second = place_of("0.0.0.0", 80, None), place_of("0.0.0.0", 80, None)
+    first, second = listen_address("0.0.0.0", 80, None), listen_address("0.0.0.0", 80, None)
     assert first.token
     assert first.token != second.token
-    assert first.address() == f"http://127.0.0.1:80/#token={first.token}"
+    assert first.url() == f"http://127.0.0.1:80/#token={first.token}"
     assert first.token not in repr(first.access())
-    assert place_of("127.0.0.1", 80, None).token is None
-    assert place_of("::1", 80, "given").address() == "http://[::1]:80/#token=given"
+    assert listen_address("127.0.0.1", 80, None).token is None
+    assert listen_address("::1", 80, "given").url() == "http://[::1]:80/#token=given"
 
 
 LOCAL = {"localhost": True, "127.0.0.9": True, "::1": True, "0.0.0.0": False, "lake.example": False, "::": False}

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 import mate
 from mate.web.app import application
-from mate.web.guard import Access, names_of
+from mate.web.guard import Access
 from mate.web.operations import OPERATIONS, Operation
 
 ALWAYS: list[Any] = [
@@ -37,7 +37,7 @@ ADDRESS = f"http://{HOST}"
 
 @pytest.fixture(scope="module")
 def schema(web_lake: mate.Lake) -> Iterator[Any]:
-    served = application(web_lake, access=Access(names_of(HOST)))
+    served = application(web_lake, access=Access(frozenset({HOST})))
 
     async def already_started(scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] != "lifespan"

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mate.web.errors import BusyError
-from mate.web.workers import GoneError, Ticket, Workers
+from mate.web.errors import OverloadError
+from mate.web.workers import ClientGoneError, Ticket, Workers
 from mate.work import current_work
 
 
@@ -43,7 +43,7 @@ def test_a_full_queue_refuses_and_recovers() -> None:
         workers, free = Workers(1, 1, 60), threading.Event()
         waiting = [asyncio.create_task(workers.run(free.wait, never)) for _ in range(2)]
         await asyncio.sleep(0)
-        with pytest.raises(BusyError, match="too many"):
+        with pytest.raises(OverloadError, match="too many"):
             await workers.run(lambda: 7, never)
         free.set()
         assert await asyncio.gather(*waiting) == [True, True]
@@ -58,7 +58,7 @@ def test_work_of_a_client_that_went_is_not_begun() -> None:
         workers, free, begun = Workers(1, 5, 60), threading.Event(), []
         first = asyncio.create_task(workers.run(free.wait, never))
         await asyncio.sleep(0)
-        with pytest.raises(GoneError):
+        with pytest.raises(ClientGoneError):
             await workers.run(lambda: begun.append("left"), at_once)
         free.set()
         await first
@@ -88,7 +88,7 @@ def test_cancelled_work_frees_its_thread(seconds: float) -> None:
         async def soon() -> None:
             await (_until(begun.is_set) if seconds == 60 else never())
 
-        with pytest.raises(GoneError if seconds == 60 else BusyError):
+        with pytest.raises(ClientGoneError if seconds == 60 else OverloadError):
             await workers.run(search, soon)
         await _until(ended.is_set)
         await _until(lambda: workers._pending == 0)
@@ -107,12 +107,12 @@ def test_those_who_wait_know_their_place() -> None:
         await _until(lambda: last.before == 1)  # one has the thread, one waits
         leaves.cancel()
         await _until(lambda: last.before == 0)
-        assert last.began is None
+        assert last.started is None
         free.set()
         assert await first
         assert await waits == 7
-        assert last.waited > 0
-        assert last.ran >= 0
+        assert last.seconds_waited > 0
+        assert last.seconds_run >= 0
         workers.close()
 
     asyncio.run(queue())
@@ -120,11 +120,11 @@ def test_those_who_wait_know_their_place() -> None:
 
 def test_waiting_takes_nothing_of_the_time_to_run() -> None:
     workers, now = Workers(1, 5, 60), time.monotonic()
-    assert workers._left(Ticket(came=now - 59, began=now)) > 50
-    with pytest.raises(BusyError, match="no answer after 60 s"):
-        workers._left(Ticket(came=now - 100, began=now - 61))
-    with pytest.raises(BusyError, match="waited 60 s"):
-        workers._left(Ticket(came=now - 61))
+    assert workers._seconds_left(Ticket(arrived=now - 59, started=now)) > 50
+    with pytest.raises(OverloadError, match="no answer after 60 s"):
+        workers._seconds_left(Ticket(arrived=now - 100, started=now - 61))
+    with pytest.raises(OverloadError, match="waited 60 s"):
+        workers._seconds_left(Ticket(arrived=now - 61))
     workers.close()
 
 
@@ -136,10 +136,10 @@ def test_time_is_limited_and_the_thread_stays_taken() -> None:
             begun.set()
             free.wait()
 
-        with pytest.raises(BusyError, match=r"no answer after 0\.05 s"):
+        with pytest.raises(OverloadError, match=r"no answer after 0\.05 s"):
             await workers.run(search, never)
         assert begun.is_set()
-        with pytest.raises(BusyError, match=r"waited 0\.05 s"):  # for the only thread
+        with pytest.raises(OverloadError, match=r"waited 0\.05 s"):  # for the only thread
             await workers.run(lambda: 7, never)
         free.set()
         await _until(lambda: workers._pending == 0)

@@ -3,13 +3,13 @@
 
 const $ = (id) => document.getElementById(id);
 const PAGE_ROWS = 50;
-let few = 10; // answers at first
+let few = 10; // answers shown at first
 const CONTROL = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const KEPT = new Set(["\u200c", "\u200d"]);
 
 // ---- text
 
-// Show control characters instead of obeying them: U+202E would turn the rest of a line around.
+// Show control characters instead of obeying them: U+202E would reverse the rest of a line.
 function visible(text) {
   return String(text).replace(CONTROL, (c) => {
     if (KEPT.has(c)) return c;
@@ -60,7 +60,17 @@ function cell(value, kind = "") {
     : el("td", { class: `cell ${kind}`, title: value.length > 25 ? visible(value) : null }, visible(value));
 }
 
-const scroll = (table) => el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "table" }, table);
+// A table that scrolls sideways. `head` is a list of names, or of pairs of name and class, or null; `rows` are elements.
+function dataTable(head, rows, kind = "") {
+  const cells = head?.map((one) => [one].flat()).map(([name, kind = ""]) => el("th", { class: kind, scope: "col" }, name));
+  const table = el("table", { class: kind }, head && el("thead", {}, el("tr", {}, cells)), el("tbody", {}, rows));
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "table" }, table);
+}
+
+const rowHead = (...content) => el("th", { scope: "row" }, ...content);
+const numberCell = (text) => el("td", { class: "number" }, text);
+const button = (text, onclick, attributes = {}) => el("button", { type: "button", onclick, ...attributes }, text);
+const option = (value, text) => el("option", { value }, text);
 
 // ---- the server
 
@@ -73,7 +83,7 @@ function token() {
   return sessionStorage.getItem("token");
 }
 
-let running = null; // what can be cancelled
+let running = null; // the controller that cancels the current work
 
 async function ask(method, path, { json, body, signal } = {}) {
   const headers = signal?.work ? { "Mate-Work": signal.work } : {};
@@ -86,18 +96,18 @@ async function ask(method, path, { json, body, signal } = {}) {
 }
 
 const get = async (path) => (await ask("GET", path)).json();
+const post = async (path, json, signal) => (await ask("POST", path, { json, signal })).json();
 
-// Do long work: show how far it is and for how long it runs, and let it be cancelled.
+// Do long work: show its progress and duration, and a button that cancels it.
 async function work(what, task) {
   if (running) running.abort();
   const own = (running = new AbortController());
   own.signal.work = [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join("-");
   const started = performance.now();
   const text = el("span", {}, `${what} …`);
-  fill($("status"), text, el("button", { type: "button", onclick: () => own.abort() }, "Cancel"));
-  const appear = setTimeout(() => ($("status").hidden = false), 200);
   const bar = el("progress", { hidden: true, "aria-label": "Progress" });
-  $("status").firstChild.after(bar);
+  fill($("status"), text, bar, button("Cancel", () => own.abort()));
+  const appear = setTimeout(() => ($("status").hidden = false), 200);
   const clock = setInterval(async () => {
     const { before, done, total } = await get(`/api/work/${own.signal.work}`).catch(() => ({ before: null, total: 0 }));
     const waits = before === null ? "" : before ? `, ${counted(before, "other")} first` : ", next in line";
@@ -117,12 +127,12 @@ async function work(what, task) {
   }
 }
 
+// Run a task; show an error in a place of the page.
 async function shown(place, task) {
   try {
     await task();
   } catch (error) {
-    if (error.name === "AbortError") fill(place, message("Cancelled."));
-    else fill(place, message(error.message, "error"));
+    fill(place, error.name === "AbortError" ? message("Cancelled.") : message(error.message, "error"));
     place.hidden = false;
   }
 }
@@ -130,25 +140,21 @@ async function shown(place, task) {
 // ---- a table's columns and first rows
 
 function columnTable(table, pick) {
-  const head = ["column", "type", "distinct", "empty"].map((name, place) =>
-    el("th", { class: place === 2 ? "number" : place === 1 ? "optional" : "", scope: "col" }, name));
   const rows = table.columns.map((column) => {
     const name = pick
       ? el("label", { class: "pick" }, el("input", { type: "checkbox", value: column.name, onchange: pick }), short(column.name))
       : short(column.name);
-    return el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "optional" }, column.type),
-      el("td", { class: "number" }, count(column.distinct)), el("td", { class: "share" }, bar(column.empty_share)));
+    return el("tr", {}, rowHead(name), el("td", { class: "optional" }, column.type), numberCell(count(column.distinct)),
+      el("td", { class: "share" }, bar(column.empty_share)));
   });
   const part = table.profiled_rows < table.rows
-    ? el("p", { class: "quiet" }, `Counted in the first ${counted(table.profiled_rows, "row")} of ${count(table.rows)}.`) : null;
-  return [scroll(el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows))), part].filter(Boolean);
+    ? el("p", { class: "quiet" }, `Counted in the first ${counted(table.profiled_rows, "row")} of ${count(table.rows)}.`) : "";
+  return [dataTable(["column", ["type", "optional"], ["distinct", "number"], "empty"], rows), part];
 }
 
 function firstRows(table, open = false) {
-  const head = table.columns.map((column) => el("th", { scope: "col" }, short(column.name, 40)));
   const rows = table.preview.map((row) => el("tr", {}, row.map((value) => cell(value))));
-  return el("details", { open }, el("summary", {}, "First rows"),
-    scroll(el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows))));
+  return el("details", { open }, el("summary", {}, "First rows"), dataTable(table.columns.map((column) => short(column.name, 40)), rows));
 }
 
 // ---- search
@@ -169,18 +175,18 @@ async function upload(file) {
 function choose(table, reference) {
   query = { ...table, reference };
   $("results").hidden = true;
-  const search = el("button", { type: "button", class: "primary", id: "search", disabled: true, onclick: () => runSearch() }, "Search with the chosen columns");
+  const search = button("Search with the chosen columns", () => runSearch(), { class: "primary", id: "search", disabled: true });
   const pick = () => (search.disabled = !keyColumns().length);
   const rank = el("select", { id: "rank", "aria-label": "Order of the results" },
-    el("option", { value: "usefulness" }, "most useful first"), el("option", { value: "joinability" }, "most matches first"));
-  const names = el("label", { class: "pick quiet" }, el("input", { type: "checkbox", id: "names", checked: true }), "names of columns count");
+    option("usefulness", "most useful first"), option("joinability", "most matches first"));
+  const names = el("label", { class: "pick quiet" }, el("input", { type: "checkbox", id: "names", checked: true }), "compare names of columns");
   const warnings = table.warnings?.length
     ? el("div", { class: "message warning", role: "note" }, el("b", {}, "The file was read, but:"), el("ul", {}, table.warnings.map((text) => el("li", {}, visible(text))))) : null;
   fill($("query"),
     el("h2", { tabindex: "-1" }, `2. Key columns of ${short(table.name)}`),
-    el("p", { class: "quiet" }, `${counted(table.rows, "row")}, ${counted(table.columns.length, "column")}. Pick the columns that together name what a row is about, or let them be found.`),
+    el("p", { class: "quiet" }, `${counted(table.rows, "row")}, ${counted(table.columns.length, "column")}. Pick the columns that together identify what a row is about, or get suggestions.`),
     warnings, ...columnTable(table, pick), firstRows(table),
-    el("div", { class: "row" }, search, el("button", { type: "button", id: "suggest", onclick: () => runSuggest() }, "Suggest keys"),
+    el("div", { class: "row" }, search, button("Suggest keys", () => runSuggest(), { id: "suggest" }),
       el("span", { class: "row push" }, names, rank)));
   $("query").hidden = false;
   $("query").querySelector("h2").focus({ preventScroll: true });
@@ -201,23 +207,26 @@ function present(title, lead, answers, parts) {
   $("results").scrollIntoView({ block: "start" });
 }
 
-// A button for more answers, where there may be more.
+// A button for more answers, if there may be more.
 function moreAnswers(found, k, most, show) {
-  return found === k && k < most ? el("button", { type: "button", class: "all-answers", onclick: () => show(Math.min(most, k * 3)) }, "Show more") : null;
+  return found === k && k < most ? button("Show more", () => show(Math.min(most, k * 3)), { class: "all-answers" }) : null;
+}
+
+function answerList(asked, answers, nothing, key, search) {
+  if (!answers.length) return message(nothing);
+  return el("ol", { class: "answers" }, answers.map((one, place) => answerItem(asked, one, place, key ?? one.key, search)));
 }
 
 function runSearch(k = few) {
   const key = keyColumns(), asked = query;
   return shown($("results"), () => work("Searching", async (signal) => {
     const json = { ...query.reference, key, k, rank: $("rank").value, names: $("names").checked };
-    const found = await (await ask("POST", "/api/search", { json, signal })).json();
+    const found = await post("/api/search", json, signal);
     const left = found.rows_left_out ? ` ${counted(found.rows_left_out, "row")} with an empty cell in the key cannot join.` : "";
     const lead = `${query.name} has ${counted(found.key_tuples, "distinct combination")} of ${key.map((k) => short(k)).join(", ")}.${left}`;
     const title = found.answers.length ? `3. ${counted(found.answers.length, "table")} found` : "3. Nothing found";
-    const list = found.answers.length
-      ? el("ol", { class: "answers" }, found.answers.map((answer, place) => answerItem(asked, answer, place, key)))
-      : message("No table of the lake holds any of these combinations in one row. Try fewer columns, or let keys be suggested.");
-    present(title, visible(lead), list, [moreAnswers(found.answers.length, k, 1000, runSearch), explanation(found.explanation), python(found.python, "Python lines of this search")]);
+    const nothing = "No table of the lake holds any of these combinations in one row. Try fewer columns, or let keys be suggested.";
+    present(title, visible(lead), answerList(asked, found.answers, nothing, key), [moreAnswers(found.answers.length, k, 1000, runSearch), explanation(found.explanation), python(found.python, "Python lines of this search")]);
   }));
 }
 
@@ -226,12 +235,10 @@ function runSuggest(k = few) {
   return shown($("results"), () => work("Looking for keys", async (signal) => {
     const chosen = keyColumns();
     const json = { ...query.reference, k, ...(chosen.length > 1 ? { columns: chosen } : {}) };
-    const found = await (await ask("POST", "/api/suggest", { json, signal })).json();
+    const found = await post("/api/suggest", json, signal);
     const title = found.suggestions.length ? "3. Suggested keys" : "3. Nothing found";
-    const list = found.suggestions.length
-      ? el("ol", { class: "answers" }, found.suggestions.map((one, place) => answerItem(asked, one, place, one.key, searchWith)))
-      : message(`No table of the lake joins with any of these columns: ${found.tried.map((name) => short(name, 40)).join(", ")}.`);
-    present(title, "Each is a key and the table that joins best on it.", list,
+    const nothing = `No table of the lake joins with any of these columns: ${found.tried.map((name) => short(name, 40)).join(", ")}.`;
+    present(title, "Each is a key and the table that joins best on it.", answerList(asked, found.suggestions, nothing, null, searchWith),
       [moreAnswers(found.suggestions.length, k, 100, runSuggest), python(found.python, "Python lines of this")]);
   }));
 }
@@ -242,17 +249,16 @@ function searchWith(key) {
 }
 
 function explanation(why) {
-  const steps = why.steps.map((step) => el("tr", {}, el("td", { class: step.depth ? "indent" : "" }, visible(step.name)), el("td", { class: "number" }, step.text)));
-  const phases = why.phases.map((phase) => el("tr", {}, el("td", {}, visible(phase.name)), el("td", { class: "number" }, `${phase.milliseconds.toFixed(1)} ms`)));
-  return el("details", { id: "why" }, el("summary", {}, "How this came about"),
-    scroll(el("table", {}, el("tbody", {}, steps, phases))));
+  const steps = why.steps.map((step) => el("tr", {}, el("td", { class: step.depth ? "indent" : "" }, visible(step.name)), numberCell(step.text)));
+  const phases = why.phases.map((phase) => el("tr", {}, el("td", {}, visible(phase.name)), numberCell(`${phase.milliseconds.toFixed(1)} ms`)));
+  return el("details", { id: "why" }, el("summary", {}, "How this was found"), dataTable(null, [steps, phases]));
 }
 
 function python(lines, summary) {
-  const copy = el("button", { type: "button", onclick: async () => {
+  const copy = button("Copy", async () => {
     try { await navigator.clipboard.writeText(lines); copy.textContent = "Copied"; }
     catch { getSelection().selectAllChildren(text); copy.textContent = "Selected: press Ctrl-C"; }
-  } }, "Copy");
+  });
   const text = el("pre", {}, lines.split("\n").map(visible).join("\n"));
   return el("details", { class: "python" }, el("summary", {}, summary), text, copy);
 }
@@ -269,8 +275,7 @@ function answerItem(asked, answer, place, key, search = null) {
   const fan = e.fan_out === e.most_fan_out ? count(e.most_fan_out) : `${e.fan_out.toFixed(1)} (max ${count(e.most_fan_out)})`;
   const times = e.chance ? `${(answer.joinability / e.chance).toFixed(1)}×` : "";
   const more = el("div", { class: "more" });
-  const open = el("button", { type: "button", class: "preview", "aria-expanded": "false" }, "Preview and download");
-  open.addEventListener("click", () => toggle(open, more, asked, answer, key));
+  const open = button("Preview and download", () => toggle(open, more, asked, answer, key), { class: "preview", "aria-expanded": "false" });
   const mapping = Object.entries(answer.mapping).map(([mine, theirs]) =>
     el("span", {}, el("code", {}, short(mine, 40)), " = ", el("code", { class: "theirs" }, short(theirs, 40))));
   return el("li", { class: e.is_chance ? "chance" : "", "data-table": answer.table_id },
@@ -286,7 +291,7 @@ function answerItem(asked, answer, place, key, search = null) {
     el("p", { class: "mapping" }, mapping),
     el("p", { class: "adds quiet" }, answer.added.length ? ["adds ", answer.added.slice(0, 12).flatMap((name) => [el("code", {}, short(name, 40)), " "]),
       answer.added.length > 12 ? `and ${count(answer.added.length - 12)} more` : ""] : "adds no column"),
-    el("div", { class: "row" }, open, search && el("button", { type: "button", onclick: () => search(key) }, "Search with this key")),
+    el("div", { class: "row" }, open, search && button("Search with this key", () => search(key))),
     more);
 }
 
@@ -296,7 +301,7 @@ async function toggle(button, more, asked, answer, key) {
   if (!open) return fill(more);
   await shown(more, () => work("Matching rows", async (signal) => {
     const json = { ...asked.reference, key, with: answer.table_id };
-    const found = await (await ask("POST", "/api/preview", { json, signal })).json();
+    const found = await post("/api/preview", json, signal);
     fill(more, ...sideBySide(found), downloads(asked, json));
   }));
 }
@@ -318,20 +323,21 @@ function sideBySide(found) {
   const rows = found.query_rows.map((_, row) => el("tr", {}, groups.map((group) => group.places.map((place) => cell(group.rows[row][place], classes(group, place))))));
   const lead = `${count(found.matched_rows)} of your ${counted(found.rows, "row")} match` +
     (found.query_rows.length < found.matched_rows ? `; the first ${count(found.query_rows.length)}:` : ":");
-  return [el("p", { class: "quiet" }, lead), scroll(el("table", { class: "pairs" }, el("thead", {}, top, head), el("tbody", {}, rows)))];
+  const pairs = dataTable([], rows, "pairs");
+  pairs.querySelector("thead").replaceChildren(top, head);
+  return [el("p", { class: "quiet" }, lead), pairs];
 }
 
 function downloads(asked, reference) {
-  const option = (value, text) => el("option", { value }, text);
   const matches = el("select", { class: "matches", "aria-label": "Where several rows match" }, option("first", "first match"),
-    option("aggregate", "matches made one row"), option("all", "all matches"));
+    option("aggregate", "matches combined"), option("all", "all matches"));
   const safe = el("input", { type: "checkbox" });
   const place = el("div"), lines = el("div");
   let format = "csv";
   const choice = () => ({ ...reference, matches: matches.value, format, safe: safe.checked });
   const showLines = () => shown(lines, async () => {
     const open = lines.querySelector("details")?.open;
-    const found = await (await ask("POST", "/api/join/python", { json: choice() })).json();
+    const found = await post("/api/join/python", choice());
     fill(lines, python(found.python, "Python lines of this join"));
     lines.firstChild.open = Boolean(open);
   });
@@ -347,11 +353,10 @@ function downloads(asked, reference) {
     link.click();
     link.remove();
     setTimeout(() => URL.revokeObjectURL(address), 60000);
-    fill(place, message(`All ${counted(asked.rows, "row")} of yours with the columns of the table: ${size(blob.size)}.`));
+    fill(place, message(`Your ${counted(asked.rows, "row")} with the columns of the table: ${size(blob.size)}.`));
   }));
   return el("div", {}, el("div", { class: "row" }, matches,
-    el("button", { type: "button", class: "primary csv", onclick: () => save("csv") }, "Download CSV"),
-    el("button", { type: "button", class: "parquet", onclick: () => save("parquet") }, "Download Parquet"),
+    button("Download CSV", () => save("csv"), { class: "primary csv" }), button("Download Parquet", () => save("parquet"), { class: "parquet" }),
     el("label", { class: "pick quiet" }, safe, "keep spreadsheets from running cells as formulas")), place, lines);
 }
 
@@ -367,8 +372,7 @@ function showLake() {
 }
 
 const refresh = () => shown($("table-list"), async () => {
-  const stats = await (await ask("POST", "/api/refresh", { json: {} })).json();
-  lake = Promise.resolve(stats);
+  lake = Promise.resolve(await post("/api/refresh", {}));
   await showLake();
   await showTables();
   await showSources();
@@ -379,40 +383,36 @@ async function showTables(offset = 0) {
     const words = $("words").value;
     const found = await get(`/api/tables?search=${encodeURIComponent(words.slice(0, 1000))}&offset=${offset}&limit=${PAGE_ROWS}`);
     if (words !== $("words").value) return;
-    const rows = found.tables.map((table) => el("tr", {},
-      el("th", { scope: "row" }, el("a", { href: `#table/${table.table_id}` }, short(table.name))),
-      el("td", { class: "number" }, count(table.rows)),
+    const rows = found.tables.map((table) => el("tr", {}, rowHead(el("a", { href: `#table/${table.table_id}` }, short(table.name))),
+      numberCell(count(table.rows)),
       el("td", {}, `${count(table.column_count)}: ${table.column_names.map((name) => short(name, 30)).join(", ")}`),
       el("td", { class: "optional" }, short(table.source, 100))));
     fill($("table-list"), el("p", { class: "quiet" }, counted(found.total, "table")),
-      scroll(el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "name"), el("th", { class: "number" }, "rows"), el("th", {}, "columns"),
-        el("th", { class: "optional" }, "source"))), el("tbody", {}, rows))), pages(offset, found.total, showTables));
+      dataTable(["name", ["rows", "number"], "columns", ["source", "optional"]], rows), pages(offset, found.total, showTables));
   });
 }
 
 async function showSources(offset = 0) {
   await shown($("source-list"), async () => {
     const [found, stats] = await Promise.all([get(`/api/sources?offset=${offset}&limit=${PAGE_ROWS}`), lake]);
-    const rows = found.sources.map((one) => el("tr", {}, el("th", { scope: "row" }, short(one.source, 100)), el("td", { class: "optional" }, visible(one.format ?? "")),
-      el("td", { class: "number" }, size(one.bytes ?? 0)), el("td", { class: "number" }, count(one.tables))));
+    const rows = found.sources.map((one) => el("tr", {}, rowHead(short(one.source, 100)), el("td", { class: "optional" }, visible(one.format ?? "")),
+      numberCell(size(one.bytes ?? 0)), numberCell(count(one.tables))));
     const parts = Object.entries(stats.bytes).sort((a, b) => b[1] - a[1]);
     const total = parts.reduce((sum, part) => sum + part[1], 0);
-    const sizes = parts.map(([name, bytes]) => el("tr", {}, el("th", { scope: "row" }, visible(name)), el("td", { class: "number" }, size(bytes)), el("td", { class: "share" }, bar(bytes / Math.max(total, 1)))));
+    const sizes = parts.map(([name, bytes]) => el("tr", {}, rowHead(visible(name)), numberCell(size(bytes)), el("td", { class: "share" }, bar(bytes / Math.max(total, 1)))));
     fill($("source-list"),
-      el("details", {}, el("summary", {}, `Sources: ${counted(found.total, "file")}`),
-        scroll(el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "file"), el("th", { class: "optional" }, "format"), el("th", { class: "number" }, "size"), el("th", { class: "number" }, "tables"))), el("tbody", {}, rows))),
-        pages(offset, found.total, showSources)),
-      el("details", {}, el("summary", {}, `Size of the index: ${size(total)}`), scroll(el("table", {}, el("tbody", {}, sizes)))));
-    $("source-list").firstChild.open = offset > 0;
+      el("details", { open: offset > 0 }, el("summary", {}, `Sources: ${counted(found.total, "file")}`),
+        dataTable(["file", ["format", "optional"], ["size", "number"], ["tables", "number"]], rows), pages(offset, found.total, showSources)),
+      el("details", {}, el("summary", {}, `Size of the index: ${size(total)}`), dataTable(null, sizes)));
   });
 }
 
 function pages(offset, total, show) {
   if (total <= PAGE_ROWS) return null;
   return el("div", { class: "row" },
-    el("button", { type: "button", disabled: offset === 0, onclick: () => show(Math.max(0, offset - PAGE_ROWS)) }, "Previous"),
+    button("Previous", () => show(Math.max(0, offset - PAGE_ROWS)), { disabled: offset === 0 }),
     el("span", { class: "quiet" }, `${count(offset + 1)} to ${count(Math.min(total, offset + PAGE_ROWS))} of ${count(total)}`),
-    el("button", { type: "button", disabled: offset + PAGE_ROWS >= total, onclick: () => show(offset + PAGE_ROWS) }, "Next"));
+    button("Next", () => show(offset + PAGE_ROWS), { disabled: offset + PAGE_ROWS >= total }));
 }
 
 async function showTable(number) {
@@ -421,10 +421,10 @@ async function showTable(number) {
     const table = await get(`/api/tables/${encodeURIComponent(number)}`);
     const asked = { ...table, reference: { table: table.table_id } };
     const take = () => { go("search"); choose(table, asked.reference); };
-    const near = el("div", { class: "card", id: "neighbours" }, el("h2", {}, "Tables that join with it"), el("p", { class: "quiet" }, "Being looked for …"));
+    const near = el("div", { class: "card", id: "neighbours" }, el("h2", {}, "Tables that join with it"), el("p", { class: "quiet" }, "Searching …"));
     fill(place, el("h1", {}, short(table.name)),
       el("p", { class: "quiet" }, `Table ${table.table_id}, ${counted(table.rows, "row")}, from ${short(table.source, 200)}`),
-      el("div", { class: "row" }, el("button", { type: "button", class: "primary", id: "take", onclick: take }, "Search with this table")),
+      el("div", { class: "row" }, button("Search with this table", take, { class: "primary", id: "take" })),
       el("div", { class: "card" }, ...columnTable(table), firstRows(table, true)), near);
     await showNeighbours(asked, near, (key) => { take(); return searchWith(key); });
   });
@@ -433,10 +433,8 @@ async function showTable(number) {
 async function showNeighbours(asked, near, search) {
   const place = el("div");
   await shown(place, () => work("Looking for tables that join", async (signal) => {
-    const found = await (await ask("POST", "/api/suggest", { json: { ...asked.reference, k: few }, signal })).json();
-    fill(place, found.suggestions.length
-      ? el("ol", { class: "answers" }, found.suggestions.map((one, at) => answerItem(asked, one, at, one.key, search)))
-      : message("No other table of the lake joins with any of its columns."));
+    const found = await post("/api/suggest", { ...asked.reference, k: few }, signal);
+    fill(place, answerList(asked, found.suggestions, "No other table of the lake joins with any of its columns.", null, search));
   }));
   fill(near, el("h2", {}, "Tables that join with it"), place);
 }
@@ -445,11 +443,9 @@ async function showRejects(offset = 0) {
   await shown($("reject-list"), async () => {
     const found = await get(`/api/rejects?offset=${offset}&limit=${PAGE_ROWS}`);
     if (!found.rejects.length && !offset) return fill($("reject-list"), message("Everything was indexed."));
-    const rows = found.rejects.map((reject) => el("tr", {}, el("th", { scope: "row" }, short(reject.source, 100)),
-      el("td", { class: "number" }, reject.line === null ? "" : count(reject.line)), el("td", {}, reject.kind),
-      el("td", { class: "number" }, count(reject.count)), el("td", {}, short(reject.reason ?? "", 300))));
-    fill($("reject-list"), scroll(el("table", {}, el("thead", {}, el("tr", {}, ["source", "line", "kind", "count", "reason"].map((name) =>
-      el("th", { class: name === "line" || name === "count" ? "number" : "" }, name)))), el("tbody", {}, rows))),
+    const rows = found.rejects.map((reject) => el("tr", {}, rowHead(short(reject.source, 100)), numberCell(reject.line === null ? "" : count(reject.line)),
+      el("td", {}, reject.kind), numberCell(count(reject.count)), el("td", {}, short(reject.reason ?? "", 300))));
+    fill($("reject-list"), dataTable(["source", ["line", "number"], "kind", ["count", "number"], "reason"], rows),
       pages(offset, found.total, showRejects));
   });
 }
@@ -471,7 +467,7 @@ function route() {
 
 function go(view) {
   location.hash = view;
-  route(); // at once, not only when the browser tells
+  route(); // now, not when the browser sends the event
 }
 
 function start() {

@@ -1,4 +1,4 @@
-"""Uploaded tables: read once, kept in memory under a name that nobody can guess, forgotten when there are too many."""
+"""Uploaded tables: read once and kept in memory, the most recently used ones, under names that nobody can guess."""
 
 from __future__ import annotations
 
@@ -15,53 +15,53 @@ from mate.web.errors import NotFoundError, TooLargeError, WebError
 from mate.web.limits import ServerLimits
 
 ENDINGS = {".csv": ".csv", ".tsv": ".csv", ".txt": ".csv", ".parquet": ".parquet", ".pq": ".parquet", ".json": ".json"}
-"""Endings of file names, and that of the private file which they are read from."""
+"""Endings of file names, each with the ending of the temporary file that is read."""
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
-"""How compressed files begin: a small one may become too much."""
+"""First bytes of compressed files: a small one may expand to too much."""
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A table that was uploaded, and the name of its file: a label, never a path."""
+    """An uploaded table, and the name of its file: a label, never a path."""
 
     file: str
     table: mate.QueryTable
 
 
-class Queries:
-    """The tables that were uploaded; usable from several threads."""
+class Uploads:
+    """The uploaded tables; safe to use from several threads."""
 
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
-        self._kept: OrderedDict[str, Upload] = OrderedDict()
+        self._uploads: OrderedDict[str, Upload] = OrderedDict()
         self._lock = threading.Lock()
 
     def add(self, name: str, content: bytes) -> tuple[str, Upload]:
-        """Read an uploaded file; return the name to find it by, and the table."""
+        """Read an uploaded file; return its table and the identifier to find it by."""
         upload = read_upload(name, content, self._limits)
-        number = secrets.token_urlsafe(16)
+        identifier = secrets.token_urlsafe(16)
         with self._lock:
-            self._kept[number] = upload
-            while len(self._kept) > self._limits.kept_queries or (
-                len(self._kept) > 1 and self._bytes() > self._limits.kept_bytes
+            self._uploads[identifier] = upload
+            while len(self._uploads) > self._limits.kept_queries or (
+                len(self._uploads) > 1 and self._bytes() > self._limits.kept_bytes
             ):
-                self._kept.popitem(last=False)
-        return number, upload
+                self._uploads.popitem(last=False)
+        return identifier, upload
 
-    def find(self, number: str) -> Upload:
-        """Return a table that was uploaded."""
+    def find(self, identifier: str) -> Upload:
+        """Return an uploaded table."""
         with self._lock:
-            if number not in self._kept:
-                raise NotFoundError("the uploaded table is not kept any more; upload it again")
-            self._kept.move_to_end(number)
-            return self._kept[number]
+            if identifier not in self._uploads:
+                raise NotFoundError("the uploaded table is no longer in memory; upload it again")
+            self._uploads.move_to_end(identifier)
+            return self._uploads[identifier]
 
     def _bytes(self) -> int:
-        return sum(upload.table.columns.nbytes for upload in self._kept.values())
+        return sum(upload.table.columns.nbytes for upload in self._uploads.values())
 
 
 def read_upload(name: str, content: bytes, limits: ServerLimits) -> Upload:
-    """Read a table from the bytes of a file; its name is a label and tells the format, it is never a path."""
+    """Read a table from the bytes of a file; its name is a label that tells the format."""
     label = PurePosixPath(name.replace("\\", "/")).name or "upload.csv"
     ending = PurePosixPath(label).suffix.lower()
     if ending not in ENDINGS:
@@ -90,14 +90,14 @@ def check_size(rows: int, columns: int, limits: ServerLimits) -> None:
 
 
 def _check_parquet(path: Path, limits: ServerLimits) -> None:
-    """Raise an error if a small Parquet file stands for a large table."""
+    """Raise an error if a small Parquet file contains a large table."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         metadata = pq.read_metadata(path)
-    except (pa.ArrowException, OSError):  # pyarrow has both for damaged files
-        return  # its reader says what is wrong with it
+    except (pa.ArrowException, OSError):  # pyarrow raises both for damaged files
+        return  # mate.read says what is wrong with it
     check_size(metadata.num_rows, metadata.num_columns, limits)
     unpacked = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
     if unpacked > limits.kept_bytes:
