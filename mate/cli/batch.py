@@ -70,7 +70,7 @@ def _batch_options(options: argparse.Namespace) -> BatchOptions:
         "rank": options.rank,
         "names": not options.no_names,
         "exclude": "self" if options.exclude_self else (),
-        "strategy": mate.Strategy(options.system, options.hash, options.initial_column),
+        "system": mate.SearchSystem(options.system, options.hash, options.initial_column),
         "master": options.master,
         "spark": settings("--spark", options.spark, "spark.executor.memory=4g"),
         "verbose": options.verbose,

@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     from mate.cli.terminal import print_json
 
     check_query(options)
-    strategy = mate.Strategy(options.system, options.hash, options.initial_column)
+    system = mate.SearchSystem(options.system, options.hash, options.initial_column)
     with mate.open(options.store) as lake:
         query = mate.read(options.query, encoding=options.encoding)
         found = lake.search(
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
             rank=options.rank,
             names=not options.no_names,
             exclude="self" if options.exclude_self else (),
-            strategy=strategy,
+            system=system,
         )
         if options.json:
             print_json({"results": found.to_dicts(), "stats": found.statistics})
