@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mate.api.options import ChangeOptions as ChangeOptions
     from mate.api.options import GraphOptions as GraphOptions
     from mate.api.options import IndexOptions as IndexOptions
+    from mate.api.options import WorkOptions as WorkOptions
     from mate.api.results.answers import Answer as Answer
     from mate.api.results.answers import Answers as Answers
     from mate.api.results.answers import SuggestedKey as SuggestedKey
@@ -77,6 +78,7 @@ _MODULES = {
     "SuggestedKey": "mate.api.results.answers",
     "Suggestions": "mate.api.results.answers",
     "TableInfo": "mate.lake.records",
+    "WorkOptions": "mate.api.options",
     "check": "mate.api.indexing",
     "check_vertica": "mate.sql.vertica_check",
     "hash_functions": "mate.api.hash_functions",

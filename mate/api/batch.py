@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mate.api.batch_queries import PlannedQuery
 from mate.api.outputs import check_output
-from mate.api.system import COLUMN_FIRST, search_system
+from mate.api.system import COLUMN_FIRST, prepare, search_system
 from mate.api.tables import as_frame
 from mate.errors import MateError, QueryError
 
@@ -224,7 +224,7 @@ def search_many(
         if into is not None:
             files = [queries, *(query.table for query in planned)]
             check_output(Path(into), index.address, lambda: [r["source"] for r in index.sources()], files)
-        _, settings = system.prepare(index)
+        _, settings = prepare(system, index)
         settings = replace(
             settings,
             k=options.get("k", 10),

@@ -108,8 +108,7 @@ class Lake(Reader):
         info, new = self.find(table), user_table(rows, "the table of new rows").query
         columns = {name: new.columns.column(name).to_pylist() for name in new.header}
         empty = [None] * new.columns.num_rows
-        ordered = [columns.get(name, empty) for name in _matched_names(info, new.header)]
-        cells = list(zip(*ordered, strict=True))
+        cells = list(zip(*(columns.get(name, empty) for name in _matched_names(info, new.header)), strict=True))
         return self._change(lambda updates: updates.append_rows(info.table_id, cells), options)
 
     def add_column(self, table: TableRef, column: AnyTable, **options: Unpack[ChangeOptions]) -> Report:

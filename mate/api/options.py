@@ -30,7 +30,7 @@ class WorkOptions(TypedDict, total=False):
 
 
 class ChangeOptions(WorkOptions, total=False):
-    """Options of every change."""
+    """Options of every change, with those of `WorkOptions`."""
 
     wait: float
     """Seconds to wait for another build or change of the lake to end; default 10."""
@@ -39,7 +39,7 @@ class ChangeOptions(WorkOptions, total=False):
 
 
 class IndexOptions(WorkOptions, total=False):
-    """Options of `mate.index`."""
+    """Options of `mate.index`, with those of `WorkOptions`."""
 
     format: str
     """Format of all files: "csv", "parquet", "json" or "dwtc"; detected per file by default."""
@@ -61,14 +61,14 @@ class IndexOptions(WorkOptions, total=False):
 
 
 class GraphOptions(WorkOptions, total=False):
-    """Options of `Lake.graph`."""
+    """Options of `Lake.graph`, with those of `WorkOptions`."""
 
     work: str | PathLike[str]
     """On Spark: a folder that all workers see, for the merged directory; default: the folder of the lake."""
 
 
 class BatchOptions(WorkOptions, total=False):
-    """Options of `Lake.search_many`."""
+    """Options of `Lake.search_many`, with those of `WorkOptions`."""
 
     k: int
     """Tables per query; default 10."""

@@ -13,7 +13,7 @@ from mate.api.results.answers import Answer, Answers, Suggestions
 from mate.api.results.enriched import Enriched
 from mate.api.results.stats import Stats, stats_of
 from mate.api.snapshot import Snapshot, table_of
-from mate.api.system import COLUMN_FIRST, SearchSystem, search_system
+from mate.api.system import COLUMN_FIRST, SearchSystem, prepare, search_system
 from mate.api.tables import AnyTable, Frame, as_frame, user_table
 from mate.errors import QueryError
 
@@ -70,7 +70,7 @@ class Reader:
         table = user_table(query)
         snapshot = self._snapshot
         with snapshot.use() as index:
-            find, settings = search_system(system).prepare(index)
+            find, settings = prepare(search_system(system), index)
             excluded = snapshot.excluded(exclude, table.query.source)
             settings = replace(settings, rank=rank, names=bool(names), exclude=excluded)
             found = find(index, table.query, column_names(key), whole_number("k", k), settings)

@@ -84,14 +84,13 @@ class SourceTables:
     """The tables of an index by the file that they were read from: its path, or its content."""
 
     def __init__(self, index: Index) -> None:
-        self._tables: dict[str, list[int]] = defaultdict(list)
+        by_source: dict[str, list[int]] = defaultdict(list)
         for table in index.tables():
-            self._tables[table.source].append(table.table_id)
-        self._by_path: dict[Path, list[str]] = defaultdict(list)
-        self._by_content: dict[str, list[str]] = defaultdict(list)
+            by_source[table.source].append(table.table_id)
+        self._tables: dict[Path | str, set[int]] = defaultdict(set)
         for record in index.sources():
-            self._by_path[Path(record["source"]).resolve()].append(record["source"])
-            self._by_content[record["sha256"]].append(record["source"])
+            for identity in (Path(record["source"]).resolve(), record["sha256"]):
+                self._tables[identity].update(by_source[record["source"]])
 
     def read_from(self, path: str | None) -> frozenset[int]:
         """Return the tables that were read from this file, or from one with the same content."""
@@ -99,8 +98,7 @@ class SourceTables:
             raise QueryError('exclude="self" is for a query that is read from a file')
         with Path(path).open("rb") as stream:
             checksum = hashlib.file_digest(stream, "sha256").hexdigest()
-        sources = {*self._by_path.get(Path(path).resolve(), ()), *self._by_content.get(checksum, ())}
-        return frozenset(number for source in sources for number in self._tables.get(source, ()))
+        return frozenset().union(*(self._tables.get(identity, ()) for identity in (Path(path).resolve(), checksum)))
 
 
 def table_of(index: Index, table: TableRef) -> TableInfo:

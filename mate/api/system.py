@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mate.errors import QueryError
@@ -39,30 +39,28 @@ class SearchSystem:
             if not isinstance(value, str) and (option == "name" or value is not None):
                 raise QueryError(f"{option} of a mate.SearchSystem is a text, not {value!r}")
 
-    def prepare(self, index: Index) -> tuple[System, SearchSettings]:
-        """Return the function that searches and its settings; refuse options that it would ignore."""
-        from mate.lake.folder import LakeFolder
-        from mate.search.engine import SearchSettings
-        from mate.search.systems import find_system
 
-        search = find_system(self.name)
-        hash_name, bits = self._hash()
-        if self.name == COLUMN_FIRST and isinstance(index, LakeFolder):
-            for option, value in (("hash", self.hash), ("initial_column", self.initial_column)):
-                if value is not None:
-                    raise QueryError(
-                        f'{option} "{value}" is of no use here: column-first search of a lake has no row filter and '
-                        'no initial column; it is for the paper\'s Algorithm 1 (system "mate") and the baselines'
-                    )
-        return search, SearchSettings(hash_name=hash_name, bits=bits, initial_column=self.initial_column)
+def prepare(system: SearchSystem, index: Index) -> tuple[System, SearchSettings]:
+    """Return the function that searches and its settings; refuse options that it would ignore."""
+    from mate.lake.folder import LakeFolder
+    from mate.search.engine import SearchSettings
+    from mate.search.systems import find_system
 
-    def _hash(self) -> tuple[str | None, int | None]:
-        if self.hash is None:
-            return None, None
-        match = re.fullmatch(r"([^:]+)(?::([0-9]{1,9}))?", self.hash)
+    search = find_system(system.name)
+    settings = SearchSettings(initial_column=system.initial_column)
+    if system.hash is not None:
+        match = re.fullmatch(r"([^:]+)(?::([0-9]{1,9}))?", system.hash)
         if match is None:
-            raise QueryError(f"a hash function is named NAME or NAME:BITS, not {self.hash!r}")
-        return match[1], int(match[2]) if match[2] else None
+            raise QueryError(f"a hash function is named NAME or NAME:BITS, not {system.hash!r}")
+        settings = replace(settings, hash_name=match[1], bits=int(match[2]) if match[2] else None)
+    if system.name == COLUMN_FIRST and isinstance(index, LakeFolder):
+        for option, value in (("hash", system.hash), ("initial_column", system.initial_column)):
+            if value is not None:
+                raise QueryError(
+                    f'{option} "{value}" is of no use here: column-first search of a lake has no row filter and no '
+                    'initial column; it is for the paper\'s Algorithm 1 (system "mate") and the baselines'
+                )
+    return search, settings
 
 
 def search_system(system: SearchSystem | str) -> SearchSystem:

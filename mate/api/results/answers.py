@@ -79,11 +79,6 @@ class Answer:
         """Key column of the query to column of the table."""
         return self.result.mapping
 
-    @property
-    def mapping_text(self) -> str:
-        """The mapping for people."""
-        return ", ".join(f"{key} = {column}" for key, column in self.mapping.items())
-
     @cached_property
     def evidence(self) -> Evidence:
         """Evidence for the join: containment, uniqueness, fan-out, chance, names."""
@@ -171,7 +166,7 @@ class Answer:
     def __repr__(self) -> str:
         evidence = self._measured
         joins = f"{self.joinability:,} key tuple{'' if self.joinability == 1 else 's'}"
-        shown = f"{self.table.name} (table {self.table_id}) joins {joins} on {self.mapping_text}"
+        shown = f"{self.table.name} (table {self.table_id}) joins {joins} on {mapping_text(self)}"
         if evidence is not None:
             shown += f"; {evidence.containment:.0%} of the key, {evidence.uniqueness:.0%} unique"
             shown += ", no better than chance" if evidence.is_chance else ""
@@ -182,6 +177,11 @@ class Answer:
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
+
+
+def mapping_text(answer: Answer) -> str:
+    """Return the mapping of an answer for people."""
+    return ", ".join(f"{key} = {column}" for key, column in answer.mapping.items())
 
 
 def _source_names(index: Index) -> list[str]:
@@ -261,7 +261,7 @@ def _record(answer: Answer) -> dict[str, Any]:
     """Return an answer as a row of a table."""
     record = answer.to_dict()
     record |= record.pop("evidence")
-    record["mapping"] = answer.mapping_text
+    record["mapping"] = mapping_text(answer)
     for name in ("key", "unique_part"):
         if record.get(name) is not None:
             record[name] = ", ".join(record[name])

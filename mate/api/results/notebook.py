@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
+from mate.api.results.answers import Answer, mapping_text
 from mate.display import fan_out_text, times_text, visible
-
-if TYPE_CHECKING:
-    from mate.api.results.answers import Answer
 
 STYLE = (
     "<style>"
@@ -55,7 +52,7 @@ def _row(answer: Answer, *, parts: bool) -> str:
         _number(fan_out_text(evidence.fan_out, evidence.most_fan_out)),
         _number('<span class="mate-mark">chance</span>' if evidence.is_chance else better),
         "<td>off</td>" if evidence.names is None else _bar(evidence.names),
-        f'<td class="mate-wrap">{_text(answer.mapping_text)}</td>',
+        f'<td class="mate-wrap">{_text(mapping_text(answer))}</td>',
     ]
     if parts:
         cells.append(f"<td>{_text(', '.join(getattr(answer, 'unique_part', None) or ()))}</td>")
