@@ -27,8 +27,8 @@ from mate.cli.terminal import console, table
 from mate.errors import MateError
 from mate.lake.base import Index
 from mate.lake.remote import open_lake
-from mate.search.batch import Answered, BatchQuery, BatchSearch
-from mate.search.batch_file import as_table
+from mate.search.batches import Answered, BatchQuery, BatchSearch
+from mate.search.batches.file import as_table
 from mate.search.engine import SearchSettings
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from mate.cli.terminal import console, table
 from mate.errors import MateError
 from mate.lake.folder import LakeFolder, open_folder
 from mate.search.engine import SearchSettings
-from mate.search.ranking import JOINABILITY, USEFULNESS
+from mate.search.evidence.ranking import JOINABILITY, USEFULNESS
 from mate.search.systems import find_system
 
 if TYPE_CHECKING:

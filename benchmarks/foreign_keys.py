@@ -27,7 +27,7 @@ from mate.lake.folder import LakeFolder, open_folder
 from mate.search.engine import SearchSettings
 from mate.search.query import read_query
 from mate.search.results import Result
-from mate.search.suggestion import SuggestionSettings, suggest
+from mate.search.suggest import SuggestionSettings, suggest
 from mate.search.systems import find_system
 
 if TYPE_CHECKING:

@@ -239,9 +239,9 @@ def limits(model: BuildModel, search: SearchModel, batch: BatchModel, cores: int
                 searched, assumed.memory)  # fmt: skip
     yield Limit("a search by one machine, 95 %", "mate/search/engine.py", "s",
                 lambda n: search.seconds(n)["95 %"], SLOW)  # fmt: skip
-    yield Limit("a query of a batch, all cores", "mate/search/batch_tasks.py", "s",
+    yield Limit("a query of a batch, all cores", "mate/search/batches/tasks.py", "s",
                 lambda n: 1 / batch.per_second(n, cores), SLOW)  # fmt: skip
-    yield Limit("the graph's directory fits into one machine", "mate/search/graph_directory.py", "bytes",
+    yield Limit("the graph's directory fits into one machine", "mate/search/graph/directory.py", "bytes",
                 lambda n: entries * n * GRAPH_BYTES_PER_ENTRY, assumed.memory)  # fmt: skip
     yield Limit("pairs of tokens with one 63-bit id", "mate/build/distinct.py", "pairs",
                 lambda n: model.tokens(n) ** 2 / 2**64, 1.0)  # fmt: skip

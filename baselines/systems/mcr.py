@@ -16,10 +16,10 @@ import numpy as np
 from baselines.systems._systems import mark
 from mate.lake.base import Index
 from mate.search.algorithm_1 import scan
-from mate.search.candidates import with_unknown
+from mate.search.algorithm_1.candidates import with_unknown
+from mate.search.algorithm_1.row_filter import fixed_filter
 from mate.search.engine import NamedStrategy, SearchSettings, SegmentSearch, run
 from mate.search.results import SearchResult
-from mate.search.row_filter import fixed_filter
 from mate.search.systems import settings_with
 
 if TYPE_CHECKING:

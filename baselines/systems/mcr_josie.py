@@ -19,7 +19,7 @@ from baselines.systems.josie import top_k as josie_top_k
 from baselines.systems.josie_costs import costs_of
 from mate.lake.base import Ids, Index
 from mate.search.algorithm_1 import scan
-from mate.search.candidates import with_unknown
+from mate.search.algorithm_1.candidates import with_unknown
 from mate.search.engine import Search, SearchSettings, SegmentSearch, answer, prepare
 from mate.search.results import SearchResult
 from mate.search.systems import settings_with

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from mate.build.engine import Engine
     from mate.build.progress import Progress
     from mate.lake.base import Index
-    from mate.search.batch import Answered, BatchQuery, BatchSearch
-    from mate.search.batch_file import AnswersFile
+    from mate.search.batches import Answered, BatchQuery, BatchSearch
+    from mate.search.batches.file import AnswersFile
 
 ROUND = 512
 """Queries that are answered before their answers are written."""
@@ -105,7 +105,7 @@ class Batch:
 
     def run(self, file: AnswersFile | None, engine: Engine | None, progress: Progress) -> BatchAnswers:
         """Answer all queries, on threads unless there is a Spark engine; write the answers to a file, if any."""
-        from mate.search.batch_file import as_table
+        from mate.search.batches.file import as_table
 
         names = [query.name for query in self.queries]
         done = file.done if file else set()
@@ -130,7 +130,7 @@ class Batch:
         return BatchAnswers(names, file.finish(names) if file else as_table(answers), len(done))
 
     def _on_threads(self, queries: Sequence[PlannedQuery]) -> Iterator[Answered]:
-        from mate.search.batch import Answered
+        from mate.search.batches import Answered
 
         cores = os.cpu_count() or 1
         search = self.search if len(queries) < cores else _single_threaded(self.search)
@@ -144,8 +144,8 @@ class Batch:
 
     def _on_spark(self, queries: Sequence[PlannedQuery], engine: Engine, progress: Progress) -> list[Answered]:
         """Answer queries in tasks, each on some of the segments; files are read here."""
-        from mate.search.batch import Answered
-        from mate.search.batch_tasks import batch_tasks
+        from mate.search.batches import Answered
+        from mate.search.batches.tasks import batch_tasks
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             loaded = list(pool.map(self._load, queries))
@@ -158,7 +158,7 @@ class Batch:
 
     def _load(self, planned: PlannedQuery) -> BatchQuery | Answered:
         """Read a query; an error is its answer."""
-        from mate.search.batch import Answered, BatchQuery
+        from mate.search.batches import Answered, BatchQuery
 
         try:
             table, key = planned.read()
@@ -213,8 +213,8 @@ def search_many(
     """Answer queries in one state of an index."""
     from mate.build.engine import NO_SPARK, start_engine
     from mate.build.progress import Silent
-    from mate.search.batch import BatchSearch
-    from mate.search.batch_file import AnswersFile
+    from mate.search.batches import BatchSearch
+    from mate.search.batches.file import AnswersFile
     from mate.search.engine import check_settings
 
     exclude = options.get("exclude", ())

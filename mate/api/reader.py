@@ -119,8 +119,8 @@ class Reader:
         >>> best.key, best.table.name
         (('city',), 'events')
         """
-        from mate.search.suggestion import SHORTEST, SuggestionSettings, suggest
-        from mate.search.suggestion_growth import LONGEST
+        from mate.search.suggest import SHORTEST, SuggestionSettings, suggest
+        from mate.search.suggest.growth import LONGEST
 
         own = user_table(table, "the table")
         snapshot = self._snapshot

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""`native.h` for Cython, and what turns NumPy arrays into spans."""
+"""`native.h` for Cython, and what turns NumPy arrays into spans; those of empty arrays have no data."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libcpp cimport bool as bool_t
@@ -58,49 +58,51 @@ cdef extern from "native.h" namespace "mate" nogil:
 
 cdef inline Span[uint8_t] bytes_of(const uint8_t[::1] array) noexcept nogil:
     cdef Span[uint8_t] found
-    found.data, found.size = <uint8_t*>&array[0], array.shape[0]
+    found.data, found.size = <uint8_t*>&array[0] if array.shape[0] else NULL, array.shape[0]
     return found
 
 
 cdef inline Span[int64_t] int64s(const int64_t[::1] array) noexcept nogil:
     cdef Span[int64_t] found
-    found.data, found.size = <int64_t*>&array[0], array.shape[0]
+    found.data, found.size = <int64_t*>&array[0] if array.shape[0] else NULL, array.shape[0]
     return found
 
 
 cdef inline Span[uint64_t] uint64s(const uint64_t[::1] array) noexcept nogil:
     cdef Span[uint64_t] found
-    found.data, found.size = <uint64_t*>&array[0], array.shape[0]
+    found.data, found.size = <uint64_t*>&array[0] if array.shape[0] else NULL, array.shape[0]
     return found
 
 
 cdef inline Span[int32_t] int32s(const int32_t[::1] array) noexcept nogil:
     cdef Span[int32_t] found
-    found.data, found.size = <int32_t*>&array[0], array.shape[0]
+    found.data, found.size = <int32_t*>&array[0] if array.shape[0] else NULL, array.shape[0]
     return found
 
 
 cdef inline Span[uint32_t] uint32s(const uint32_t[::1] array) noexcept nogil:
     cdef Span[uint32_t] found
-    found.data, found.size = <uint32_t*>&array[0], array.shape[0]
+    found.data, found.size = <uint32_t*>&array[0] if array.shape[0] else NULL, array.shape[0]
     return found
 
 
 cdef inline Span[uint16_t] uint16s(const uint16_t[::1] array) noexcept nogil:
     cdef Span[uint16_t] found
-    found.data, found.size = <uint16_t*>&array[0], array.shape[0]
+    found.data, found.size = <uint16_t*>&array[0] if array.shape[0] else NULL, array.shape[0]
     return found
 
 
 cdef inline Matrix[int64_t] int64_matrix(const int64_t[:, ::1] array) noexcept nogil:
     cdef Matrix[int64_t] found
-    found.data, found.rows, found.columns = <int64_t*>&array[0, 0], array.shape[0], array.shape[1]
+    found.rows, found.columns = array.shape[0], array.shape[1]
+    found.data = <int64_t*>&array[0, 0] if found.rows and found.columns else NULL
     return found
 
 
 cdef inline Matrix[uint64_t] uint64_matrix(const uint64_t[:, ::1] array) noexcept nogil:
     cdef Matrix[uint64_t] found
-    found.data, found.rows, found.columns = <uint64_t*>&array[0, 0], array.shape[0], array.shape[1]
+    found.rows, found.columns = array.shape[0], array.shape[1]
+    found.data = <uint64_t*>&array[0, 0] if found.rows and found.columns else NULL
     return found
 
 
@@ -114,8 +116,8 @@ cdef inline Offsets offsets_of(object array):
     found.size = len(array)
     if array.dtype.itemsize == 4:
         narrow = array
-        found.narrow = &narrow[0]
+        found.narrow = &narrow[0] if found.size else NULL
     else:
         wide = array
-        found.wide = &wide[0]
+        found.wide = &wide[0] if found.size else NULL
     return found

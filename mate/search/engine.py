@@ -30,9 +30,9 @@ from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment
 from mate.search.best import Best, Ranked
 from mate.search.evidence import Evidence, Measured, measure, usefulness
-from mate.search.names import similarity
+from mate.search.evidence.names import similarity
+from mate.search.evidence.ranking import JOINABILITY, USEFULNESS, Rank, check_ranking, floor
 from mate.search.query import KeyTuples, QueryTable, from_arrow, from_pandas, initial_column, key_tuples, read_query
-from mate.search.ranking import JOINABILITY, USEFULNESS, Rank, check_ranking, floor
 from mate.search.results import Matches, Result, SearchResult
 from mate.search.statistics import Statistics
 from mate.values.parallel import at_once
@@ -76,7 +76,7 @@ class SearchSettings:
     exclude: frozenset[int] = frozenset()
     """Tables that are not wanted, such as the query's own."""
     rank: str = JOINABILITY
-    """What the best tables are: ``joinability``, the paper's, or ``usefulness`` (see `mate.search.ranking`)."""
+    """What the best tables are: ``joinability``, the paper's, or ``usefulness`` (`mate.search.evidence.ranking`)."""
     names: bool = True
     """Whether the names of columns and tables play a part among equally useful tables."""
     hash_name: str | None = None

@@ -54,7 +54,7 @@ def test_a_folder_of_somebody_else_is_refused(folder: Path, monkeypatch: pytest.
 
 
 def test_the_folder_of_parts_is_private(folder: Path) -> None:
-    from mate.search.batch_file import AnswersFile
+    from mate.search.batches.file import AnswersFile
 
     with AnswersFile(folder / "answers.parquet", "mine"):
         assert (folder / ".answers.parquet.parts").stat().st_mode & 0o777 == 0o700

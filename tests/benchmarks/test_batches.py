@@ -14,7 +14,7 @@ from experiments.queries import sample_queries
 from mate.api.batch import Batch
 from mate.errors import MateError
 from mate.lake.folder import open_folder
-from mate.search.batch import Answered, BatchSearch
+from mate.search.batches import Answered, BatchSearch
 from mate.search.engine import SearchSettings
 
 

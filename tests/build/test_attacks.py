@@ -304,7 +304,7 @@ def test_a_build_that_is_ended_cleans_up(lake: Path, number: signal.Signals) -> 
 def test_little_memory_is_one_line(lake: Path) -> None:
     (lake / "b.csv").write_text("a,b,c\n" + "".join(f"v{n},w{n % 97},z{n * 7}\n" for n in range(400_000)))
     limited = (
-        "import resource, sys; from mate.cli.program import main; import mate.build.build, mate.search.warm_up\n"
+        "import resource, sys; from mate.cli.program import main; import mate.build.build\n"
         "own = int(open('/proc/self/statm').read().split()[0]) * 4096 + {0}\n"
         "resource.setrlimit(resource.RLIMIT_AS, (own, own)); sys.exit(main())"
     )

@@ -21,7 +21,7 @@ from mate.build.engine import SparkEngine
 from mate.build.progress import Silent
 from mate.build.session import spark_session
 from mate.lake.folder import open_folder
-from mate.search.batch import BatchSearch
+from mate.search.batches import BatchSearch
 from mate.search.engine import SearchSettings
 
 class Deadly(SparkEngine):

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import mate.search.algorithm_1
 from mate.lake.manifest import HashSpec
 from mate.search.algorithm_1 import Limits, scan
-from mate.search.algorithm_1_reference import bound_plainly, group_plainly, scan_plainly
-from mate.search.candidates import bound, group, probes
+from mate.search.algorithm_1.candidates import bound, group, probes
+from mate.search.algorithm_1.reference import bound_plainly, group_plainly, scan_plainly
 from mate.search.engine import SearchSettings, prepare
 from mate.search.results import Result, SearchResult
 from mate.search.statistics import Statistics

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import mate
 from mate.errors import ChangedError
 from mate.lake.folder import open_folder
-from mate.search.batch import Answered, BatchQuery, BatchSearch, in_slices, shares_of
+from mate.search.batches import Answered, BatchQuery, BatchSearch, in_slices, shares_of
 from mate.search.engine import SearchSettings
 from mate.search.query import from_arrow
 from tests import lakes as lakes_on_disk

@@ -16,7 +16,7 @@ from mate.lake.layout import SegmentArrays
 from mate.search import evidence as fast
 from mate.search.engine import SearchSettings
 from mate.search.evidence import Evidence, measure
-from mate.search.evidence_reference import expected_by_chance, measure_rows
+from mate.search.evidence.reference import expected_by_chance, measure_rows
 from mate.search.matching import matches
 from mate.search.systems import find_system
 from tests.search import oracle

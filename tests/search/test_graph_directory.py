@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate.search.graph_directory import NUMBERS, lake_directory
+from mate.search.graph.directory import NUMBERS, lake_directory
 from tests.search.memory_lake import MemoryLake
 
 CELL = st.sampled_from(["a", "b", "3", "2019-01-01", None])

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from mate.errors import QueryError
 from mate.lake.folder import LakeFolder, open_folder
 from mate.search.graph import JoinGraph, all_joins
-from mate.search.graph_directory import lake_directory
-from mate.search.graph_tasks import ARRAYS, read_directory, stored_directory, table_infos, table_ranges, write_directory
+from mate.search.graph.directory import lake_directory
+from mate.search.graph.tasks import ARRAYS, read_directory, stored_directory, table_infos, table_ranges, write_directory
 from tests import lakes
 from tests.search.memory_lake import MemoryLake
 from tests.search.test_graph import HEADERS, ORDERS, PAIRS, PEOPLE, READINGS

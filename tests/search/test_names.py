@@ -3,7 +3,7 @@
 import pytest
 
 from mate.lake.records import TableInfo
-from mate.search.names import is_among, similarity, words
+from mate.search.evidence.names import is_among, similarity, words
 
 
 @pytest.mark.parametrize(

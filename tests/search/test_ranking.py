@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from mate.errors import QueryError
 from mate.search import engine
 from mate.search.engine import SearchSettings
-from mate.search.evidence_reference import measure_rows
-from mate.search.names import similarity
-from mate.search.ranking import Rank, floor
+from mate.search.evidence.names import similarity
+from mate.search.evidence.ranking import Rank, floor
+from mate.search.evidence.reference import measure_rows
 from mate.search.statistics import Statistics
 from mate.search.systems import find_system
 from tests.search import oracle

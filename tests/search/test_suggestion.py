@@ -15,17 +15,18 @@ from hypothesis import strategies as st
 from mate.errors import QueryError
 from mate.lake.base import Index
 from mate.lake.records import TableInfo
-from mate.search import suggestion as whole
-from mate.search import suggestion_cover, suggestion_table
+from mate.search import suggest as whole
 from mate.search.evidence import HeldTable, measure
-from mate.search.evidence_reference import measure_rows
-from mate.search.names import similarity
+from mate.search.evidence.names import similarity
+from mate.search.evidence.reference import measure_rows
 from mate.search.query import from_arrow
-from mate.search.suggestion import Suggestion, SuggestionSettings, suggest
-from mate.search.suggestion_columns import QueryColumns
-from mate.search.suggestion_growth import CHECKS, Growing, Grown, longer, padded
-from mate.search.suggestion_pairs import PARTNERS, Pair
-from mate.search.suggestion_table import Candidate, TableKeys
+from mate.search.suggest import Suggestion, SuggestionSettings, suggest
+from mate.search.suggest import cover as suggestion_cover
+from mate.search.suggest import tables as suggestion_table
+from mate.search.suggest.columns import QueryColumns
+from mate.search.suggest.growth import CHECKS, Growing, Grown, longer, padded
+from mate.search.suggest.pairs import PARTNERS, Pair
+from mate.search.suggest.tables import Candidate, TableKeys
 from tests.search import oracle
 from tests.search.memory_lake import MemoryLake
 from tests.search.test_exactness import Case, cases
@@ -165,7 +166,7 @@ def test_a_table_of_very_many_columns_takes_no_square_of_them(monkeypatch: pytes
             found.append(len(grown.mappings) * len(growing.own)) or longer(growing, grown, unique)
         ),
     )
-    monkeypatch.setattr("mate.search.suggestion_table.GROWN", 20)
+    monkeypatch.setattr("mate.search.suggest.tables.GROWN", 20)
     wide: Rows = [[f"{column} {row // 2}" for column in range(90)] for row in range(6)]
     assert suggest(MemoryLake.of([wide]), table(wide)).effort.tables_tried == 1
     assert found[0] == 20**2

@@ -260,7 +260,7 @@ def test_a_share_of_a_batch_fetches_its_own_segments_only(
     address: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from mate.lake.folder import LakeFolder
-    from mate.search.batch import shares_of
+    from mate.search.batches import shares_of
     from mate.stores import open_index
 
     write_csv(folder / "more.csv", ["Ort", "Datum"], [("Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])

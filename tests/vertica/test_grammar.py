@@ -14,8 +14,8 @@ from baselines.systems import scr
 from mate.build.updates import Updates
 from mate.lake.base import Index
 from mate.search.engine import SearchSettings
+from mate.search.evidence.ranking import RANKINGS
 from mate.search.query import QueryTable
-from mate.search.ranking import RANKINGS
 from mate.search.systems import BUILT_IN
 from mate.sql import blocks
 from mate.sql.schema import LAYOUTS

@@ -15,9 +15,9 @@ from mate.build.progress import Silent
 from mate.errors import QueryError
 from mate.lake.folder import LakeFolder
 from mate.search.graph import JoinGraph, all_joins
-from mate.search.graph_directory import lake_directory
-from mate.search.graph_rows import copies, same_columns
-from mate.search.graph_tasks import stored_directory, table_infos, table_ranges
+from mate.search.graph.copies import copies, same_columns
+from mate.search.graph.directory import lake_directory
+from mate.search.graph.tasks import stored_directory, table_infos, table_ranges
 
 if TYPE_CHECKING:
     from mate.api.options import GraphOptions
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mate.lake.base import Index
     from mate.lake.records import TableInfo
     from mate.search.graph import Edge, Joins
-    from mate.search.graph_rows import Copy
+    from mate.search.graph.copies import Copy
 
 LEAST_COLUMNS, MOST_COLUMNS = 1, 4
 MEASURED = (

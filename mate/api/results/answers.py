@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mate.search.evidence import Evidence
     from mate.search.query import KeyTuples
     from mate.search.results import Matches, Result, SearchResult
-    from mate.search.suggestion import SuggestionResult
+    from mate.search.suggest import SuggestionResult
 
 EVIDENCE = {
     "containment": "float64",

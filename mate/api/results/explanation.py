@@ -9,7 +9,7 @@ from mate.display import visible
 
 if TYPE_CHECKING:
     from mate.search.statistics import Statistics
-    from mate.search.suggestion import Effort
+    from mate.search.suggest import Effort
 
 
 @dataclass(frozen=True, slots=True)

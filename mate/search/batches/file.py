@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from mate.errors import QueryError
 from mate.files import is_plain_file, private_folder, replacing
-from mate.search.batch import Answered, BatchAnswer
+from mate.search.batches import Answered, BatchAnswer
 
 SCHEMA = pa.schema(
     [

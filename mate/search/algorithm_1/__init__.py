@@ -17,12 +17,12 @@ import numpy as np
 from mate.lake._arrays import SegmentView
 from mate.lake.base import Ids
 from mate.lake.layout import SegmentArrays
-from mate.search._algorithm_1 import scan_groups
+from mate.search.algorithm_1._scan import scan_groups
+from mate.search.algorithm_1.candidates import Bounds, Groups, Probes, bound, group, probes, with_unknown
+from mate.search.algorithm_1.row_filter import MakeFilter, RowFilter, no_filter, super_key_filter
 from mate.search.best import Best
-from mate.search.candidates import Bounds, Groups, Probes, bound, group, probes, with_unknown
 from mate.search.engine import SegmentSearch
 from mate.search.reference import score_table
-from mate.search.row_filter import MakeFilter, RowFilter, no_filter, super_key_filter
 
 BLOCK_PAIRS = 1_000_000
 """Pairs that are looked at in one go; more of them are cut into blocks of tables, and these into parts."""

@@ -1,6 +1,6 @@
 """What speaks for a join: how much of the key a table holds, how unique it is there, and what chance would give.
 
-docs/evidence.md has the formulas; `mate.search.evidence_reference` is the same in plain Python.
+docs/evidence.md has the formulas; `mate.search.evidence.reference` is the same in plain Python.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mate.lake._arrays import SegmentView
 from mate.lake.base import Ids
 from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.layout import SegmentArrays
-from mate.search._evidence import count_distinct, count_rows, tuples_of_rows
+from mate.search.evidence._evidence import count_distinct, count_rows, tuples_of_rows
 
 Floats = npt.NDArray[np.float64]
 

@@ -19,8 +19,8 @@ from mate.lake.manifest import Manifest
 from mate.lake.remote import RemoteLake, published_manifest
 from mate.search.engine import SearchSettings
 from mate.search.evidence import Evidence
+from mate.search.evidence.ranking import JOINABILITY, Rank
 from mate.search.query import QueryTable
-from mate.search.ranking import JOINABILITY, Rank
 from mate.search.results import Result
 from mate.search.systems import find_system
 from mate.storage import is_remote, shown

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from mate.lake._arrays cimport Segment, SegmentView
 from mate.native cimport Arena, Interrupt, Matrix, Span, int64_matrix, int64s, run
-from mate.search._evidence cimport (
+from mate.search.evidence._evidence cimport (
     FREE, ROWS_PER_TICK, HeldColumns, KeyTuples, count_tuples, held_code, hold_columns, index_tuples, mix_row, new_slots,
     tuple_of,
 )

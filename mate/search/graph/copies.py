@@ -14,7 +14,7 @@ import numpy as np
 from mate.lake.base import Ids
 from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.records import TableInfo
-from mate.search.graph_directory import LakeDirectory, TablePlace
+from mate.search.graph.directory import LakeDirectory, TablePlace
 
 NEAR = 0.8
 """Share of the distinct rows of two tables together that both have, from which on they are near-duplicates."""

@@ -16,8 +16,8 @@ from mate.lake.base import Ids
 from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.counting import entry_sizes
 from mate.lake.layout import SegmentArrays
+from mate.search.algorithm_1.candidates import Bounds, Groups, Probes
 from mate.search.best import Best
-from mate.search.candidates import Bounds, Groups, Probes
 from mate.search.reference import entries_of, entry_rows, score_table
 
 if TYPE_CHECKING:

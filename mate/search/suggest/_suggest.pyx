@@ -8,7 +8,7 @@ from mate.lake._arrays cimport Segment, SegmentView, rows_of
 from mate.native cimport (
     Arena, Interrupt, Mark, Matrix, Offsets, Span, bytes_of, int64_matrix, int64s, offsets_of, run,
 )
-from mate.search._evidence cimport KeyTuples, count_tuples, hold_columns, index_tuples
+from mate.search.evidence._evidence cimport KeyTuples, count_tuples, hold_columns, index_tuples
 
 import numpy as np
 

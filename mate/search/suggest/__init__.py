@@ -3,9 +3,9 @@
 1. *Cover*: one pass over the directory entries of each column's values tells how many rows of the query table have a
    value that a lake column holds.
 2. *Promise*: tables that share values of several columns that few other tables have come first
-   (`mate.search.suggestion_cover`).
+   (`mate.search.suggest.cover`).
 3. *Joint check*: in such a table keys grow column by column, the most useful first, as long as a longer one is more
-   unique; what counts is measured as evidence is (`mate.search.suggestion_table`).
+   unique; what counts is measured as evidence is (`mate.search.suggest.tables`).
 4. What is left is answered as a search is, with the best mapping and exact evidence.
 """
 
@@ -28,14 +28,14 @@ from mate.lake.folder import LakeFolder
 from mate.lake.records import TableInfo
 from mate.search.engine import as_query, match_table, rank_of
 from mate.search.evidence import HeldTable
-from mate.search.names import column_fits
+from mate.search.evidence.names import column_fits
 from mate.search.query import QueryTable
 from mate.search.results import Result
-from mate.search.suggestion_columns import QueryColumns
-from mate.search.suggestion_cover import PromisingTable, promising_tables
-from mate.search.suggestion_growth import LONGEST
-from mate.search.suggestion_pairs import Pair, Pairs, pairs_of
-from mate.search.suggestion_table import Candidate, TableKeys
+from mate.search.suggest.columns import QueryColumns
+from mate.search.suggest.cover import PromisingTable, promising_tables
+from mate.search.suggest.growth import LONGEST
+from mate.search.suggest.pairs import Pair, Pairs, pairs_of
+from mate.search.suggest.tables import Candidate, TableKeys
 from mate.work import current_work
 
 if TYPE_CHECKING:

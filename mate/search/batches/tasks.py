@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mate.errors import QueryError
 from mate.lake.base import Index
 from mate.lake.folder import LakeFolder
-from mate.search.batch import Answered, BatchQuery, BatchSearch, Share, in_slices, shares_of
+from mate.search.batches import Answered, BatchQuery, BatchSearch, Share, in_slices, shares_of
 
 
 @dataclass(frozen=True)

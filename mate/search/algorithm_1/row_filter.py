@@ -16,7 +16,7 @@ from mate.hashing import Keys, SuperKeyHash, or_aggregate
 from mate.lake.base import Ids
 from mate.lake.layout import SegmentArrays
 from mate.lake.super_keys import by_function, key_offsets, key_words
-from mate.search.candidates import Groups, Probes
+from mate.search.algorithm_1.candidates import Groups, Probes
 from mate.search.engine import SegmentSearch
 
 

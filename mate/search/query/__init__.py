@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mate.errors import QueryError, did_you_mean
-from mate.search._query import number_key
+from mate.search.query._query import number_key
 from mate.values.arrow import string_array, strings_from_buffers
 from mate.values.text import characters, normal_buffers, null_buffers
 

@@ -20,9 +20,9 @@ from mate.lake.arrays import ArrayFile, ArrayWriter
 from mate.lake.base import Index
 from mate.lake.folder import LakeFolder
 from mate.lake.records import TableInfo
-from mate.search.batch import Share, shares_of
+from mate.search.batches import Share, shares_of
 from mate.search.graph import JoinGraph, Joins
-from mate.search.graph_directory import LakeDirectory, TablePlace
+from mate.search.graph.directory import LakeDirectory, TablePlace
 from mate.termination import terminated_like_interrupted
 
 ARRAYS = (

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mate.lake.base import Ids
-from mate.search._suggest import check_mappings
 from mate.search.evidence import HeldTable
-from mate.search.suggestion_columns import QueryColumns
-from mate.search.suggestion_cover import LEAST, PromisingTable
-from mate.search.suggestion_growth import Growing
+from mate.search.suggest._suggest import check_mappings
+from mate.search.suggest.columns import QueryColumns
+from mate.search.suggest.cover import LEAST, PromisingTable
+from mate.search.suggest.growth import Growing
 
 
 class Checked(NamedTuple):

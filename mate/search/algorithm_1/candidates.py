@@ -13,7 +13,7 @@ import numpy as np
 from mate.lake._arrays import SegmentView
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
-from mate.search._algorithm_1 import bound_groups, group_runs
+from mate.search.algorithm_1._scan import bound_groups, group_runs
 from mate.search.engine import SegmentSearch
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mate.lake.base import Ids
-from mate.search._suggest import longer_mappings
-from mate.search.suggestion_cover import LEAST, Shares
+from mate.search.suggest._suggest import longer_mappings
+from mate.search.suggest.cover import LEAST, Shares
 
 LONGEST = 4
 """Columns that a key may have."""

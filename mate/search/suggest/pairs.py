@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mate.lake.base import Ids
-from mate.search.suggestion_cover import LEAST, Covered, PromisingTable, Shares, as_high
+from mate.search.suggest.cover import LEAST, Covered, PromisingTable, Shares, as_high
 
 PARTNERS = 3
 """Columns of a table that are tried for one column of the query: those that hold the most of it."""

@@ -1,8 +1,8 @@
 """The lake against itself: which tables join with which, on which columns, and how well.
 
-1. *Overlaps*: one pass over the directory of the whole lake (`mate.search.graph_directory`) tells for every column
+1. *Overlaps*: one pass over the directory of the whole lake (`mate.search.graph.directory`) tells for every column
    which others hold its values. No table is read, and no pair of tables is looked at that shares too little.
-2. *Keys*: with the tables that hold enough of a table's columns, keys are looked for as `mate.search.suggestion` does:
+2. *Keys*: with the tables that hold enough of a table's columns, keys are looked for as `mate.search.suggest` does:
    single columns by the directory, longer ones by joint checks in the `PARTNERS` least likely of these tables.
 3. *Coincidences* are left out: what chance may give, single columns that join as well with very many tables, and
    numbers whose names say nothing.
@@ -23,14 +23,14 @@ import numpy.typing as npt
 from mate.lake.base import Ids
 from mate.lake.records import TableInfo
 from mate.search.evidence import LIKELY, Evidence, are_likely, codes_of
-from mate.search.graph_directory import LakeDirectory
-from mate.search.graph_tables import HeldTables, TableColumns
-from mate.search.names import is_among, similarity, words
+from mate.search.evidence.names import is_among, similarity, words
+from mate.search.graph.directory import LakeDirectory
+from mate.search.graph.tables import HeldTables, TableColumns
 from mate.search.query import unique_names
-from mate.search.suggestion import COMMON, FITTING
-from mate.search.suggestion_cover import LEAST, Covered, PromisingTable, Shares, as_high
-from mate.search.suggestion_pairs import Pair
-from mate.search.suggestion_table import Candidate, TableKeys
+from mate.search.suggest import COMMON, FITTING
+from mate.search.suggest.cover import LEAST, Covered, PromisingTable, Shares, as_high
+from mate.search.suggest.pairs import Pair
+from mate.search.suggest.tables import Candidate, TableKeys
 
 PARTNERS = 20
 """Tables in which longer keys are looked for, for each table: the least likely coincidences."""

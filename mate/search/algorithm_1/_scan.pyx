@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from mate.lake._arrays cimport Segment, SegmentView, code_at, first_entry, posting_row, units_per_posting
 from mate.native cimport Arena, Interrupt, Matrix, Span, bytes_of, int64s, lowest_bit, run, uint64s
 from mate.search._best cimport Best, kth_score, offer, view_best
-from mate.search._numbering cimport Numbering, forget_all, key_of, new_numbering, number_of
+from mate.search.query._numbering cimport Numbering, forget_all, key_of, new_numbering, number_of
 
 import numpy as np
 
@@ -90,7 +90,7 @@ cdef Groups _view_groups(SegmentView view, groups):
 
 
 def group_runs(SegmentView view not None, const int64_t[::1] token, const uint8_t[::1] wanted):
-    """Return the fields of `mate.search.candidates.Groups` for tokens, in the tables that are wanted."""
+    """Return the fields of `mate.search.algorithm_1.candidates.Groups` for tokens, in the tables that are wanted."""
     cdef Grouping g
     runs = np.zeros(len(wanted), np.int64)
     g.groups.segment = &view.segment
@@ -144,7 +144,7 @@ cdef void _bound_groups(void* state) noexcept nogil:
 
 
 def bound_groups(SegmentView view not None, groups, const int64_t[::1] tuple_first):
-    """Return the fields of `mate.search.candidates.Bounds`."""
+    """Return the fields of `mate.search.algorithm_1.candidates.Bounds`."""
     cdef Bounding b
     postings, pairs, tight = bounds = tuple(np.empty(len(groups[0]), np.int64) for _ in range(3))
     b.groups, b.tuple_first = _view_groups(view, groups), int64s(tuple_first)
@@ -199,7 +199,7 @@ cdef struct Scan:
     int64_t at
     Best best
     Counts counts
-    # The key tuples: see `mate.search.candidates.Probes`.
+    # The key tuples: see `mate.search.algorithm_1.candidates.Probes`.
     int64_t initial
     Span[int64_t] tuple_first
     Matrix[int32_t] number

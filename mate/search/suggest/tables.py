@@ -10,12 +10,12 @@ import numpy as np
 
 from mate.lake.records import TableInfo
 from mate.search.evidence import HeldTable, is_likely
-from mate.search.names import column_fits, similarity
-from mate.search.suggestion_check import Checked, Checks
-from mate.search.suggestion_columns import QueryColumns
-from mate.search.suggestion_cover import LEAST, PromisingTable
-from mate.search.suggestion_growth import Growing, Grown, longer, padded
-from mate.search.suggestion_pairs import Pair, best_partners
+from mate.search.evidence.names import column_fits, similarity
+from mate.search.suggest.checks import Checked, Checks
+from mate.search.suggest.columns import QueryColumns
+from mate.search.suggest.cover import LEAST, PromisingTable
+from mate.search.suggest.growth import Growing, Grown, longer, padded
+from mate.search.suggest.pairs import Pair, best_partners
 
 GROWN = 200
 """Pairs of columns that keys grow from and with: the most useful ones. Tables of a thousand columns have more."""

@@ -9,9 +9,9 @@ from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment
 from mate.search.evidence import HeldTable
-from mate.search.graph_directory import LakeDirectory, TablePlace
+from mate.search.graph.directory import LakeDirectory, TablePlace
 from mate.search.query import unique_names
-from mate.search.suggestion_columns import QueryColumn, QueryColumns
+from mate.search.suggest.columns import QueryColumn, QueryColumns
 
 KEPT = 20_000_000
 """Values of tables in which keys were measured last, and of which what was counted is kept: some 200 MB."""

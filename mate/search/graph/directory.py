@@ -15,7 +15,7 @@ from mate.lake.base import Ids
 from mate.lake.counting import entry_sizes
 from mate.lake.folder import LakeFolder
 from mate.lake.segment import Segment
-from mate.search._suggest import add_overlaps
+from mate.search.suggest._suggest import add_overlaps
 
 MOST_WORK = 20_000_000_000
 """Pairs of columns that share a value, counted once per value, that are gone through: about a minute."""

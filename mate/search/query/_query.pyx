@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
 
 from mate.native cimport Arena, Interrupt, Span, bytes_of, int64s, run
-from mate.search._numbering cimport FREE, Numbering, mix, new_numbering, number_of
+from mate.search.query._numbering cimport FREE, Numbering, mix, new_numbering, number_of
 
 import numpy as np
 

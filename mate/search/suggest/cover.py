@@ -12,8 +12,8 @@ from mate.lake.base import Ids
 from mate.lake.folder import LakeFolder
 from mate.lake.layout import SegmentArrays
 from mate.lake.segment import SearchSegment
-from mate.search._suggest import add_weights
-from mate.search.suggestion_columns import QueryColumns
+from mate.search.suggest._suggest import add_weights
+from mate.search.suggest.columns import QueryColumns
 
 Shares = npt.NDArray[np.float64]
 
