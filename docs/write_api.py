@@ -16,6 +16,8 @@ from typing import Any, is_typeddict
 import mate
 
 PAGE = Path(__file__).parent / "api.md"
+INTERNAL = {"add", "check", "of", "record"}
+"""Methods of records that only the library calls."""
 BEGIN = "<!-- docs/write_api.py writes the rest of this page. -->\n"
 
 
@@ -83,6 +85,8 @@ def _members(cls: type) -> list[tuple[str, str]]:
         owner = next((c for c in cls.__mro__ if name in vars(c)), object)
         if name.startswith("_") or not owner.__module__.startswith("mate.") or owner in public:
             continue
+        if name in INTERNAL and cls is not mate.Lake:
+            continue
         raw = inspect.getattr_static(cls, name)
         if inspect.isfunction(raw) or isinstance(raw, classmethod):
             rows.append((f"`{name}{_signature(member)}`", _summary(member)))
@@ -100,7 +104,7 @@ def _signature(function: Any) -> str:
             has_options = parameter.kind is parameter.VAR_KEYWORD
             kept.append(parameter if has_options else parameter.replace(annotation=parameter.empty))
     text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(signature.replace(parameters=kept)))
-    return re.sub(r"Unpack\[(\w+)\]", r"\1", text).removesuffix(" -> Any").removesuffix(" -> None")
+    return re.sub(r"\*options: Unpack\[(\w+)\]", r"*\1", text).removesuffix(" -> Any").removesuffix(" -> None")
 
 
 def _summary(thing: Any) -> str:

@@ -27,8 +27,8 @@ CELLS = 'cells are given as a list of row, column and value, such as [(0, "wind"
 class Lake(Reader):
     """An index: a folder of segments, or tables of a database. `mate.open` opens one, `mate.index` builds one.
 
-    It shows the state in which it was opened. It sees its own changes at once, and those of others after `refresh`.
-    A change succeeds or fails as a whole. Several threads may use a lake, and it is a context manager.
+    It shows the state in which it was opened, its own changes at once, and those of others after `refresh`. A change
+    succeeds or fails as a whole. Several threads may use a lake.
 
     >>> with mate.open("lake.mate") as lake:
     ...     print([table.name for table in lake.tables()])

@@ -233,14 +233,14 @@ class _AnswerList(Sequence[One], Generic[One]):
         return [answer.to_dict() for answer in self]
 
     def to_arrow(self) -> Any:
-        """Return the answers as an Arrow table, a column per piece of evidence."""
+        """Return the answers as an Arrow table."""
         import pyarrow as pa
 
         types = {name: pa.type_for_alias(kind) for name, kind in self._columns.items()}
         return pa.Table.from_pylist([_record(answer) for answer in self], pa.schema(types))
 
     def to_pandas(self) -> Any:
-        """Return the answers as a DataFrame, a column per piece of evidence."""
+        """Return the answers as a DataFrame."""
         return as_frame(self.to_arrow(), "pandas")
 
     def _repr_html_(self) -> str:

@@ -52,7 +52,7 @@ class Enriched:
         return list(self.join.columns.column_names)
 
     def to_table(self) -> Any:
-        """Return the kind of table that the query is; for a file, a pandas DataFrame."""
+        """Return the kind of table that the query is; pandas for a file."""
         return self._as(self.query.kind)
 
     def to_pandas(self) -> Any:
