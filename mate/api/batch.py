@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mate.api.batch_queries import PlannedQuery
+from mate.api.batch_queries import PlannedQuery, Queries, plan_queries
 from mate.api.outputs import check_output
 from mate.api.system import COLUMN_FIRST, prepare, search_system
 from mate.api.tables import as_frame
@@ -22,6 +22,7 @@ from mate.errors import MateError, QueryError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from mate.api.arguments import Key
     from mate.api.options import BatchOptions
     from mate.api.snapshot import Snapshot, SourceTables
     from mate.build.engine import Engine
@@ -205,8 +206,8 @@ class _TaskProgress:
 
 def search_many(
     snapshot: Snapshot,
-    queries: object,
-    planned: list[PlannedQuery],
+    queries: Queries,
+    key: Key | None,
     into: str | PathLike[str] | None,
     options: BatchOptions,
 ) -> BatchAnswers:
@@ -219,11 +220,12 @@ def search_many(
 
     exclude = options.get("exclude", ())
     own_file = isinstance(exclude, str) and exclude == "self"
-    system = search_system(options.get("system", COLUMN_FIRST))
     with snapshot.use() as index, ExitStack() as stack:
+        planned = plan_queries(queries, key, options.get("encoding"))
         if into is not None:
             files = [queries, *(query.table for query in planned)]
             check_output(Path(into), index.address, lambda: [r["source"] for r in index.sources()], files)
+        system = search_system(options.get("system", COLUMN_FIRST))
         _, settings = prepare(system, index)
         settings = replace(
             settings,

@@ -19,8 +19,8 @@ class WorkOptions(TypedDict, total=False):
     """Where work runs."""
 
     master: str
-    """"none": in this process; "local[*]" or an address: on Spark; "auto": by size. Builds and changes go by size,
-    graphs and batches stay in this process unless told otherwise."""
+    """"none": in this process, the default of graphs and batches; "local[*]" or an address: on Spark; "auto": by size,
+    only for builds and changes, their default."""
     spark: Mapping[str, str]
     """Settings of Spark."""
     verbose: bool

@@ -94,12 +94,9 @@ class Reader:
         5
         """
         from mate.api.batch import search_many
-        from mate.api.batch_queries import plan_queries
 
         check_options("search_many", options, BatchOptions)
-        with self._snapshot.use():
-            planned = plan_queries(queries, key, options.get("encoding"))
-            return search_many(self._snapshot, queries, planned, into, options)
+        return search_many(self._snapshot, queries, key, into, options)
 
     def suggest(
         self,

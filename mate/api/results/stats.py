@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -55,16 +55,12 @@ def stats_of(index: Index) -> Stats:
     from mate.build.compact import worth_merging
     from mate.hashing.xash import alpha_for
 
-    manifest, counts = index.manifest, index.manifest.counts
+    manifest = index.manifest
     xash = [spec for spec in manifest.hashes if spec.name == "xash"]
     needed = {str(spec): alpha_for(spec.bits, manifest.distinct_tokens) for spec in xash}
     return Stats(
         address=index.address,
-        tables=counts.tables,
-        columns=counts.columns,
-        rows=counts.rows,
-        cells=counts.cells,
-        rejects=counts.rejects,
+        **asdict(manifest.counts),
         distinct_tokens=manifest.distinct_tokens,
         hashes=tuple(map(str, manifest.hashes)),
         bytes=index.sizes(),
