@@ -1,6 +1,6 @@
-"""Writes the reference part of docs/api.md from the code: python docs/write_api.py
+"""Write the reference part of docs/api.md from the code: python docs/write_api.py
 
-A test holds the file to what this writes.
+A test compares the page with what this writes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Any, is_typeddict
 import mate
 
 PAGE = Path(__file__).parent / "api.md"
-BEGIN = "<!-- What follows is written by docs/write_api.py -->\n"
+INTERNAL = {"add", "check", "of", "record"}
+"""Methods of records that only the library calls."""
+BEGIN = "<!-- docs/write_api.py writes the rest of this page. -->\n"
 
 
 def reference() -> str:
-    """Return the reference: every public name with its signature, its methods and what they are for."""
+    """Return the reference: every public name with its signature and its methods."""
     functions = [name for name in mate.__all__ if inspect.isfunction(getattr(mate, name))]
     classes = [name for name in mate.__all__ if inspect.isclass(getattr(mate, name))]
     parts = ["## Functions\n", *(_function(f"mate.{name}", getattr(mate, name)) for name in functions)]
@@ -36,20 +38,24 @@ def _class(name: str, cls: type) -> str:
     if issubclass(cls, Exception):
         return "\n".join(lines)
     rows = [*_fields(cls), *_members(cls)]
+    plain = [left for left, right in rows if not right]
+    rows = [(left, right) for left, right in rows if right]
+    if plain:
+        lines.append(f"{', '.join(plain)}\n")
     if rows:
-        lines += ["| name | what |", "|---|---|", *(f"| {left} | {right} |" for left, right in rows), ""]
+        lines += [*(f"- {left}: {right}" for left, right in rows), ""]
     return "\n".join(lines)
 
 
 def _fields(cls: type) -> list[tuple[str, str]]:
-    """Return fields with the sentence that follows each in the source."""
+    """Return the fields of a class itself, with the sentence that follows each in the source."""
     if not dataclasses.is_dataclass(cls) and not is_typeddict(cls) and not hasattr(cls, "_fields"):
         return []
     hidden = {f.name for f in dataclasses.fields(cls) if not f.repr} if dataclasses.is_dataclass(cls) else set()
-    types = {name: kind for owner in reversed(cls.__mro__) for name, kind in inspect.get_annotations(owner).items()}
-    notes = {name: note for owner in reversed(cls.__mro__) for name, note in _notes(owner).items()}
-    shown = [name for name in types if name not in hidden and not name.startswith("_")]
-    return [(f"`{name}: {_type(types[name])}`".replace("|", "\\|"), notes.get(name, "")) for name in shown]
+    types, notes = inspect.get_annotations(cls), _notes(cls)
+    names = notes if is_typeddict(cls) else types
+    shown = [name for name in names if name not in hidden and not name.startswith("_")]
+    return [(f"`{name}: {_type(types[name])}`", notes.get(name, "")) for name in shown]
 
 
 def _type(kind: object) -> str:
@@ -67,33 +73,42 @@ def _notes(cls: type) -> dict[str, str]:
     found = {}
     for node, after in pairwise(body):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(after, ast.Expr):
-            found[node.target.id] = " ".join(str(ast.literal_eval(after.value)).split()).replace("|", "\\|")
+            found[node.target.id] = " ".join(str(ast.literal_eval(after.value)).split())
     return found
 
 
 def _members(cls: type) -> list[tuple[str, str]]:
+    """Return methods and properties of a class and its private bases; those of public bases stand there."""
+    public = [getattr(mate, name) for name in mate.__all__ if getattr(mate, name) is not cls]
     rows = []
     for name, member in inspect.getmembers(cls):
         owner = next((c for c in cls.__mro__ if name in vars(c)), object)
-        if name.startswith("_") or not owner.__module__.startswith("mate."):
+        if name.startswith("_") or not owner.__module__.startswith("mate.") or owner in public:
+            continue
+        if name in INTERNAL and cls is not mate.Lake:
             continue
         raw = inspect.getattr_static(cls, name)
         if inspect.isfunction(raw) or isinstance(raw, classmethod):
-            rows.append((f"`{name}{_signature(member)}`".replace("|", "\\|"), _summary(member)))
+            rows.append((f"`{name}{_signature(member)}`", _summary(member)))
         elif isinstance(raw, property) or type(raw).__name__ == "cached_property":
             rows.append((f"`{name}`", _summary(raw)))
     return rows
 
 
 def _signature(function: Any) -> str:
+    """Return a signature without types, but with the class of options and what is returned."""
     signature = inspect.signature(function)
-    kept = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
+    kept = []
+    for parameter in signature.parameters.values():
+        if parameter.name not in ("self", "cls"):
+            has_options = parameter.kind is parameter.VAR_KEYWORD
+            kept.append(parameter if has_options else parameter.replace(annotation=parameter.empty))
     text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(signature.replace(parameters=kept)))
-    return text.removesuffix(" -> Any")
+    return re.sub(r"\*options: Unpack\[(\w+)\]", r"*\1", text).removesuffix(" -> Any").removesuffix(" -> None")
 
 
 def _summary(thing: Any) -> str:
-    return " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split()).replace("|", "\\|")
+    return " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
 
 
 def _text(thing: Any) -> str:

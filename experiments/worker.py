@@ -152,10 +152,11 @@ COUNTS = (
 
 def make_sets(index: Index) -> None:
     """Make what JOSIE needs besides the index, and measure its costs: once per index, and no part of any search."""
-    from baselines.systems.column_sets import column_sets, require_lake
+    from baselines.systems.column_sets import column_sets
     from baselines.systems.josie_costs import costs_of
+    from mate.lake.folder import require_folder
 
-    for segment in require_lake(index).segments:
+    for segment in require_folder(index, "JOSIE searches the directory of").segments:
         costs_of(column_sets(segment))
 
 

@@ -6,8 +6,8 @@
     found = lake.search("people.csv", key=["first name", "last name"])
     enriched = found[0].join()
 
-Everything public is a name of this module; docs/api.md lists them. Modules are loaded when a name of them is first
-used, so that importing `mate` costs nothing.
+Everything public is a name of this module; docs/api.md lists them. A name's module is loaded when the name is first
+used, so that importing `mate` is fast.
 """
 
 from __future__ import annotations
@@ -18,29 +18,30 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from mate.api.answers import Answer as Answer
-    from mate.api.answers import Answers as Answers
-    from mate.api.answers import SuggestedKey as SuggestedKey
-    from mate.api.answers import Suggestions as Suggestions
     from mate.api.batch import BatchAnswers as BatchAnswers
-    from mate.api.batch import BatchOptions as BatchOptions
-    from mate.api.checking import check as check
-    from mate.api.checking import repair as repair
-    from mate.api.enriched import Enriched as Enriched
-    from mate.api.explanation import Explanation as Explanation
-    from mate.api.given import read as read
-    from mate.api.graph import Graph as Graph
-    from mate.api.graph import GraphOptions as GraphOptions
+    from mate.api.graph.graph import Graph as Graph
     from mate.api.hash_functions import hash_functions as hash_functions
     from mate.api.hash_functions import hash_values as hash_values
+    from mate.api.indexing import check as check
     from mate.api.indexing import index as index
+    from mate.api.indexing import repair as repair
     from mate.api.lake import Lake as Lake
     from mate.api.lake import open as open
+    from mate.api.options import BatchOptions as BatchOptions
     from mate.api.options import ChangeOptions as ChangeOptions
+    from mate.api.options import GraphOptions as GraphOptions
     from mate.api.options import IndexOptions as IndexOptions
-    from mate.api.stats import Stats as Stats
-    from mate.api.strategy import Strategy as Strategy
+    from mate.api.options import WorkOptions as WorkOptions
+    from mate.api.results.answers import Answer as Answer
+    from mate.api.results.answers import Answers as Answers
+    from mate.api.results.answers import SuggestedKey as SuggestedKey
+    from mate.api.results.answers import Suggestions as Suggestions
+    from mate.api.results.enriched import Enriched as Enriched
+    from mate.api.results.explanation import Explanation as Explanation
+    from mate.api.results.stats import Stats as Stats
     from mate.api.synthetic_files import write_synthetic as write_synthetic
+    from mate.api.system import SearchSystem as SearchSystem
+    from mate.api.tables import read as read
     from mate.build.changes.check import Findings as Findings
     from mate.build.changes.sync import Difference as Difference
     from mate.build.changes.updates import Report as Report
@@ -52,50 +53,51 @@ if TYPE_CHECKING:
     from mate.sql.vertica_check import Finding as Finding
     from mate.sql.vertica_check import check_vertica as check_vertica
 
-_PLACES = {
-    "Answer": "mate.api.answers",
-    "Answers": "mate.api.answers",
+_MODULES = {
+    "Answer": "mate.api.results.answers",
+    "Answers": "mate.api.results.answers",
     "BatchAnswers": "mate.api.batch",
-    "BatchOptions": "mate.api.batch",
+    "BatchOptions": "mate.api.options",
     "ChangeOptions": "mate.api.options",
     "Difference": "mate.build.changes.sync",
-    "Enriched": "mate.api.enriched",
+    "Enriched": "mate.api.results.enriched",
     "Evidence": "mate.search.evidence",
-    "Explanation": "mate.api.explanation",
+    "Explanation": "mate.api.results.explanation",
     "Finding": "mate.sql.vertica_check",
     "Findings": "mate.build.changes.check",
-    "Graph": "mate.api.graph",
-    "GraphOptions": "mate.api.graph",
+    "Graph": "mate.api.graph.graph",
+    "GraphOptions": "mate.api.options",
     "IndexOptions": "mate.api.options",
     "Lake": "mate.api.lake",
     "Limits": "mate.limits",
     "MateError": "mate.errors",
     "QueryTable": "mate.search.query",
     "Report": "mate.build.changes.updates",
-    "Stats": "mate.api.stats",
-    "Strategy": "mate.api.strategy",
-    "SuggestedKey": "mate.api.answers",
-    "Suggestions": "mate.api.answers",
+    "SearchSystem": "mate.api.system",
+    "Stats": "mate.api.results.stats",
+    "SuggestedKey": "mate.api.results.answers",
+    "Suggestions": "mate.api.results.answers",
     "TableInfo": "mate.lake.records",
-    "check": "mate.api.checking",
+    "WorkOptions": "mate.api.options",
+    "check": "mate.api.indexing",
     "check_vertica": "mate.sql.vertica_check",
     "hash_functions": "mate.api.hash_functions",
     "hash_values": "mate.api.hash_functions",
     "index": "mate.api.indexing",
     "open": "mate.api.lake",
-    "read": "mate.api.given",
-    "repair": "mate.api.checking",
+    "read": "mate.api.tables",
+    "repair": "mate.api.indexing",
     "write_synthetic": "mate.api.synthetic_files",
 }
 """The module of each public name."""
 
-__all__ = sorted(_PLACES)
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'mate' has no attribute {name!r}")
-    value: object = getattr(import_module(_PLACES[name]), name)
+    value: object = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
 

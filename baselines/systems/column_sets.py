@@ -14,11 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from baselines.systems._systems import order_sets
-from mate.errors import StoreError
 from mate.lake.arrays import Array
-from mate.lake.base import Ids, Index
+from mate.lake.base import Ids
 from mate.lake.columns import ranges
-from mate.lake.folder import LakeFolder
 from mate.lake.segment import SearchSegment
 
 
@@ -107,13 +105,3 @@ def column_sets(segment: SearchSegment) -> ColumnSets:
         if segment not in _made:
             _made[segment] = ColumnSets(segment)
         return _made[segment]
-
-
-def require_lake(index: Index) -> LakeFolder:
-    """Return the index as a lake, whose segments hold whole columns; a database's do not."""
-    if not isinstance(index, LakeFolder):
-        raise StoreError(
-            f"{index.address} is not a lake: JOSIE runs on lakes only, folders that are made by "
-            "mate index PATH --store lake.mate"
-        )
-    return index

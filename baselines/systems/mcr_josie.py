@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from baselines.systems.column_sets import ColumnSets, column_sets, require_lake
+from baselines.systems.column_sets import ColumnSets, column_sets
 from baselines.systems.josie import Options
 from baselines.systems.josie import top_k as josie_top_k
 from baselines.systems.josie_costs import costs_of
 from mate.lake.base import Ids, Index
+from mate.lake.folder import require_folder
 from mate.search.algorithm_1 import scan
 from mate.search.algorithm_1.candidates import with_unknown
 from mate.search.engine import answer
@@ -45,7 +46,7 @@ def search(
     asked: Asked | None = None,
 ) -> SearchResult:
     """Return up to k tables with a high joinability, of those that JOSIE finds for every key column."""
-    lake = require_lake(index)
+    lake = require_folder(index, "mcr-josie searches the directory of")
     prepared = prepare("mcr-josie", lake, query, key, settings_with(k, settings).unfiltered())
     with prepared.statistics.phase("prepare"):
         parts = [with_unknown(prepared.part(segment)) for segment in lake.segments]

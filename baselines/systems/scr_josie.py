@@ -51,4 +51,4 @@ def scr_josie(part: SegmentSearch) -> None:
         columns *= GROWTH
 
 
-SYSTEM = System("scr-josie", scr_josie, filters_rows=False)
+SYSTEM = System("scr-josie", scr_josie, by_directory=True, filters_rows=False)

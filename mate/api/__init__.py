@@ -1,4 +1,1 @@
-"""What `import mate` offers: lakes that are built, opened, searched, joined with and changed, in plain Python.
-
-The names are gathered in `mate` itself, which loads each module here when a name of it is first used.
-"""
+"""What `import mate` offers. Its names load the modules here when they are first used."""

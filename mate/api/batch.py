@@ -1,75 +1,49 @@
-"""`Lake.search_many`: thousands of queries in one go, on threads of this process or on Spark."""
+"""`Lake.search_many`: many queries at once, on threads of this process or on Spark."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
-from mate.api.batch_queries import PlannedQuery
-from mate.api.given import as_kind
-from mate.api.strategy import COLUMN_FIRST, Strategy, prepare
+from mate.api.batch_queries import PlannedQuery, Queries, plan_queries
+from mate.api.outputs import check_output
+from mate.api.system import COLUMN_FIRST, prepare, search_system
+from mate.api.tables import as_frame
 from mate.errors import MateError, QueryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from mate.api.own_tables import OwnTables
-    from mate.api.reader import Tables
+    from mate.api.arguments import Key
+    from mate.api.options import BatchOptions
+    from mate.api.snapshot import Snapshot, SourceTables
     from mate.build.engine import Engine
     from mate.build.progress import Progress
     from mate.lake.base import Index
     from mate.search.batches import Answered, BatchQuery, BatchSearch
     from mate.search.batches.file import AnswersFile
 
-USEFULNESS = "usefulness"
-
 ROUND = 512
 """Queries that are answered before their answers are written."""
 
 TASKS_PER_CORE = 2
-"""Spark tasks per core and round, where there are queries enough."""
-
-
-class BatchOptions(TypedDict, total=False):
-    """What a batch of searches takes."""
-
-    k: int
-    """How many tables per query; 10 unless given."""
-    rank: str
-    """"usefulness", unless given, or "joinability"."""
-    names: bool
-    """Whether the names of columns and tables play a part; they do unless this is False."""
-    exclude: Tables
-    """Tables to leave out; "self": those of each query's own file."""
-    strategy: Strategy | str
-    """How to search, or the name of a system."""
-    encoding: str
-    """Encoding of the queries' files; it is found unless given."""
-    master: str
-    """Where queries are answered: "none", on threads here, unless given; "local[*]" or an address, on Spark."""
-    spark: Mapping[str, str]
-    """Settings of Spark."""
-    verbose: bool
-    """Show what Spark logs."""
-    progress: Progress
-    """Is told how far the batch is."""
+"""Spark tasks per core and round, where there are enough queries."""
 
 
 class BatchAnswers:
     """The answers to many queries: one row per answer, best first, in the order of the queries.
 
-    A query that failed has one row with its `error`; one that joins with nothing has no row.
+    A query that failed has one row with its `error`; a query without answers has no row.
 
-    >>> import mate
-    >>> with mate.open("lake.mate") as lake:
-    ...     found = lake.search_many([("sensors.csv", ["city", "day"]), ("missing.csv", ["city"])])
+    >>> found = lake.search_many([("sensors.csv", ["city", "day"]), ("missing.csv", ["city"])])
     >>> [row["table"] for row in found["sensors.csv"]]
     ['weather', 'traffic']
     >>> list(found.errors)
@@ -80,20 +54,20 @@ class BatchAnswers:
         self.queries = list(queries)
         """Names of all queries, in their order."""
         self.resumed = resumed
-        """How many of them an earlier run of the same batch had answered."""
+        """How many of them an earlier run of the same batch answered."""
         self._rows = rows
-        self._places: dict[str, list[int]] = {}
+        self._places: dict[str, list[int]] = {query: [] for query in queries}
         for place, query in enumerate(rows["query"].to_pylist()):
-            self._places.setdefault(query, []).append(place)
+            self._places[query].append(place)
 
     def __len__(self) -> int:
         return len(self.queries)
 
     def __getitem__(self, query: str) -> list[dict[str, Any]]:
-        if query not in self._places and query not in self.queries:
+        if query not in self._places:
             raise QueryError(f'no query of the batch is called "{query}"')
-        places = self._places.get(query, [])
-        own = self._rows.slice(places[0] if places else 0, len(places))  # they follow each other
+        places = self._places[query]
+        own = self._rows.slice(places[0] if places else 0, len(places))  # rows of a query stand together
         rows: list[dict[str, Any]] = own.to_pylist(maps_as_pydicts="strict")
         return [row for row in rows if row["error"] is None]
 
@@ -105,7 +79,7 @@ class BatchAnswers:
 
     @property
     def answers(self) -> int:
-        """How many answers there are in all."""
+        """Number of answers to all queries."""
         return len(self._rows) - len(self.errors)
 
     def to_arrow(self) -> pa.Table:
@@ -114,7 +88,7 @@ class BatchAnswers:
 
     def to_pandas(self) -> Any:
         """Return all rows as a DataFrame."""
-        return as_kind(self._rows, "pandas")
+        return as_frame(self._rows, "pandas")
 
     def __repr__(self) -> str:
         return f"<BatchAnswers: {len(self):,} queries, {self.answers:,} answers, {len(self.errors):,} errors>"
@@ -127,39 +101,40 @@ class Batch:
     queries: list[PlannedQuery]
     index: Index
     search: BatchSearch
-    own_tables: OwnTables | None = None
-    """Tables that a query must not have among its answers: those of its own file; None: it may."""
+    source_tables: SourceTables | None = None
+    """If given, the tables of a query's own file are left out of its answers."""
 
     def run(self, file: AnswersFile | None, engine: Engine | None, progress: Progress) -> BatchAnswers:
-        """Answer all queries, on threads unless there is an engine of Spark's; write the answers to a file, if any."""
+        """Answer all queries, on threads unless there is a Spark engine; write the answers to a file, if any."""
         from mate.search.batches.file import as_table
 
         names = [query.name for query in self.queries]
         done = file.done if file else set()
-        kept: list[Answered] = []
+        answers: list[Answered] = []
         progress.start("search", len(names))
         counts = {"answers": 0, "errors": 0}
         left = [query for query in self.queries if query.name not in done]
         for first in range(0, len(left), ROUND):
             part = left[first : first + ROUND]
+            before = len(done) + first
+            tasks = _TaskProgress(progress, before, len(part), counts)
             answered = []
-            told = _Round(progress, len(done) + first, len(part), counts)
-            for one in self._on_spark(part, engine, told) if engine else self._on_threads(part):
+            for one in self._on_spark(part, engine, tasks) if engine else self._on_threads(part):
                 answered.append(one)
                 counts["answers"] += len(one.answers)
                 counts["errors"] += one.error is not None
-                progress.update(len(done) + first + len(answered), **counts)
+                progress.update(before + len(answered), **counts)
             if file:
                 file.write(answered)
             else:
-                kept += answered
-        return BatchAnswers(names, file.finish(names) if file else as_table(kept), len(done))
+                answers += answered
+        return BatchAnswers(names, file.finish(names) if file else as_table(answers), len(done))
 
     def _on_threads(self, queries: Sequence[PlannedQuery]) -> Iterator[Answered]:
         from mate.search.batches import Answered
 
         cores = os.cpu_count() or 1
-        search = self.search if len(queries) < cores else _on_one_thread(self.search)
+        search = self.search if len(queries) < cores else _single_threaded(self.search)
 
         def answer(query: PlannedQuery) -> Answered:
             loaded = self._load(query)
@@ -169,7 +144,7 @@ class Batch:
             yield from pool.map(answer, queries)
 
     def _on_spark(self, queries: Sequence[PlannedQuery], engine: Engine, progress: Progress) -> list[Answered]:
-        """Answer queries in tasks, each in a share of the segments; files are read here."""
+        """Answer queries in tasks, each on some of the segments; files are read here."""
         from mate.search.batches import Answered
         from mate.search.batches.tasks import batch_tasks
 
@@ -177,18 +152,18 @@ class Batch:
             loaded = list(pool.map(self._load, queries))
         found = {one.query: one for one in loaded if isinstance(one, Answered)}
         sent = [query for query in loaded if not isinstance(query, Answered)]
-        tasks = batch_tasks(self.index, sent, _on_one_thread(self.search), TASKS_PER_CORE * engine.parallelism)
-        shares = engine.run(tasks.items, tasks.answer, progress, "search")
-        found |= {one.query: one for one in tasks.merge(shares)}
+        tasks = batch_tasks(self.index, sent, _single_threaded(self.search), TASKS_PER_CORE * engine.parallelism)
+        parts = engine.run(tasks.items, tasks.answer, progress, "search")
+        found |= {one.query: one for one in tasks.merge(parts)}
         return [found[query.name] for query in queries]
 
     def _load(self, planned: PlannedQuery) -> BatchQuery | Answered:
-        """Read a query; what is wrong with it is its answer."""
+        """Read a query; an error is its answer."""
         from mate.search.batches import Answered, BatchQuery
 
         try:
             table, key = planned.read()
-            own = self.own_tables.of(table.source) if self.own_tables else frozenset()
+            own = self.source_tables.read_from(table.source) if self.source_tables else frozenset()
             return BatchQuery(planned.name, table, key, own)
         except MateError as error:
             return Answered(planned.name, error=str(error))
@@ -196,32 +171,32 @@ class Batch:
             return Answered(planned.name, error=f"{error.filename}: {error.strerror or error}")
 
     def fingerprint(self) -> str:
-        """Return what tells this batch from others: lake, settings and queries."""
+        """Return what identifies this batch: lake, settings and queries."""
         settings = {**asdict(self.search.settings), "exclude": sorted(self.search.settings.exclude)}
         record = [
             self.index.manifest.to_json(),
             self.search.system,
             settings,
-            self.own_tables is not None,
+            self.source_tables is not None,
             [query.fingerprint() for query in self.queries],
         ]
         return hashlib.sha256(json.dumps(record, default=str).encode()).hexdigest()
 
 
-def _on_one_thread(search: BatchSearch) -> BatchSearch:
-    """Return the same search without threads of its own: the queries beside each other keep all cores busy."""
+def _single_threaded(search: BatchSearch) -> BatchSearch:
+    """Return a search without threads of its own: queries that run at the same time keep all cores busy."""
     return replace(search, settings=replace(search.settings, threads=False))
 
 
-class _Round:
-    """Progress of the tasks of a round, as progress of the whole batch."""
+class _TaskProgress:
+    """Reports the tasks of a round as queries of the whole batch."""
 
     def __init__(self, progress: Progress, before: int, queries: int, counts: dict[str, int]) -> None:
         self._progress, self._before, self._queries, self._counts = progress, before, queries, counts
         self._tasks = 1
 
     def start(self, phase: str, total: int) -> None:
-        """Note how many tasks there are; the batch itself has begun before."""
+        """Note the number of tasks; the phase of the batch has started before."""
         self._tasks = max(1, total)
 
     def update(self, done: int, **_: int) -> None:
@@ -230,45 +205,40 @@ class _Round:
 
 
 def search_many(
-    index: Index,
-    queries: list[PlannedQuery],
-    into: Path | None,
+    snapshot: Snapshot,
+    queries: Queries,
+    key: Key | None,
+    into: str | PathLike[str] | None,
     options: BatchOptions,
-    exclude: frozenset[int] | OwnTables,
 ) -> BatchAnswers:
     """Answer queries in one state of an index."""
-    from mate.api.own_tables import OwnTables
+    from mate.build.engine import NO_SPARK, start_engine
     from mate.build.progress import Silent
     from mate.search.batches import BatchSearch
     from mate.search.batches.file import AnswersFile
 
-    own = exclude if isinstance(exclude, OwnTables) else None
-    strategy = options.get("strategy", COLUMN_FIRST)
-    chosen = Strategy(strategy) if isinstance(strategy, str) else strategy
-    _, settings = prepare(chosen, index)
-    settings = replace(
-        settings,
-        k=options.get("k", 10),
-        rank=options.get("rank", USEFULNESS),
-        names=options.get("names", True),
-        exclude=frozenset() if isinstance(exclude, OwnTables) else exclude,
-    )
-    settings.check()
-    batch = Batch(queries, index, BatchSearch(chosen.system, settings), own)
-    with ExitStack() as stack:
-        file = None if into is None else stack.enter_context(AnswersFile(into, batch.fingerprint()))
-        engine = stack.enter_context(_engine(options))  # Spark takes its time: what is wrong with the file comes first
+    exclude = options.get("exclude", ())
+    own_file = isinstance(exclude, str) and exclude == "self"
+    with snapshot.use() as index, ExitStack() as stack:
+        planned = plan_queries(queries, key, options.get("encoding"))
+        if into is not None:
+            files = [queries, *(query.table for query in planned)]
+            check_output(Path(into), index.address, lambda: [r["source"] for r in index.sources()], files)
+        system = search_system(options.get("system", COLUMN_FIRST))
+        _, settings = prepare(system, index)
+        settings = replace(
+            settings,
+            k=options.get("k", 10),
+            rank=options.get("rank", "usefulness"),
+            names=options.get("names", True),
+            exclude=frozenset() if own_file else snapshot.excluded(exclude, None),
+        )
+        settings.check()
+        source_tables = snapshot.source_tables() if own_file else None
+        batch = Batch(planned, index, BatchSearch(system.name, settings), source_tables)
+        file = None if into is None else stack.enter_context(AnswersFile(Path(into), batch.fingerprint()))
+        engine = None  # started last: Spark takes its time
+        if options.get("master", NO_SPARK) != NO_SPARK:
+            spark, verbose = options.get("spark") or {}, options.get("verbose", False)
+            engine = stack.enter_context(start_engine(options["master"], spark, verbose=verbose))
         return batch.run(file, engine, options.get("progress") or Silent())
-
-
-@contextmanager
-def _engine(options: BatchOptions) -> Iterator[Engine | None]:
-    """Start Spark if it is asked for."""
-    from mate.build.engine import NO_SPARK, start_engine
-
-    master = options.get("master", NO_SPARK)
-    if master == NO_SPARK:
-        yield None
-        return
-    with start_engine(master, options.get("spark") or {}, verbose=options.get("verbose", False)) as engine:
-        yield engine

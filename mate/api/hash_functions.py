@@ -1,4 +1,4 @@
-"""The hash functions of super keys, by name, and what one makes of some values."""
+"""The hash functions of super keys, and the hashes of some values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class HashFunction(NamedTuple):
 
     name: str
     bits: tuple[int, ...]
-    """Sizes that it has."""
+    """Its sizes."""
     summary: str
-    """What it is; or why it cannot be used here."""
+    """What it is, or why it cannot be used here."""
 
 
 class HashedValues(NamedTuple):
@@ -23,19 +23,18 @@ class HashedValues(NamedTuple):
 
     function: str
     tokens: list[str | None]
-    """The values as they are indexed; None for one that is no value."""
+    """The values as they are indexed; None for one that counts as no value."""
     keys: list[list[int]]
     """The hash of each value, in words of 64 bits."""
     super_key: list[int]
-    """The OR of the keys; the fingerprints one after another, lowest bits first, where columns are told apart."""
+    """The OR of the hashes; with fingerprints, these one after another, lowest bits first."""
     by_column: bool = False
-    """Whether the key of a value is a fingerprint, which the super key has at the place of its column."""
+    """Whether hashes are fingerprints, each at the place of its column in the super key."""
 
 
 def hash_functions() -> list[HashFunction]:
-    """Return all hash functions that there are.
+    """Return all hash functions.
 
-    >>> import mate
     >>> "xash" in [function.name for function in mate.hash_functions()]
     True
     """
@@ -44,23 +43,22 @@ def hash_functions() -> list[HashFunction]:
     found = []
     for name in available():
         try:
-            cls = find(name)
+            function = find(name)
         except MateError as error:
             found.append(HashFunction(name, (), str(error)))
-            continue
-        found.append(HashFunction(name, tuple(cls.sizes), (cls.__doc__ or "").strip().splitlines()[0]))
+        else:
+            summary = (function.__doc__ or "").strip().splitlines()[0]
+            found.append(HashFunction(name, tuple(function.sizes), summary))
     return found
 
 
 def hash_values(
     values: Sequence[str], name: str = "xash", bits: int | None = None, parameters: Mapping[str, int] | None = None
 ) -> HashedValues:
-    """Hash some values, and combine the hashes to the super key of a row that holds them all.
+    """Hash values, and combine the hashes to the super key of a row with these values.
 
-    The hash function is written as for an index: ``xash``, ``wide:20``, ``bf:128:hashes=6``. Size and parameters can
-    also be given apart. The row is one of a table with as many columns as there are values.
+    The name may hold size and parameters, as for an index: `wide:20`, `bf:128:hashes=6`.
 
-    >>> import mate
     >>> mate.hash_values(["Muhammad", "Lee"], parameters={"alpha": 4}).tokens
     ['muhammad', 'lee']
     """
@@ -71,11 +69,11 @@ def hash_values(
     from mate.hashing.by_width import packed
     from mate.values.text import tokens
 
-    asked = known_hash(name, bits or 128)
-    size = bits if bits is not None and ":" not in name else asked.bits
-    function = get(asked.name, size, **{**asked.parameters, **(parameters or {})})
+    spec = known_hash(name, bits or 128)
+    size = bits if bits is not None and ":" not in name else spec.bits
+    function = get(spec.name, size, **{**spec.parameters, **(parameters or {})})
     cells = tokens(list(values))
-    sized = function if function.by_column or not function.by_width else function.for_width(max(1, len(cells)))
+    sized = function.for_width(max(1, len(cells))) if function.by_width and not function.by_column else function
     keys = sized.hash(cells)
     if function.by_column:
         row = packed(keys.reshape(1, -1), function.bits)[0]

@@ -1,4 +1,4 @@
-"""`mate.index`: from files to a lake."""
+"""Build, check and repair an index."""
 
 from __future__ import annotations
 
@@ -6,31 +6,24 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
-from mate.api.addresses import address_of
-from mate.api.arguments import instance, several, size, whole_number
-from mate.api.lake import Lake, path_list, reader_name
-from mate.api.options import IndexOptions, check_options
+from mate.api.arguments import lake_address, path_list, reader_name, require_type, size, texts, whole_number
+from mate.api.lake import Lake
+from mate.api.options import ChangeOptions, IndexOptions, check_options
+from mate.errors import StoreError
 from mate.limits import Limits
 
 if TYPE_CHECKING:
-    from mate.api.lake import Paths
+    from mate.api.arguments import Paths
     from mate.build.build import BuildSettings
-
-KINDS: tuple[tuple[str, type, str], ...] = (
-    ("limits", Limits, "mate.Limits(...)"),
-    ("master", str, 'a text such as "none", "auto" or "local[*]"'),
-    ("spark", Mapping, "a dictionary of settings"),
-)
-"""Options whose values must be of a type, with an example."""
+    from mate.build.changes.check import Findings
+    from mate.build.progress import Progress
 
 
 def index(paths: Paths, store: str | PathLike[str], **options: Unpack[IndexOptions]) -> Lake:
-    """Index every table under some paths and return the lake, open.
+    """Index every table under some paths and return the open lake.
 
-    The index is built beside the one that may be there, and published in one step at the end. What could not be read
-    is listed by `Lake.rejects`, with its reason.
+    The index replaces the one at the same place, in one step at the end. `Lake.rejects` lists what could not be read.
 
-    >>> import mate
     >>> lake = mate.index("lake", "again.mate")
     >>> lake.stats().tables, lake.build_summary.files
     (4, 4)
@@ -40,12 +33,11 @@ def index(paths: Paths, store: str | PathLike[str], **options: Unpack[IndexOptio
     from mate.build.progress import Silent
     from mate.stores import open_target
 
-    address = address_of(store)
+    address = lake_address(store)
     settings = _settings(options, address)
     settings.check()
-    progress = options.get("progress") or Silent()
     with open_target(address) as target:
-        summary = build(path_list(paths), target, settings, progress)
+        summary = build(path_list(paths), target, settings, options.get("progress") or Silent())
     lake = Lake(address)
     lake.build_summary = summary
     return lake
@@ -56,18 +48,46 @@ def _settings(options: IndexOptions, address: str) -> BuildSettings:
     from mate.stores import usual_hash
     from mate.values.text import NULL_SPELLINGS, token
 
-    check_options("mate.index", options, IndexOptions.__annotations__)
-    given: dict[str, Any] = {**options}
-    given.pop("progress", None)
-    usual = "xash" if "bits" in given else usual_hash(address)
-    hashes, bits = several("hashes", given.pop("hashes", usual)), whole_number("bits", given.pop("bits", 128))
-    more = {token(text, nulls=frozenset()) or "" for text in several("nulls", given.pop("nulls", ()))}
-    if "memory" in given:
-        given["memory"] = size("memory", given["memory"])
-    if given.get("segments") is not None:
-        given["segments"] = whole_number("segments", given["segments"])
-    for name, kind, example in KINDS:
-        if name in given:
-            instance(name, given[name], kind, example)
-    settings = BuildSettings(**{**given, "format": reader_name(given.get("format")), "nulls": NULL_SPELLINGS | more})
-    return with_hashes(settings, hashes, bits)
+    check_options("mate.index", options, IndexOptions)
+    for name, kind, example in (
+        ("limits", Limits, "mate.Limits(...)"),
+        ("master", str, 'a text such as "none", "auto" or "local[*]"'),
+        ("spark", Mapping, "a dictionary of settings"),
+    ):
+        if name in options:
+            require_type(name, options.get(name), kind, example)
+    settings: dict[str, Any] = {**options}
+    settings.pop("progress", None)
+    default = "xash" if "bits" in options else usual_hash(address)
+    hashes = texts("hashes", settings.pop("hashes", default))
+    bits = whole_number("bits", settings.pop("bits", 128))
+    nulls = {token(text, nulls=frozenset()) or "" for text in texts("nulls", settings.pop("nulls", ()))}
+    if "memory" in options:
+        settings["memory"] = size("memory", options["memory"])
+    if options.get("segments") is not None:
+        settings["segments"] = whole_number("segments", options["segments"])
+    settings |= {"format": reader_name(options.get("format")), "nulls": NULL_SPELLINGS | nulls}
+    return with_hashes(BuildSettings(**settings), hashes, bits)
+
+
+def check(address: str | PathLike[str], progress: Progress | None = None) -> Findings:
+    """Check a lake, even one too damaged to be opened; `Lake.check` checks an open one.
+
+    >>> mate.check("lake.mate").problems
+    []
+    """
+    from mate.build.changes.check import check as check_folder
+    from mate.stores import is_database
+
+    place = lake_address(address)
+    if is_database(place):
+        raise StoreError("mate check is for a lake; a database checks its own storage")
+    return check_folder(place, progress)
+
+
+def repair(address: str | PathLike[str], findings: Findings, **options: Unpack[ChangeOptions]) -> Findings:
+    """Rebuild what a check found damaged; return the findings of another check."""
+    from mate.build.changes.check import repair as repair_folder
+
+    check_options("a repair", options, ChangeOptions)
+    return repair_folder(lake_address(address), findings, options.get("wait", 10.0), options.get("progress"))

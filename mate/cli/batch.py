@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         "rank": options.rank,
         "names": not options.no_names,
         "exclude": "self" if options.exclude_self else (),
-        "strategy": mate.Strategy(options.system, options.hash, options.initial_column),
+        "system": mate.SearchSystem(options.system, options.hash, options.initial_column),
         "master": options.master,
         "spark": dict(options.spark),
         "verbose": options.verbose,

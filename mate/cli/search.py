@@ -137,7 +137,7 @@ def run_search(options: argparse.Namespace) -> int:
         raise MateError(f"name the key columns of {options.query}: --key A,B; mate suggest finds some")
     if options.output is not None or options.master != "none":
         raise MateError("-o and --master are for many queries: --batch QUERIES")
-    strategy = mate.Strategy(options.system, options.hash, options.initial_column)
+    system = mate.SearchSystem(options.system, options.hash, options.initial_column)
     with mate.open(options.store) as lake:
         query = mate.read(options.query, encoding=options.encoding)
         found = lake.search(
@@ -147,7 +147,7 @@ def run_search(options: argparse.Namespace) -> int:
             rank=options.rank,
             names=not options.no_names,
             exclude="self" if options.exclude_self else (),
-            strategy=strategy,
+            system=system,
         )
         if options.json:
             print_json({"results": found.to_dicts(), "stats": found.statistics})

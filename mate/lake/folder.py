@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mate.errors import StoreError
+from mate.errors import QueryError, StoreError
 from mate.lake.arrays import damaged
 from mate.lake.base import Ids, Index, SearchView, TableSegment
 from mate.lake.manifest import Manifest
@@ -274,3 +274,10 @@ def sync_folder(path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def require_folder(index: Index, purpose: str) -> LakeFolder:
+    """Return an index as a lake in a folder, whose segments hold whole columns and their directory."""
+    if not isinstance(index, LakeFolder):
+        raise QueryError(f"{purpose} a lake in a folder, which {index.address} is not")
+    return index

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from mate.hashing import Keys, SuperKeyHash, or_aggregate
 from mate.lake.base import Ids, Index
-from mate.lake.folder import LakeFolder
 from mate.lake.segment import SearchSegment
 from mate.search.best import Best
 from mate.search.evidence.ranking import USEFULNESS
@@ -174,7 +173,7 @@ class Search:
         The most promising segment comes first. Groups have the same size on all machines, and so what is pruned is the
         same.
         """
-        if not isinstance(self.index, LakeFolder):
+        if not self.index.has_directory:
             yield from ([part] for part in self._fetched())  # a database decides by the k-th score which ones follow
             return
         ordered = sorted(map(self.part, self.index.search_segments(self)), key=lambda part: -len(part.tuples))

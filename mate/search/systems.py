@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from mate.errors import QueryError, did_you_mean
+from mate.lake.folder import require_folder
 from mate.search.engine import run
 from mate.search.settings import SearchSettings
 
@@ -44,6 +45,8 @@ class System:
     """Compute what does not depend on the k-th score into ``part.prefetched``, while another segment is searched."""
     column_first: bool = False
     intersects: bool = False
+    by_directory: bool = False
+    """Whether it needs the directory of a lake in a folder, which a database does not have."""
     filters_rows: bool = True
     """Whether super keys filter rows, unless the settings say otherwise."""
 
@@ -56,6 +59,8 @@ class System:
         settings: SearchSettings | None = None,
     ) -> SearchResult:
         """Return the best tables; `k`, if given, overrides that of the settings."""
+        if self.by_directory:
+            require_folder(index, f"{self.name} searches the directory of")
         chosen = settings_with(k, settings)
         return run(self, index, query, key, chosen if self.filters_rows else chosen.unfiltered())
 

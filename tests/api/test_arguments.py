@@ -35,9 +35,9 @@ def index(**options: Any) -> Call:
         (search(exclude=None), 'exclude takes a list of tables, or "self", not None'),
         (search(exclude=3), 'exclude takes a list of tables, or "self", not 3'),
         (search(exclude=[None]), "a table is named by its number, file or name, not by NoneType"),
-        (search(strategy=None), "strategy is a mate.Strategy or the name of a system, not None"),
-        (search(strategy=mate.Strategy(hash=3)), "hash of a strategy is a name, not 3"),  # type: ignore[arg-type]
-        (search(strategy=mate.Strategy(None)), "system of a strategy is a name, not None"),  # type: ignore[arg-type]
+        (search(system=None), "system takes the name of a system or a mate.SearchSystem, not None"),
+        (lambda _: mate.SearchSystem(hash=3), "hash of a mate.SearchSystem is a text, not 3"),  # type: ignore[arg-type]
+        (lambda _: mate.SearchSystem(None), "name of a mate.SearchSystem is a text, not None"),  # type: ignore[arg-type]
         (search(k=None), "k must be a whole number of at least 1, not None"),
         (suggest(k="3"), "k must be a whole number of at least 1, not '3'"),
         (suggest(most_columns="a"), "most_columns must be a whole number from 1 to 4, not 'a'"),

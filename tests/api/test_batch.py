@@ -104,7 +104,7 @@ def test_many_queries_start_no_threads_of_their_own(
     assert len(started) > 20  # alone, it may have all cores
 
 
-@pytest.mark.parametrize("options", [{"k": 3}, {"rank": "joinability", "k": 40, "strategy": "mate"}])
+@pytest.mark.parametrize("options", [{"k": 3}, {"rank": "joinability", "k": 40, "system": "mate"}])
 def test_spark_answers_as_one_by_one(many: mate.Lake, random_lake: Path, options: Any, spark: SparkSession) -> None:
     queries = random_lake / "queries"
     found = many.search_many(queries, **options, master="local[2]")

@@ -12,8 +12,11 @@ import pytest
 import mate
 
 API = Path(mate.__file__).parent / "api"
-MODULES = sorted(f"mate.api.{path.stem}" for path in API.glob("*.py") if path.stem != "__init__")
-
+MODULES = sorted(
+    ".".join(("mate.api", *path.relative_to(API).with_suffix("").parts))
+    for path in API.rglob("*.py")
+    if path.stem != "__init__"
+)
 
 METHODS = (
     *("search", "suggest", "match", "join", "enrich", "table", "find", "stats", "refresh", "check", "compact"),
@@ -31,12 +34,23 @@ def test_the_examples_of_a_module_run(
             continue
         monkeypatch.chdir(shutil.copytree(shared_folder, tmp_path / str(number)))  # examples may change the lake
         report: list[str] = []
+        example.globs |= {"mate": mate, "lake": mate.open("lake.mate")}
         done = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=report.append)
         assert not done.failed, "".join(report)
 
 
 def test_what_people_meet_first_has_an_example() -> None:
-    for name in ("index", "open", "Lake", "Answers", "Answer", "Explanation", "Enriched", "Strategy", "Suggestions"):
+    for name in (
+        "index",
+        "open",
+        "Lake",
+        "Answers",
+        "Answer",
+        "Explanation",
+        "Enriched",
+        "SearchSystem",
+        "Suggestions",
+    ):
         assert ">>> " in (getattr(mate, name).__doc__ or ""), name
     for method in METHODS:
         assert ">>> " in (getattr(mate.Lake, method).__doc__ or ""), method

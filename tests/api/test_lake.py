@@ -142,8 +142,8 @@ def test_excluded_tables(lake: mate.Lake) -> None:
 
 @pytest.mark.parametrize("system", ["column-first", "mate", "scr", "mcr"])
 def test_every_system_gives_the_same_answers(lake: mate.Lake, system: str) -> None:
-    found = lake.search("sensors.csv", KEY, strategy=system)
-    assert found.to_dicts() == lake.search("sensors.csv", KEY, strategy=mate.Strategy(system)).to_dicts()
+    found = lake.search("sensors.csv", KEY, system=system)
+    assert found.to_dicts() == lake.search("sensors.csv", KEY, system=mate.SearchSystem(system)).to_dicts()
     assert [(a.table.name, a.joinability) for a in found] == [("weather", 5), ("traffic", 3)]
     assert found.explain().system == system
 
@@ -155,7 +155,7 @@ def test_the_explanation_is_typed(lake: mate.Lake) -> None:
     assert steps["whose values all occur in the index"].depth == 1
     assert explanation.total_seconds == sum(explanation.seconds.values()) > 0
     assert "distinct key tuples of the query" in str(explanation)
-    paper = lake.search("sensors.csv", KEY, strategy=mate.Strategy("mate", "xash:128", "day")).explain()
+    paper = lake.search("sensors.csv", KEY, system=mate.SearchSystem("mate", "xash:128", "day")).explain()
     assert "postings of the initial column, day" in [step.name for step in paper.steps]
 
 

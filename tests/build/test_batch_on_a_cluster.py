@@ -16,7 +16,7 @@ from tests.lakes import write_csv
 DRIVER = """
 import json, sys
 from mate.api.batch import Batch
-from mate.api.batch_queries import planned
+from mate.api.batch_queries import plan_queries
 from mate.build.engine import SparkEngine
 from mate.build.progress import Silent
 from mate.build.session import spark_session
@@ -54,7 +54,7 @@ settings = {"spark.executor.memory": "512m", "spark.driver.memory": "512m"}
 index = open_folder(store)
 with spark_session("local-cluster[2,1,1024]", settings) as spark:
     search = BatchSearch("column-first", SearchSettings(k=5, rank="usefulness"))
-    batch = Batch(planned(queries, None), index, search)
+    batch = Batch(plan_queries(queries, None), index, search)
     found = batch.run(None, Deadly(spark), Silent())
 print(json.dumps(found.to_arrow().to_pylist()))
 """

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mate.build.check import check
 
+from mate.build.changes.check import check
 from mate.errors import StoreError
 from mate.lake.folder import MANIFEST, open_folder
 from mate.lake.manifest import FORMAT_VERSION, Counts, HashSpec, Manifest, SegmentRecord

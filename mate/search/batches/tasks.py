@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mate.errors import QueryError
 from mate.lake.base import Index
-from mate.lake.folder import LakeFolder
+from mate.lake.folder import require_folder
 from mate.search.batches import Answered, BatchQuery, BatchSearch, Share, in_slices, shares_of
 
 
@@ -40,8 +39,6 @@ class BatchTasks:
 
 def batch_tasks(index: Index, queries: list[BatchQuery], search: BatchSearch, tasks: int) -> BatchTasks:
     """Cut a batch into about so many tasks: by segments first, then by queries."""
-    if not isinstance(index, LakeFolder):
-        raise QueryError(f"a batch on Spark is for a lake in a folder, which {index.address} is not")
-    shares = shares_of(index, tasks)
+    shares = shares_of(require_folder(index, "a batch on Spark is for"), tasks)
     slices = list(in_slices(len(queries), -(-tasks // len(shares))))
     return BatchTasks([(share, numbers) for numbers in slices for share in shares], queries, search)

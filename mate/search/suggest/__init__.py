@@ -24,7 +24,7 @@ import numpy as np
 
 from mate.errors import QueryError
 from mate.lake.base import Ids, Index
-from mate.lake.folder import LakeFolder
+from mate.lake.folder import LakeFolder, require_folder
 from mate.lake.records import TableInfo
 from mate.search.engine import match_table, rank_of
 from mate.search.evidence import HeldTable
@@ -228,14 +228,13 @@ def _by_usefulness(
 
 def _checked(index: Index, settings: SuggestionSettings) -> LakeFolder:
     """Refuse what cannot be asked for."""
-    if not isinstance(index, LakeFolder):
-        raise QueryError(f"keys are suggested by the directory of a lake in a folder, which {index.address} is not")
+    lake = require_folder(index, "keys are suggested by the directory of")
     k, most_columns = settings.k, settings.most_columns
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise QueryError(f"k must be a whole number of at least 1, not {k!r}")
     if not SHORTEST <= most_columns <= LONGEST:
         raise QueryError(f"a suggested key has {SHORTEST} to {LONGEST} columns, not {most_columns!r}")
-    return index
+    return lake
 
 
 def _chosen(keys: LakeKeys, grown: list[Candidate], most: int) -> list[Candidate]:

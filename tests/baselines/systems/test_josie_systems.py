@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from baselines.systems import josie_costs, mcr_josie, scr_josie
 from baselines.systems.josie_costs import Costs, Line
 from baselines.systems.mcr_josie import Asked
-from mate.errors import QueryError, StoreError
+from mate.errors import QueryError
 from mate.lake.base import Index
 from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
@@ -133,5 +133,7 @@ class Database:
 
 @pytest.mark.parametrize("system", ["scr-josie", "mcr-josie"])
 def test_an_index_that_is_not_a_lake(system: str) -> None:
-    with pytest.raises(StoreError, match=r"x\.duckdb is not a lake: JOSIE runs on lakes only"):
+    with pytest.raises(
+        QueryError, match=r"-josie searches the directory of a lake in a folder, which duckdb:x\.duckdb is not"
+    ):
         find_system(system)(cast(Index, Database()), pa.table({"a": ["x"]}), ["a"])

@@ -1,4 +1,4 @@
-"""Answers: the tables that join with yours, each with its evidence, ready to be shown and joined."""
+"""Answers: the tables that join with yours, each with its evidence."""
 
 from __future__ import annotations
 
@@ -8,35 +8,51 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
-from mate.api.enriched import Enriched
-from mate.api.explanation import Explanation, explanation, suggestion_explanation
-from mate.api.given import GivenTable, as_kind
+from mate.api.results.enriched import Enriched
+from mate.api.results.explanation import Explanation, search_explanation, suggestion_explanation
+from mate.api.tables import UserTable, as_frame
 from mate.display import visible
 
 if TYPE_CHECKING:
     from mate.api.snapshot import Snapshot
+    from mate.lake.base import Index
     from mate.lake.records import TableInfo
     from mate.search.evidence import Evidence
     from mate.search.query import KeyTuples
     from mate.search.results import Matches, Result, SearchResult
     from mate.search.suggest import SuggestionResult
 
-EVIDENCE = ("containment", "uniqueness", "fan_out", "most_fan_out", "chance", "names")
-"""Fields of the evidence, in the order in which they are shown."""
+EVIDENCE = {
+    "containment": "float64",
+    "uniqueness": "float64",
+    "fan_out": "float64",
+    "most_fan_out": "int64",
+    "chance": "float64",
+    "names": "float64",
+    "usefulness": "float64",
+    "is_chance": "bool",
+}
+COLUMNS = {
+    "table_id": "int64",
+    "table": "string",
+    "source": "string",
+    "joinability": "int64",
+    "mapping": "string",
+    **EVIDENCE,
+}
+"""Columns of answers as a table, with their types."""
 
 
 @dataclass(frozen=True, repr=False)
 class Answer:
     """One table that joins with the query.
 
-    >>> import mate
-    >>> with mate.open("lake.mate") as lake:
-    ...     best = lake.search("sensors.csv", ["city", "day"])[0]
-    ...     print(best.table.name, best.joinability, best.mapping)
+    >>> best = lake.search("sensors.csv", ["city", "day"])[0]
+    >>> print(best.table.name, best.joinability, best.mapping)
     weather 5 {'city': 'place', 'day': 'date'}
     """
 
-    given: GivenTable = field(repr=False)
+    query: UserTable = field(repr=False)
     snapshot: Snapshot = field(repr=False)
     result: Result = field(repr=False)
     key: tuple[str, ...]
@@ -65,7 +81,7 @@ class Answer:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """What speaks for the join: containment, uniqueness, fan-out, chance, names."""
+        """Evidence for the join: containment, uniqueness, fan-out, chance, names."""
         known = self._measured
         if known is not None:
             return known
@@ -74,7 +90,7 @@ class Answer:
 
     @property
     def _measured(self) -> Evidence | None:
-        """The evidence if the ranking needed it, or if it was asked for: it stays when the lake is closed."""
+        """The evidence if it was measured before, which needs no open lake."""
         return vars(self.result).get("evidence")
 
     @cached_property
@@ -85,17 +101,15 @@ class Answer:
 
     @property
     def added(self) -> list[str]:
-        """Names of the columns that a join adds; one that was taken has the table's name behind it."""
+        """Names of the columns that a join adds; a name that the query has too ends with the table's name."""
         from mate.search.joins import added_names
 
-        return added_names(self.given.query.header, self.result)
+        return added_names(self.query.query.header, self.result)
 
     def pairs(self) -> list[tuple[int, int]]:
-        """Return which row of the query joins with which row of the table, counted from 0; of several, the first.
+        """Return pairs of a query row and the first row of the table that joins with it, counted from 0.
 
-        >>> import mate
-        >>> with mate.open("lake.mate") as lake:
-        ...     lake.match("sensors.csv", ["city", "day"], "weather").pairs()
+        >>> lake.match("sensors.csv", ["city", "day"], "weather").pairs()
         [(0, 0), (1, 1), (2, 2), (4, 3), (5, 4)]
         """
         from mate.search.joins import joined_rows
@@ -105,11 +119,9 @@ class Answer:
         return list(zip(rows[joined].tolist(), partner[joined].tolist(), strict=True))
 
     def rows_with_all(self) -> int:
-        """Return how many rows a join with all matches has: one per match, and one where there is none.
+        """Return the number of rows of a join with all matches.
 
-        >>> import mate
-        >>> with mate.open("lake.mate") as lake:
-        ...     lake.match("sensors.csv", ["city", "day"], "traffic").rows_with_all()
+        >>> lake.match("sensors.csv", ["city", "day"], "traffic").rows_with_all()
         7
         """
         import numpy as np
@@ -119,47 +131,42 @@ class Answer:
         return int(np.maximum(partners[row_tuple[row_tuple >= 0]], 1).sum()) + int((row_tuple < 0).sum())
 
     def join(self, matches: str = "first") -> Any:
-        """Return the query with the columns of this table, as the kind of table that the query was.
+        """Return the query with the columns of this table, as the kind of table that the query is.
 
-        Every row of the query is kept, in its order. Of several matching rows the first is taken; `matches="all"`
-        repeats the query's row for each; `matches="aggregate"` makes one row of them: the mean of numbers, the distinct
-        values of anything else, and how many there were.
+        Every row of the query is kept, in its order. `matches="first"` takes the first of several matching rows;
+        `"all"` repeats the query's row for each; `"aggregate"` makes one row of them: the mean of numbers, the distinct
+        values of anything else, and how many there are.
 
-        >>> import mate
-        >>> with mate.open("lake.mate") as lake:
-        ...     frame = lake.search("sensors.csv", ["city", "day"])[0].join()
+        >>> frame = lake.search("sensors.csv", ["city", "day"])[0].join()
         >>> list(frame.columns)
         ['city', 'day', 'PM10', 'temperature', 'wind']
         """
         return self.enrich(matches).to_table()
 
     def enrich(self, matches: str = "first") -> Enriched:
-        """Join as `join` does, and return the table together with what is known about the join."""
+        """Join as `join` does; return the table with what is known of the join."""
         from mate.search.joins import enrich
 
         with self.snapshot.use() as index:
-            joined = enrich(index, self.given.query.header, self.find_key(), self.result, matches)
-        return Enriched(
-            self.given, joined, self.mapping, index.address, lambda: [record["source"] for record in index.sources()]
-        )
+            joined = enrich(index, self.query.query.header, self.find_key(), self.result, matches)
+        sources = partial(_source_names, index)
+        return Enriched(self.query, joined, self.mapping, index.address, sources)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data."""
-        evidence = {name: getattr(self.evidence, name) for name in (*EVIDENCE, "usefulness", "is_chance")}
         return {
             "table_id": self.table_id,
             "table": self.table.name,
             "source": self.table.source,
             "joinability": self.joinability,
             "mapping": self.mapping,
-            "evidence": evidence,
+            "evidence": {name: getattr(self.evidence, name) for name in EVIDENCE},
         }
 
     def __repr__(self) -> str:
-        on = ", ".join(f"{key} = {column}" for key, column in self.mapping.items())
         evidence = self._measured
         joins = f"{self.joinability:,} key tuple{'' if self.joinability == 1 else 's'}"
-        shown = f"{self.table.name} (table {self.table_id}) joins {joins} on {on}"
+        shown = f"{self.table.name} (table {self.table_id}) joins {joins} on {mapping_text(self)}"
         if evidence is not None:
             shown += f"; {evidence.containment:.0%} of the key, {evidence.uniqueness:.0%} unique"
             shown += ", no better than chance" if evidence.is_chance else ""
@@ -172,12 +179,21 @@ class Answer:
         return self
 
 
+def mapping_text(answer: Answer) -> str:
+    """Return the mapping of an answer for people."""
+    return ", ".join(f"{key} = {column}" for key, column in answer.mapping.items())
+
+
+def _source_names(index: Index) -> list[str]:
+    return [record["source"] for record in index.sources()]
+
+
 @dataclass(frozen=True, repr=False)
 class SuggestedKey(Answer):
-    """A key that was found for a table, and a table that joins with it."""
+    """A key of your table, and a table that joins with it: an `Answer` with `unique_part`."""
 
     unique_part: tuple[str, ...] | None = None
-    """A part of the key that is unique in the table without the rest: it would do alone."""
+    """A part of the key that is unique in the table by itself."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the suggestion as plain data."""
@@ -187,33 +203,16 @@ class SuggestedKey(Answer):
 
 One = TypeVar("One", bound=Answer)
 
-COLUMNS = {
-    "table_id": "int64",
-    "table": "string",
-    "source": "string",
-    "joinability": "int64",
-    "mapping": "string",
-    "containment": "float64",
-    "uniqueness": "float64",
-    "fan_out": "float64",
-    "most_fan_out": "int64",
-    "chance": "float64",
-    "names": "float64",
-    "usefulness": "float64",
-    "is_chance": "bool",
-}
-"""Columns of answers as a table, with their types: the same ones also where there is no answer."""
 
-
-class _Listed(Sequence[One], Generic[One]):
-    """Answers in their order: to be counted, indexed, sliced, gone through, and shown as a table."""
+class _AnswerList(Sequence[One], Generic[One]):
+    """Answers in their order."""
 
     _columns: ClassVar[Mapping[str, str]] = COLUMNS
 
     def __init__(self, answers: Sequence[One], caption: str) -> None:
         self._answers = list(answers)
         self.caption = caption
-        """What was asked for, for people."""
+        """The query, for people."""
 
     @overload
     def __getitem__(self, place: int) -> One: ...
@@ -230,22 +229,22 @@ class _Listed(Sequence[One], Generic[One]):
         return len(self._answers)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the answers as plain data, such as JSON has."""
+        """Return the answers as plain data."""
         return [answer.to_dict() for answer in self]
 
     def to_arrow(self) -> Any:
-        """Return the answers as an Arrow table, one row per answer, a column per piece of evidence."""
+        """Return the answers as an Arrow table."""
         import pyarrow as pa
 
         types = {name: pa.type_for_alias(kind) for name, kind in self._columns.items()}
-        return pa.Table.from_pylist([_flat(answer) for answer in self], pa.schema(types))
+        return pa.Table.from_pylist([_record(answer) for answer in self], pa.schema(types))
 
     def to_pandas(self) -> Any:
-        """Return the answers as a DataFrame, one row per answer, a column per piece of evidence."""
-        return as_kind(self.to_arrow(), "pandas")
+        """Return the answers as a DataFrame."""
+        return as_frame(self.to_arrow(), "pandas")
 
     def _repr_html_(self) -> str:
-        from mate.api.answers_html import answers_html
+        from mate.api.results.notebook import answers_html
 
         return answers_html(self, self.caption)
 
@@ -258,20 +257,29 @@ class _Listed(Sequence[One], Generic[One]):
         return copy(self)
 
 
-class Answers(_Listed[Answer]):
+def _record(answer: Answer) -> dict[str, Any]:
+    """Return an answer as a row of a table."""
+    record = answer.to_dict()
+    record |= record.pop("evidence")
+    record["mapping"] = mapping_text(answer)
+    for name in ("key", "unique_part"):
+        if record.get(name) is not None:
+            record[name] = ", ".join(record[name])
+    return record
+
+
+class Answers(_AnswerList[Answer]):
     """The answer to a search: joinable tables, best first.
 
-    >>> import mate
-    >>> with mate.open("lake.mate") as lake:
-    ...     found = lake.search("sensors.csv", ["city", "day"], k=2)
-    ...     print(len(found), [answer.table.name for answer in found])
+    >>> found = lake.search("sensors.csv", ["city", "day"], k=2)
+    >>> print(len(found), [answer.table.name for answer in found])
     2 ['weather', 'traffic']
     """
 
-    def __init__(self, given: GivenTable, snapshot: Snapshot, found: SearchResult) -> None:
+    def __init__(self, query: UserTable, snapshot: Snapshot, found: SearchResult) -> None:
         columns = found.key.columns
-        answers = [Answer(given, snapshot, result, columns, lambda: found.key) for result in found.results]
-        super().__init__(answers, f"{given.query.name} on {', '.join(found.key.columns)}")
+        answers = [Answer(query, snapshot, result, columns, lambda: found.key) for result in found.results]
+        super().__init__(answers, f"{query.query.name} on {', '.join(columns)}")
         self._found = found
 
     @property
@@ -281,12 +289,12 @@ class Answers(_Listed[Answer]):
 
     @property
     def key_tuples(self) -> int:
-        """How many distinct combinations of key values the query has."""
+        """Number of distinct key tuples of the query."""
         return len(self._found.key)
 
     @property
     def rows_left_out(self) -> int:
-        """Rows of the query that have an empty cell in the key, and so join with nothing."""
+        """Rows of the query with an empty cell in the key, which join with nothing."""
         return self._found.key.dropped_rows
 
     @property
@@ -295,54 +303,32 @@ class Answers(_Listed[Answer]):
         return self._found.statistics.as_json()
 
     def explain(self) -> Explanation:
-        """Return how the answer came about: the steps from the query to the answers, and the time of each phase."""
-        return explanation(self._found.statistics, len(self._found))
+        """Return the steps from the query to the answers, and the time of each phase."""
+        return search_explanation(self._found.statistics, len(self._found))
 
 
-class Suggestions(_Listed[SuggestedKey]):
-    """Keys found for a table, with the tables that they join with, best first.
+class Suggestions(_AnswerList[SuggestedKey]):
+    """Keys of your table with the tables that they join with, best first.
 
-    >>> import mate
-    >>> with mate.open("lake.mate") as lake:
-    ...     found = lake.suggest("sensors.csv")
+    >>> found = lake.suggest("sensors.csv")
     >>> found[:2]
     <Suggestions: events (3), inhabitants (3)>
-    >>> print([(one.key, one.mapping) for one in found[:2]])
-    [(('city',), {'city': 'town'}), (('city',), {'city': 'town'})]
+    >>> found[0].key, found[0].mapping
+    (('city',), {'city': 'town'})
     """
 
     _columns: ClassVar[Mapping[str, str]] = {"key": "string", **COLUMNS, "unique_part": "string"}
 
-    def __init__(self, given: GivenTable, snapshot: Snapshot, found: SuggestionResult, nulls: Set[str]) -> None:
+    def __init__(self, query: UserTable, snapshot: Snapshot, found: SuggestionResult, nulls: Set[str]) -> None:
         from mate.search.query import key_tuples
 
-        answers = [
-            SuggestedKey(
-                given, snapshot, one.result, one.key, partial(key_tuples, given.query, one.key, nulls), one.unique_part
-            )
-            for one in found
-        ]
-        super().__init__(answers, f"keys of {given.query.name}")
+        answers = []
+        for one in found:
+            find_key = partial(key_tuples, query.query, one.key, nulls)
+            answers.append(SuggestedKey(query, snapshot, one.result, one.key, find_key, one.unique_part))
+        super().__init__(answers, f"keys of {query.query.name}")
         self._effort = found.effort
 
     def explain(self) -> Explanation:
-        """Return how the suggestions came about: tables that hold values, keys that were checked, and the time.
-
-        >>> import mate
-        >>> with mate.open("lake.mate") as lake:
-        ...     why = lake.suggest("sensors.csv").explain()
-        >>> [(step.name, step.count) for step in why.steps][1]
-        ('tables with enough values of a column', 4)
-        """
+        """Return the steps to the suggestions, and the time of each phase."""
         return suggestion_explanation(self._effort)
-
-
-def _flat(answer: Answer) -> dict[str, Any]:
-    """Return an answer as one row of a table."""
-    record = answer.to_dict()
-    evidence = record.pop("evidence")
-    record["mapping"] = ", ".join(f"{key} = {column}" for key, column in answer.mapping.items())
-    for name in ("key", "unique_part"):
-        if record.get(name) is not None:
-            record[name] = ", ".join(record[name])
-    return {**record, **evidence}

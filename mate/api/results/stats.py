@@ -1,32 +1,31 @@
-"""What an index holds and what it is made with."""
+"""Counts, settings and sizes of an index."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mate.lake.base import Index
-    from mate.lake.manifest import Manifest
 
 
 @dataclass(frozen=True)
 class Stats:
-    """What an index holds, and the bytes of its parts."""
+    """What an index holds."""
 
     address: str
     tables: int
     columns: int
     rows: int
     cells: int
-    """Cells that have a value and so are indexed."""
+    """Cells with a value, which are indexed."""
     rejects: int
     """Files, records and rows that were not indexed."""
     distinct_tokens: int
-    """When the index was built or compacted."""
+    """Counted when the index was built or compacted."""
     hashes: tuple[str, ...]
-    """The hash functions of its super keys."""
+    """Hash functions of its super keys."""
     bytes: dict[str, int]
     """By part."""
     segments: int
@@ -43,7 +42,7 @@ class Stats:
     worth_compacting: int = 0
     """Segments that `compact` would merge, where that pays."""
     manifest: dict[str, Any] = field(default_factory=dict, repr=False)
-    """All that the index records of itself."""
+    """The manifest as plain data."""
 
     @property
     def total_bytes(self) -> int:
@@ -52,15 +51,16 @@ class Stats:
 
 
 def stats_of(index: Index) -> Stats:
-    """Return what an index holds."""
-    manifest, counts = index.manifest, index.manifest.counts
+    """Return the statistics of an index."""
+    from mate.build.changes.compact import worth_merging
+    from mate.hashing.xash import alpha_for
+
+    manifest = index.manifest
+    xash = [spec for spec in manifest.hashes if spec.name == "xash"]
+    needed = {str(spec): alpha_for(spec.bits, manifest.distinct_tokens) for spec in xash}
     return Stats(
         address=index.address,
-        tables=counts.tables,
-        columns=counts.columns,
-        rows=counts.rows,
-        cells=counts.cells,
-        rejects=counts.rejects,
+        **asdict(manifest.counts),
         distinct_tokens=manifest.distinct_tokens,
         hashes=tuple(map(str, manifest.hashes)),
         bytes=index.sizes(),
@@ -71,23 +71,7 @@ def stats_of(index: Index) -> Stats:
         built=manifest.built,
         changed=manifest.changed,
         versions=dict(manifest.versions),
-        outgrown=_outgrown(manifest),
-        worth_compacting=_worth_compacting(manifest),
+        outgrown={str(spec): needed[str(spec)] for spec in xash if needed[str(spec)] > spec.parameters["alpha"]},
+        worth_compacting=len(worth_merging(manifest)) if manifest.is_scattered else 0,
         manifest=json.loads(manifest.to_json()),
     )
-
-
-def _outgrown(manifest: Manifest) -> dict[str, int]:
-    from mate.hashing.xash import alpha_for
-
-    found = ((spec, alpha_for(spec.bits, manifest.distinct_tokens)) for spec in manifest.hashes if spec.name == "xash")
-    return {str(spec): alpha for spec, alpha in found if alpha > spec.parameters["alpha"]}
-
-
-def _worth_compacting(manifest: Manifest) -> int:
-    """Return how many segments are worth merging."""
-    if not manifest.is_scattered:
-        return 0
-    from mate.build.changes.compact import worth_merging
-
-    return len(worth_merging(manifest))

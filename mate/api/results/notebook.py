@@ -1,15 +1,12 @@
-"""Answers as a table in a notebook: evidence as small bars, everything that comes from data escaped."""
+"""Answers as an HTML table in a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
+from mate.api.results.answers import Answer, mapping_text
 from mate.display import fan_out_text, times_text, visible
-
-if TYPE_CHECKING:
-    from mate.api.answers import Answer
 
 STYLE = (
     "<style>"
@@ -30,7 +27,7 @@ NUMBERS = {"table", "joinability", "rows per match", "vs chance"}
 
 
 def answers_html(answers: Sequence[Answer], caption: str) -> str:
-    """Return answers as an HTML table."""
+    """Return answers as an HTML table, evidence as small bars, all text from data escaped."""
     if not len(answers):
         return f"<p>no table of the lake joins with {_text(caption)}</p>"
     parts = any(getattr(answer, "unique_part", None) for answer in answers)
@@ -46,17 +43,16 @@ def answers_html(answers: Sequence[Answer], caption: str) -> str:
 def _row(answer: Answer, *, parts: bool) -> str:
     evidence = answer.evidence
     better = times_text(answer.joinability, evidence.chance)
-    mapping = ", ".join(f"{key} = {column}" for key, column in answer.mapping.items())
     cells = [
         _number(f"{answer.table_id}"),
         f'<td class="mate-wrap" title="{_text(answer.table.source)}">{_text(answer.table.name)}</td>',
         _number(f"{answer.joinability:,}"),
-        _share(evidence.containment),
-        _share(evidence.uniqueness),
+        _bar(evidence.containment),
+        _bar(evidence.uniqueness),
         _number(fan_out_text(evidence.fan_out, evidence.most_fan_out)),
         _number('<span class="mate-mark">chance</span>' if evidence.is_chance else better),
-        "<td>off</td>" if evidence.names is None else _share(evidence.names),
-        f'<td class="mate-wrap">{_text(mapping)}</td>',
+        "<td>off</td>" if evidence.names is None else _bar(evidence.names),
+        f'<td class="mate-wrap">{_text(mapping_text(answer))}</td>',
     ]
     if parts:
         cells.append(f"<td>{_text(', '.join(getattr(answer, 'unique_part', None) or ()))}</td>")
@@ -68,7 +64,7 @@ def _number(html: str) -> str:
     return f'<td class="mate-number">{html}</td>'
 
 
-def _share(value: float) -> str:
+def _bar(value: float) -> str:
     bar = f'<span class="mate-bar"><i style="width:{min(max(value, 0.0), 1.0):.0%}"></i></span>'
     return f"<td>{bar}{value:.0%}</td>"
 

@@ -1,4 +1,4 @@
-"""How an answer came about: the funnel of the strategy that ran, and where the time went."""
+"""How an answer came about: the steps from the query to the answers, and the time of each phase."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a search, from the query to the answers."""
+    """One step of a search."""
 
     name: str
     count: float | None
-    """How many are left or were done; a share for precision; None where there is none."""
+    """How many are left or done; a fraction for precision."""
     depth: int = 0
     """1 for a part of the step before it."""
 
     @property
     def text(self) -> str:
-        """The count as people read it."""
+        """The count for people."""
         if self.count is None:
             return ""
         return f"{self.count:.1%}" if isinstance(self.count, float) else f"{self.count:,}"
@@ -34,9 +34,7 @@ class Step:
 class Explanation:
     """The steps and phases of one search.
 
-    >>> import mate
-    >>> with mate.open("lake.mate") as lake:
-    ...     why = lake.search("sensors.csv", ["city", "day"]).explain()
+    >>> why = lake.search("sensors.csv", ["city", "day"]).explain()
     >>> why.system, why.steps[0].name, why.steps[0].count
     ('column-first', 'distinct key tuples of the query', 6)
     """
@@ -44,7 +42,7 @@ class Explanation:
     system: str
     steps: tuple[Step, ...]
     seconds: dict[str, float] = field(compare=False)
-    """Seconds by phase; those of threads add up."""
+    """Seconds per phase, summed over threads."""
 
     @property
     def total_seconds(self) -> float:
@@ -52,7 +50,7 @@ class Explanation:
         return sum(self.seconds.values())
 
     def phases(self) -> list[tuple[str, float]]:
-        """Return the phases and their milliseconds, with the total."""
+        """Return the milliseconds of each phase, and their total."""
         spent = [(name, seconds * 1e3) for name, seconds in self.seconds.items()]
         return [*spent, ("total", self.total_seconds * 1e3)]
 
@@ -63,7 +61,7 @@ class Explanation:
         return "\n".join(f"{visible(name):{width}}  {text:>12}" for name, text in lines)
 
 
-def explanation(statistics: Statistics, answers: int) -> Explanation:
+def search_explanation(statistics: Statistics, answers: int) -> Explanation:
     """Return what a search did."""
     steps = [
         Step("distinct key tuples of the query", statistics.key_tuples),
@@ -71,7 +69,7 @@ def explanation(statistics: Statistics, answers: int) -> Explanation:
         Step("segments", statistics.segments),
         Step("that know too few of the key tuples", statistics.segments_cut, 1),
     ]
-    steps += _by_columns(statistics) if statistics.system == "column-first" else _by_postings(statistics)
+    steps += _column_steps(statistics) if statistics.system == "column-first" else _posting_steps(statistics)
     steps += [
         Step("rounds, until no other table could rank as high", statistics.rounds),
         Step("tables whose evidence was measured to rank them", statistics.tables_measured),
@@ -96,7 +94,7 @@ def suggestion_explanation(effort: Effort) -> Explanation:
     return Explanation("suggest", steps, dict(effort.seconds))
 
 
-def _by_columns(statistics: Statistics) -> list[Step]:
+def _column_steps(statistics: Statistics) -> list[Step]:
     return [
         Step("tables with a value of every key column", statistics.tables),
         Step("that their bound left out", statistics.tables_cut_rule_1, 1),
@@ -110,7 +108,7 @@ def _by_columns(statistics: Statistics) -> list[Step]:
     ]
 
 
-def _by_postings(statistics: Statistics) -> list[Step]:
+def _posting_steps(statistics: Statistics) -> list[Step]:
     return [
         Step(f"postings of the initial column, {statistics.initial_column}", statistics.postings),
         Step("pairs of posting and key tuple", statistics.pairs),

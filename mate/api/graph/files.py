@@ -1,4 +1,4 @@
-"""A graph of tables as files: the columns of its Parquet files, GraphML, and the page."""
+"""A graph of tables as files: columns of Parquet files, GraphML, and a page."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from mate.api.graph_page import TEMPLATE
 from mate.display import visible
 
 NODES = pa.schema(
@@ -45,6 +45,8 @@ EDGES = pa.schema(
         ("names", pa.float64()),
     ]
 )
+PAGE = Path(__file__).with_name("page.html")
+"""The page, with {{title}} and {{data}} in place of what is filled in. It sets all data as text, never as HTML."""
 _NODE_FIELDS = ("name", "source", "rows", "columns", "same_columns")
 _EDGE_FIELDS = tuple(name for name in EDGES.names if name not in ("child", "parent", "child_name", "parent_name"))
 _TYPES = {pa.int64(): "long", pa.float64(): "double", pa.bool_(): "boolean"}
@@ -84,12 +86,12 @@ def _text(value: Any) -> str:
 
 
 def _xml(text: str) -> str:
-    """Return a text without the characters that XML cannot have."""
+    """Return a text without the characters that XML cannot hold."""
     return visible(text).replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
 
 def page(address: str, nodes: pa.Table, edges: pa.Table) -> str:
-    """Return the page: one file with everything in it, data as JSON that cannot end its element."""
+    """Return one HTML page with everything in it, data as JSON that cannot end its element."""
     place = {table_id: number for number, table_id in enumerate(nodes["table_id"].to_pylist())}
     data = {
         "nodes": [[_shown(record[name]) for name in ("table_id", *_NODE_FIELDS)] for record in nodes.to_pylist()],
@@ -103,11 +105,11 @@ def page(address: str, nodes: pa.Table, edges: pa.Table) -> str:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     filled = {"{{title}}": escape(visible(address)), "{{data}}": text}
-    return re.sub("|".join(filled), lambda match: filled[match[0]], TEMPLATE)
+    return re.sub("|".join(filled), lambda match: filled[match[0]], PAGE.read_text(encoding="utf-8"))
 
 
 def _shown(value: Any) -> Any:
-    """Return a value as people may see it: no control character, no more digits than needed."""
+    """Return a value without control characters and needless digits."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, list):

@@ -1,0 +1,1 @@
+"""What calls return: answers, explanations, joined tables, statistics."""

@@ -1,0 +1,132 @@
+"""Tables of the user, of any library, and tables returned to them of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import pyarrow as pa
+
+from mate.errors import QueryError
+from mate.extras import require
+from mate.search.query import QueryTable, from_arrow, from_pandas, read_query
+
+if TYPE_CHECKING:
+    from mate.lake.base import Ids
+
+Frame: TypeAlias = Literal["pandas", "arrow", "polars"]
+AnyTable: TypeAlias = "str | PathLike[str] | pa.Table | pa.RecordBatch | QueryTable | Any"
+"""A path, a pandas or polars DataFrame, an Arrow table, or anything with the Arrow stream interface."""
+
+KINDS_OF_TABLES = "a path, a pandas or polars DataFrame, or an Arrow table"
+
+
+@dataclass(frozen=True)
+class UserTable:
+    """A table of the user: its cells as text for the search, and the table itself for the join."""
+
+    query: QueryTable
+    original: Any
+    kind: Frame
+    """Kind of table that a join returns."""
+
+    def rows(self, rows: Ids, kind: Frame) -> Any:
+        """Return rows of the table as a table of a kind."""
+        if self.kind == kind == "pandas" and self.original is not self.query:
+            return self.original.iloc[rows]
+        table = self.original if isinstance(self.original, pa.Table) else self.query.columns
+        return as_frame(table.take(pa.array(rows)), kind)
+
+
+def user_table(table: AnyTable, name: str = "the query") -> UserTable:
+    """Return a table of any kind as one for searches and joins."""
+    if isinstance(table, str | PathLike):
+        table = read_query(table)
+    if isinstance(table, QueryTable):
+        found = UserTable(table, table, "pandas")
+    elif hasattr(table, "iloc") and hasattr(table, "columns"):
+        _check_names(table.columns, name)
+        found = UserTable(from_pandas(table), table, "pandas")
+    else:
+        arrow = _arrow_table(table, name)
+        _check_names(arrow.column_names, name)
+        found = UserTable(from_arrow(arrow), arrow, "polars" if _library(table) == "polars" else "arrow")
+    if not found.query.columns.num_columns:
+        raise QueryError(f"{name} has no columns")
+    if not found.query.columns.num_rows:
+        raise QueryError(f"{name} has no rows")
+    return found
+
+
+def _library(table: object) -> str:
+    return type(table).__module__.partition(".")[0]
+
+
+def _arrow_table(table: Any, name: str) -> pa.Table:
+    """Return the Arrow table that any library hands over."""
+    kind = type(table).__name__
+    if isinstance(table, pa.Table):
+        return table
+    if isinstance(table, pa.RecordBatch):
+        return pa.Table.from_batches([table])
+    is_polars = _library(table) == "polars"
+    if is_polars and not hasattr(table, "to_arrow"):
+        hint = "collect it first" if hasattr(table, "collect") else "give a DataFrame"
+        raise QueryError(f"{name} is a {kind} of polars: {hint}")
+    if not is_polars and not hasattr(table, "__arrow_c_stream__"):
+        raise QueryError(f"{name} must be {KINDS_OF_TABLES}, not {kind}")
+    try:
+        arrow = table.to_arrow() if is_polars else pa.table(table)
+    except (pa.ArrowInvalid, TypeError) as error:
+        raise QueryError(f"{name} is a {kind} that is no table: {error}") from None
+    if not isinstance(arrow, pa.Table):
+        raise QueryError(f"{name} must be {KINDS_OF_TABLES}, not {kind}")
+    return arrow
+
+
+def _check_names(names: Iterable[object], name: str) -> None:
+    seen: set[str] = set()
+    for column in map(str, names):
+        if column in seen:
+            raise QueryError(f'{name} has several columns "{column}"; give each column a name of its own')
+        seen.add(column)
+
+
+def as_frame(table: pa.Table, kind: Frame) -> Any:
+    """Return an Arrow table as a table of a kind."""
+    if kind == "arrow":
+        return table
+    if kind == "polars":
+        return require("polars", "polars", "a polars DataFrame").from_arrow(table)
+    if kind == "pandas":
+        require("pandas", "pandas", "a DataFrame")
+        return table.to_pandas()
+    raise QueryError(f'a table can be given as pandas, arrow, polars, not "{kind}"')
+
+
+def with_columns(left: Any, right: pa.Table, kind: Frame) -> Any:
+    """Return a table of a kind with the columns of an Arrow table at its right."""
+    if kind == "arrow":
+        for name, column in zip(right.column_names, right.columns, strict=True):
+            left = left.append_column(name, column)  # keeps the metadata of the table
+        return left
+    added = as_frame(right, kind)
+    if kind == "polars":
+        return left.hstack(added)
+    added.index = left.index
+    return require("pandas", "pandas", "a DataFrame").concat([left, added], axis=1)
+
+
+def read(path: str | PathLike[str], encoding: str | None = None, *, most_bytes: int | None = None) -> QueryTable:
+    """Read one table from a file, all cells as text: CSV of any dialect, Parquet or JSON.
+
+    The encoding is detected by default. A table with more text than `most_bytes`, or 2 GB, is an error.
+
+    >>> mate.read("sensors.csv").header
+    ['city', 'day', 'PM10']
+    """
+    if not isinstance(path, str | PathLike):
+        raise QueryError(f"a file is named by its path, not by {type(path).__name__}")
+    return read_query(path, encoding, most_bytes)
