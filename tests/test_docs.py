@@ -59,3 +59,13 @@ def test_the_beginning_of_the_api_page_runs(tmp_path: Path, monkeypatch: pytest.
     names: dict[str, object] = {}
     exec(compile(example, "api.md", "exec"), names)
     assert len(names["enriched"]) == 6  # type: ignore[arg-type]
+
+
+def test_the_tree_is_that_of_the_code() -> None:
+    """``python docs/write_tree.py`` writes it; lines may have come and gone since."""
+    written = runpy.run_path(str(DOCS / "write_tree.py"))
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    shown = page.partition(written["BEGIN"])[2].partition(written["END"])[0].strip()
+    assert re.sub(r"\| [\d,]+ \|", "|  |", shown) == written["tree"](counts=False)
+    for path in set(re.findall(r"`((?:\w+/)+\w+\.pyx?)`", page)):
+        assert (DOCS.parent / path).exists() or (DOCS.parent / "mate" / path).exists(), path

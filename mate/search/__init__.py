@@ -1,1 +1,1 @@
-"""The online phase: query, bounds, engine, ranking, joins."""
+"""The online phase: prepare a query, search segment after segment with a system, rank, describe, join."""

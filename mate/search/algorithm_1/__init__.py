@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper as a strategy: initialise, filter tables, filter rows, score, top-k.
+"""Algorithm 1 of the paper: initialise, filter tables, filter rows, score, top-k.
 
 The postings of the initial column's values are grouped by table, tables bounded and visited by falling bound. The row
 filter pairs postings with the key tuples whose super key the row's covers; what passes is compared with the row itself.
