@@ -145,8 +145,7 @@ class Batch:
 
     def _on_spark(self, queries: Sequence[PlannedQuery], engine: Engine, progress: Progress) -> list[Answered]:
         """Answer queries in tasks, each on some of the segments; files are read here."""
-        from mate.search.batches import Answered
-        from mate.search.batches.tasks import batch_tasks
+        from mate.search.batches import Answered, batch_tasks
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             loaded = list(pool.map(self._load, queries))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import mate
 from mate.errors import ChangedError
 from mate.lake.folder import open_folder
-from mate.search.batches import Answered, BatchQuery, BatchSearch, in_slices, shares_of
+from mate.search.batches import Answered, BatchQuery, BatchSearch, in_slices, partitions_of
 from mate.search.query import from_arrow
 from mate.search.settings import SearchSettings
 from tests import lakes as lakes_on_disk
@@ -81,7 +81,7 @@ def test_slices_are_even_and_leave_nothing_out(count: int, slices: int) -> None:
 def test_a_share_of_a_lake_that_was_changed_says_so(tmp_path: Path) -> None:
     lakes_on_disk.lake(tmp_path / "lake.mate", [[["a"]], [["b"]]], segments=2)
     with mate.open(tmp_path / "lake.mate") as lake:
-        [share] = shares_of(open_folder(tmp_path / "lake.mate"), 1)
+        [share] = partitions_of(open_folder(tmp_path / "lake.mate"), 1)
         lake.remove("table 0")
         lake.compact()
     with pytest.raises(ChangedError, match="was changed during the work: start it again"):
@@ -90,7 +90,7 @@ def test_a_share_of_a_lake_that_was_changed_says_so(tmp_path: Path) -> None:
 
 def test_who_opens_a_share_may_open_all_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lakes_on_disk.lake(tmp_path / "lake.mate", [[["a"]], [["b"]]], segments=2)
-    [share] = shares_of(open_folder(tmp_path / "lake.mate"), 1)
+    [share] = partitions_of(open_folder(tmp_path / "lake.mate"), 1)
     asked: list[int] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (16, 4096))
     monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits[0]))

@@ -79,7 +79,7 @@ def test_tables_of_many_rows_and_values_are_measured(rows: int) -> None:
     """Codes of 1, 2 and 4 bytes, and a column without a value."""
     cells: list[list[str | None]] = [[str(n), str(n % 300), str(n % 7), None] for n in range(rows)]
     arrays, places = placed(cells, [("5", "5", "5"), ("8", "8", "1"), ("8", "8", "2"), ("x", "1", "1")])
-    table = fast.HeldTable(arrays, 0)
+    table = fast.KeyCounts(arrays, 0)
     asked = fast.tuple_codes(arrays, 0, places, [0, 1, 2])
     assert table.fan_outs([0, 1, 2], asked).tolist() == [1, 1, 0, 0]
     assert table.uniqueness([1, 2]) == min(rows, 2_100) / rows

@@ -16,7 +16,7 @@ from mate.errors import QueryError
 from mate.lake.base import Index
 from mate.lake.records import TableInfo
 from mate.search import suggest as whole
-from mate.search.evidence import HeldTable, measure
+from mate.search.evidence import KeyCounts, measure
 from mate.search.evidence.names import similarity
 from mate.search.evidence.reference import measure_rows
 from mate.search.query import from_arrow
@@ -234,7 +234,7 @@ def test_joint_checks_tell_what_evidence_does(seed: int) -> None:
     infos = {info.table_id: info for info in lake.tables()}
     checked = 0
     for one in suggestion_cover.promising_tables(lake, own, frozenset()):
-        held = HeldTable(one.arrays, one.place)
+        held = KeyCounts(one.arrays, one.place)
         for key in TableKeys(one, infos[one.table_id], own, held).grow(4):
             mapping = [pair.other for pair in key.pairs]
             tuples = own.tuples(key.key)

@@ -264,7 +264,7 @@ def test_a_share_of_a_batch_fetches_its_own_segments_only(
     address: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from mate.lake.folder import LakeFolder
-    from mate.search.batches import shares_of
+    from mate.search.batches import partitions_of
     from mate.stores import open_index
 
     write_csv(folder / "more.csv", ["Ort", "Datum"], [("Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])
@@ -272,7 +272,7 @@ def test_a_share_of_a_batch_fetches_its_own_segments_only(
         lake.add("more.csv")
     opened = open_index(address)
     assert isinstance(opened, LakeFolder)
-    shares = shares_of(opened, 2)
+    shares = partitions_of(opened, 2)
     with other_machine(monkeypatch, folder / "other"):
         assert len(shares[1].open().segments) == 1
         [segments] = (folder / "other").glob("*/lake.mate/segments")

@@ -1,7 +1,7 @@
-"""Many queries at once: each is answered in one or several shares of a lake's segments, and the shares are merged.
+"""Many queries at once: each is answered in partitions of a lake's segments, and the answers are merged.
 
 A table lives in exactly one segment, and all that an answer says of it (joinability, evidence, names) follows from the
-query and this table. So the k best of all segments are among the k best of each share, in the same order.
+query and this table. So the k best of all segments are among the k best of each partition, in the same order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mate.errors import ChangedError, MateError, StoreError
 from mate.lake.base import Index
-from mate.lake.folder import LakeFolder, open_segments
+from mate.lake.folder import LakeFolder, open_segments, require_folder
 from mate.lake.manifest import Manifest
 from mate.lake.remote import RemoteLake, published_manifest
 from mate.search.evidence import Evidence
@@ -88,23 +88,23 @@ class BatchSearch:
         except MateError as error:
             return Answered(query.name, error=str(error))
 
-    def merge(self, shares: Sequence[Answered]) -> Answered:
-        """Return the answer of a whole lake, given those of shares of its segments."""
-        for share in shares:
-            if share.error is not None:
-                return share
-        every = [answer for share in shares for answer in share.answers]
+    def merge(self, partitions: Sequence[Answered]) -> Answered:
+        """Return the answer of a whole lake, given those of partitions of its segments."""
+        for partition in partitions:
+            if partition.error is not None:
+                return partition
+        every = [answer for partition in partitions for answer in partition.answers]
         k = self.settings.k
         if self.settings.rank != JOINABILITY:
             best = sorted(every, key=lambda answer: Rank.of(answer.evidence, answer.table_id))[:k]
         else:  # the k are chosen by number where they tie, and shown by uniqueness
             best = sorted(every, key=lambda answer: (-answer.joinability, answer.table_id))[:k]
             best.sort(key=lambda answer: (-answer.joinability, -answer.evidence.uniqueness, answer.table_id))
-        return Answered(shares[0].query, tuple(best))
+        return Answered(partitions[0].query, tuple(best))
 
 
 @dataclass(frozen=True)
-class Share:
+class Partition:
     """Segments of a lake in one state, to be opened by whoever answers queries in them."""
 
     address: str
@@ -119,30 +119,30 @@ class Share:
 
 
 @lru_cache(maxsize=4)
-def _opened(share: Share) -> LakeFolder:
-    manifest = Manifest.from_json(share.manifest, share.address)
-    remote = RemoteLake(share.address) if is_remote(share.address) else None
+def _opened(partition: Partition) -> LakeFolder:
+    manifest = Manifest.from_json(partition.manifest, partition.address)
+    remote = RemoteLake(partition.address) if is_remote(partition.address) else None
     try:
-        path = remote.fetch_segments(manifest, share.segments) if remote else Path(share.address)
-        return LakeFolder(path, manifest, open_segments(path, manifest, share.segments))
+        path = remote.fetch_segments(manifest, partition.segments) if remote else Path(partition.address)
+        return LakeFolder(path, manifest, open_segments(path, manifest, partition.segments))
     except StoreError:
-        if published_manifest(share.address).to_json() != share.manifest:
-            raise ChangedError(f"{shown(share.address)} was changed during the work: start it again") from None
+        if published_manifest(partition.address).to_json() != partition.manifest:
+            raise ChangedError(f"{shown(partition.address)} was changed during the work: start it again") from None
         raise
 
 
-def shares_of(lake: LakeFolder, most: int) -> list[Share]:
-    """Divide the segments of a lake into up to `most` shares of about as many cells."""
+def partitions_of(lake: LakeFolder, most: int) -> list[Partition]:
+    """Divide the segments of a lake into up to `most` partitions of about as many cells."""
     records = lake.manifest.segments
-    shares: list[list[int]] = [[] for _ in range(max(1, min(most, len(records))))]
-    cells = [0] * len(shares)
+    partitions: list[list[int]] = [[] for _ in range(max(1, min(most, len(records))))]
+    cells = [0] * len(partitions)
     for number in sorted(range(len(records)), key=lambda number: -records[number].counts.cells):
         smallest = cells.index(min(cells))
-        shares[smallest].append(number)
+        partitions[smallest].append(number)
         cells[smallest] += records[number].counts.cells
     address = lake.address if is_remote(lake.address) else str(lake.path.resolve())
     manifest = lake.manifest.to_json()
-    return [Share(address, manifest, tuple(sorted(share))) for share in shares]
+    return [Partition(address, manifest, tuple(sorted(partition))) for partition in partitions]
 
 
 def in_slices(count: int, slices: int) -> Iterator[range]:
@@ -151,3 +151,37 @@ def in_slices(count: int, slices: int) -> Iterator[range]:
     for start, stop in pairwise(bounds):
         if stop > start:
             yield range(start, stop)
+
+
+@dataclass(frozen=True)
+class BatchTasks:
+    """Tasks that answer queries wherever the lake's folder can be read, and how their results are put together.
+
+    The queries travel with the function, once for each machine, and not with each item.
+    """
+
+    items: list[tuple[Partition, range]]
+    """A task each: a partition of the segments, and the queries by their numbers."""
+    queries: list[BatchQuery]
+    search: BatchSearch
+
+    def answer(self, item: tuple[Partition, range]) -> tuple[list[Answered], dict[str, int]]:
+        """Answer the queries of a task."""
+        partition, numbers = item
+        lake = partition.open()
+        return [self.search.answer(lake, self.queries[number]) for number in numbers], {}
+
+    def merge(self, results: Sequence[list[Answered]]) -> list[Answered]:
+        """Return the answer to each query, given what the tasks found."""
+        partitions: list[list[Answered]] = [[] for _ in self.queries]
+        for (_, numbers), answered in zip(self.items, results, strict=True):
+            for number, one in zip(numbers, answered, strict=True):
+                partitions[number].append(one)
+        return [self.search.merge(found) for found in partitions]
+
+
+def batch_tasks(index: Index, queries: list[BatchQuery], search: BatchSearch, tasks: int) -> BatchTasks:
+    """Cut a batch into about so many tasks: by segments first, then by queries."""
+    partitions = partitions_of(require_folder(index, "a batch on Spark is for"), tasks)
+    slices = list(in_slices(len(queries), -(-tasks // len(partitions))))
+    return BatchTasks([(partition, numbers) for numbers in slices for partition in partitions], queries, search)

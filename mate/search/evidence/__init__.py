@@ -121,19 +121,19 @@ def usefulness(measured: Measured, key_tuples: int) -> float:
 
 def measure(arrays: SegmentArrays, table: int, tuples: Ids, mapping: Sequence[int]) -> Measured:
     """Measure how a table (its place in the segment) holds key tuples, given as places of tokens, under a mapping."""
-    return HeldTable(arrays, table).measure(mapping, tuple_codes(arrays, table, tuples, mapping))
+    return KeyCounts(arrays, table).measure(mapping, tuple_codes(arrays, table, tuples, mapping))
 
 
 def match_rows(arrays: SegmentArrays, table: int, tuples: Ids, mapping: Sequence[int]) -> tuple[Ids, Ids]:
     """Return the pairs of key tuple and row that join, ordered by tuple, then by row."""
-    number = HeldTable(arrays, table).tuples_of_rows(mapping, tuple_codes(arrays, table, tuples, mapping))
+    number = KeyCounts(arrays, table).tuples_of_rows(mapping, tuple_codes(arrays, table, tuples, mapping))
     rows = np.flatnonzero(number >= 0)
     rows = rows[np.argsort(number[rows], kind="stable")]
     return number[rows], rows
 
 
-class HeldTable:
-    """A table of a lake, in which keys are measured; it keeps what does not depend on the key tuples.
+class KeyCounts:
+    """Counts of a table: rows per value and per key tuple, distinct combinations of columns. Caches what it counts.
 
     Columns are counted within the table. Key tuples are distinct, and codes of these columns: one row per tuple, 0 for
     a value that a column does not have.

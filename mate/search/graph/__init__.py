@@ -25,7 +25,7 @@ from mate.lake.records import TableInfo
 from mate.search.evidence import LIKELY, Evidence, are_likely, codes_of
 from mate.search.evidence.names import is_among, similarity, words
 from mate.search.graph.directory import LakeDirectory
-from mate.search.graph.tables import HeldTables, TableColumns
+from mate.search.graph.tables import KeyCountsCache, TableColumns
 from mate.search.query import unique_names
 from mate.search.suggest import COMMON, FITTING
 from mate.search.suggest.cover import LEAST, Covered, PromisingTable, Shares, as_high
@@ -238,8 +238,8 @@ class JoinGraph:
         return are_likely(held.share * len(values), chances, len(values), likely)
 
     @cached_property
-    def _held(self) -> HeldTables:
-        return HeldTables(self.directory)
+    def _held(self) -> KeyCountsCache:
+        return KeyCountsCache(self.directory)
 
     @cached_property
     def _unique(self) -> Shares:

@@ -8,7 +8,7 @@ from mate.lake.base import Ids
 from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment
-from mate.search.evidence import HeldTable
+from mate.search.evidence import KeyCounts
 from mate.search.graph.directory import LakeDirectory, TablePlace
 from mate.search.query import unique_names
 from mate.search.suggest.columns import QueryColumn, QueryColumns
@@ -50,20 +50,20 @@ class TableColumns:
         return self._places[id(segment)]
 
 
-class HeldTables:
+class KeyCountsCache:
     """The tables in which keys were measured last: tables that are like each other ask the same ones the same."""
 
     def __init__(self, directory: LakeDirectory) -> None:
         self._directory = directory
-        self._kept: dict[int, HeldTable] = {}
+        self._kept: dict[int, KeyCounts] = {}
         self._values = 0
 
-    def of(self, number: int) -> HeldTable:
+    def of(self, number: int) -> KeyCounts:
         """Return a table, by its number in the directory."""
         found = self._kept.pop(number, None)
         if found is None:
             table = self._directory.tables[number]
-            found = HeldTable(table.segment.arrays, table.place)
+            found = KeyCounts(table.segment.arrays, table.place)
             self._values += self._size(number)
         self._kept[number] = found  # the last one to be dropped
         while self._values > KEPT and len(self._kept) > 1:

@@ -20,7 +20,7 @@ from mate.lake.arrays import ArrayFile, ArrayWriter
 from mate.lake.base import Index
 from mate.lake.folder import LakeFolder
 from mate.lake.records import TableInfo
-from mate.search.batches import Share, shares_of
+from mate.search.batches import Partition, partitions_of
 from mate.search.graph import JoinGraph, Joins
 from mate.search.graph.directory import LakeDirectory, TablePlace
 from mate.termination import terminated_like_interrupted
@@ -38,7 +38,7 @@ TABLES, MOST_COLUMNS = "tables", "most_columns"
 class StoredDirectory:
     """Where tasks find a lake and its merged directory."""
 
-    share: Share
+    partition: Partition
     """All segments."""
     path: str
     """The file with the directory."""
@@ -55,7 +55,7 @@ class StoredDirectory:
 @lru_cache(maxsize=2)
 def _opened(stored: StoredDirectory) -> tuple[LakeDirectory, list[TableInfo]]:
     """Map lake and directory; a process that has done so keeps them for the next task."""
-    lake = stored.share.open()
+    lake = stored.partition.open()
     directory = read_directory(lake, Path(stored.path))
     return directory, table_infos(lake, directory)
 
@@ -77,8 +77,8 @@ def stored_directory(
                 write_directory(lake, directory, path)
             except OSError as error:
                 raise _unwritable(path, error) from None
-            [share] = shares_of(lake, 1)
-            yield StoredDirectory(share, str(path), most_columns)
+            [partition] = partitions_of(lake, 1)
+            yield StoredDirectory(partition, str(path), most_columns)
 
 
 def _unwritable(path: Path, error: OSError) -> QueryError:

@@ -27,7 +27,7 @@ from mate.lake.base import Ids, Index
 from mate.lake.folder import LakeFolder, require_folder
 from mate.lake.records import TableInfo
 from mate.search.engine import match_table, rank_of
-from mate.search.evidence import HeldTable
+from mate.search.evidence import KeyCounts
 from mate.search.evidence.names import column_fits
 from mate.search.query import QueryTable, as_query
 from mate.search.results import Result
@@ -277,7 +277,7 @@ def _order(suggestion: Suggestion) -> tuple[float, float, int, int, int]:
 def _unique_part(lake: LakeFolder, key: tuple[str, ...], result: Result) -> tuple[str, ...] | None:
     """Return the shortest part of a key that is unique in the table under the same mapping."""
     segment, place = lake.whole_table(result.table_id)
-    table = HeldTable(segment.arrays, place)
+    table = KeyCounts(segment.arrays, place)
     for size in range(1, len(key)):
         for part in combinations(range(len(key)), size):
             if table.uniqueness([result.column_ids[p] for p in part]) == 1:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mate.lake.base import Ids
-from mate.search.evidence import HeldTable
+from mate.search.evidence import KeyCounts
 from mate.search.suggest._suggest import check_mappings
 from mate.search.suggest.columns import QueryColumns
 from mate.search.suggest.cover import LEAST, PromisingTable
@@ -38,7 +38,7 @@ class Lookups(NamedTuple):
 class Checks:
     """Measures keys in one table; mappings are places among the pairs that keys grow with."""
 
-    def __init__(self, table: PromisingTable, held: HeldTable, own: QueryColumns, growing: Growing) -> None:
+    def __init__(self, table: PromisingTable, held: KeyCounts, own: QueryColumns, growing: Growing) -> None:
         self._table, self._held, self._own, self._growing = table, held, own, growing
         self.count = 0
         """Mappings that were measured."""

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from mate.lake.records import TableInfo
-from mate.search.evidence import HeldTable, is_likely
+from mate.search.evidence import KeyCounts, is_likely
 from mate.search.evidence.names import column_fits, similarity
 from mate.search.suggest.checks import Checked, Checks
 from mate.search.suggest.columns import QueryColumns
@@ -76,7 +76,7 @@ class TableKeys:
         table: PromisingTable,
         info: TableInfo,
         own: QueryColumns,
-        held: HeldTable | None = None,
+        held: KeyCounts | None = None,
         *,
         pairs: list[Pair] | None = None,
         names: bool = True,
@@ -87,8 +87,8 @@ class TableKeys:
         self._checks: Checks | None = None
 
     @cached_property
-    def _held(self) -> HeldTable:
-        return self._known or HeldTable(self._table.arrays, self._table.place)
+    def _held(self) -> KeyCounts:
+        return self._known or KeyCounts(self._table.arrays, self._table.place)
 
     @property
     def checks(self) -> int:
