@@ -7,8 +7,6 @@ import contextlib
 import gzip
 import io
 import lzma
-import shutil
-import tempfile
 import zlib
 from typing import BinaryIO, cast
 
@@ -20,7 +18,7 @@ MAGIC = {
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
-SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
+SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
 DAMAGE = (EOFError, zlib.error, lzma.LZMAError, OSError)
 """What reading a compressed stream raises when it is cut off or corrupt."""
@@ -32,16 +30,6 @@ def compression_of(head: bytes) -> str | None:
     if name == "bz2" and head[4:10] != b"1AY&SY":  # a text may well begin with "BZh"
         return None
     return name
-
-
-def rewindable(stream: BinaryIO) -> BinaryIO:
-    """Return a stream that can be read twice: the same one, or a copy on disk of one that cannot seek."""
-    if stream.seekable():
-        return stream
-    copy = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 (closed with its last reference)
-    shutil.copyfileobj(stream, copy)
-    copy.seek(0)
-    return copy
 
 
 def plain(stream: BinaryIO) -> tuple[BinaryIO, str | None]:

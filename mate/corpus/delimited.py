@@ -26,7 +26,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from mate.corpus.compression import DAMAGE, SUFFIXES, damage, plain, rewindable
+from mate.corpus.compression import DAMAGE, SUFFIXES, damage, plain
 from mate.corpus.dialect import Dialect, detect
 from mate.corpus.encoding import TextEncoding, find_encoding
 from mate.corpus.header import filled, find_header
@@ -55,7 +55,7 @@ _BLANK = " \t\x1a"
 def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
     """Yield the table of a delimited text file, compressed or not."""
     try:
-        yield from _read(source, rewindable(stream), limits or Limits())
+        yield from _read(source, stream, limits or Limits())
     except CorpusError as error:
         yield Reject(source, None, "file", str(error))
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from mate.corpus.compression import DAMAGE, damage, plain, rewindable
+from mate.corpus.compression import DAMAGE, damage, plain
 from mate.corpus.json_lines import check_text, kind_of, numbered_lines, parse
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, beyond_limit, check_width
 from mate.errors import CorpusError
@@ -31,7 +31,7 @@ Row = Sequence[str | None]
 def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
     """Yield every table of a shard; tables that only lay out a page are counted, and read if the limits say so."""
     reader = ShardReader(source, limits or Limits())
-    plain_stream, compression = plain(rewindable(stream))
+    plain_stream, compression = plain(stream)
     line = 0
     try:
         for line, record in numbered_lines(plain_stream):
