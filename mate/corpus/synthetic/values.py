@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mate.corpus.synthetic import words as known
 from mate.corpus.synthetic.shapes import SLOT, Columns, Hashes, Numbers, Shapes, Units, mix, starts_of, stream, unit_of
+from mate.corpus.synthetic.words import COMPANIES, ENDS, HEADS, KNOWN, MIDDLES
 from mate.values.arrow import strings_from_buffers
 
 FORMS = 8
@@ -110,7 +110,7 @@ _YEARS = [str(year) for year in [*range(2024, 1899, -1), *range(2025, 2031)]]
 @lru_cache(maxsize=8)
 def pool_sizes(vocabulary: int) -> tuple[int, ...]:
     """Return how many values each kind has."""
-    fixed = {"country": len(known.COUNTRIES), "year": len(_YEARS)} | dict.fromkeys(_DATES, len(_DAYS))
+    fixed = {"country": len(KNOWN["country"]), "year": len(_YEARS)} | dict.fromkeys(_DATES, len(_DAYS))
     return tuple(fixed.get(name, round(kind.share * vocabulary)) for name, kind in KINDS.items())
 
 
@@ -119,21 +119,14 @@ def vocabulary_of(size: int) -> Vocabulary:
     """Return the values of all kinds, the most frequent of each kind first; 1 s per million, once per process."""
     sizes = pool_sizes(size)
     wanted = dict(zip(NAMES, sizes, strict=True))
-    family = _composed(known.FAMILY, wanted["family"], known.HEADS, known.MIDDLES, known.FAMILY_ENDS)
-    words = _composed(
-        known.COMMON, wanted["word"], [head.lower() for head in known.HEADS], known.MIDDLES, known.WORD_ENDS
-    )
-    days = {name: _dates(style) for name, style in _DATES.items()}
+    made_up = {name: _composed(name, wanted[name]) for name in ENDS}
     pools = {
-        "given": _composed(known.GIVEN, wanted["given"], known.HEADS, known.MIDDLES, known.GIVEN_ENDS),
-        "family": family,
-        "place": _composed(known.PLACES, wanted["place"], known.HEADS, known.MIDDLES, known.PLACE_ENDS),
-        "country": pa.array(known.COUNTRIES),
-        "organisation": _organisations(family, wanted["organisation"]),
-        "word": words,
-        "phrase": _phrases(words, wanted["phrase"]),
+        **made_up,
+        **{name: _dates(style) for name, style in _DATES.items()},
+        "country": pa.array(KNOWN["country"]),
+        "organisation": _organisations(made_up["family"], wanted["organisation"]),
+        "phrase": _phrases(made_up["word"], wanted["phrase"]),
         "year": pa.array(_YEARS),
-        **days,
     }
     parts = [pools.get(name, pa.array([], pa.string())) for name in NAMES]
     assert [len(part) for part in parts] == list(sizes)
@@ -141,12 +134,13 @@ def vocabulary_of(size: int) -> Vocabulary:
     return Vocabulary(pa.concat_arrays([pa.array(MISSING, pa.string()), *parts]), starts)
 
 
-def _composed(first: list[str], count: int, heads: list[str], middles: list[str], ends: list[str]) -> pa.StringArray:
+def _composed(kind: str, count: int) -> pa.StringArray:
     """Return known names, then made-up ones: the rarer, the longer."""
-    parts = [pa.array(first, pa.string())]
+    heads = [head.lower() for head in HEADS] if kind == "word" else HEADS
+    parts = [pa.array(KNOWN[kind], pa.string())]
     have, length = 0, 0
     while have < count:
-        lists = [heads, *[middles] * length, ends]
+        lists = [heads, *[MIDDLES] * length, ENDS[kind]]
         capacity = int(np.prod([len(syllables) for syllables in lists], dtype=np.float64))
         rank = np.arange(min(capacity, 2 * count)) * 1_000_003 % capacity  # a prime: no name twice
         syllables = []
@@ -162,7 +156,7 @@ def _composed(first: list[str], count: int, heads: list[str], middles: list[str]
 def _organisations(family: pa.StringArray, count: int) -> pa.StringArray:
     """Return family names with endings in turn, so that no two are the same."""
     turn, name = np.divmod(np.arange(count), len(family))
-    ending = pa.array(known.COMPANIES).take(pa.array((turn + name) % len(known.COMPANIES)))
+    ending = pa.array(COMPANIES).take(pa.array((turn + name) % len(COMPANIES)))
     return pc.binary_join_element_wise(family.take(pa.array(name)), ending, " ")
 
 
