@@ -27,10 +27,10 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from mate.corpus.compression import DAMAGE, SUFFIXES, damage, plain
-from mate.corpus.dialect import Dialect, detect
+from mate.corpus.dialect import detect
 from mate.corpus.encoding import TextEncoding, find_encoding
 from mate.corpus.header import filled, find_header
-from mate.corpus.rows import CHARACTERS, Row, Rows, lines_of
+from mate.corpus.rows import CHARACTERS, Dialect, Row, Rows, lines_of
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, beyond_limit, check_width
 from mate.errors import CorpusError
 from mate.limits import MOST_PADDING

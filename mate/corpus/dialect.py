@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from mate.corpus.rows import Row, Rows
-
-if TYPE_CHECKING:
-    from _csv import Reader
+from mate.corpus.rows import Dialect, Row, Rows
 
 DELIMITERS = ",;\t|"
 SCORED_ROWS = 300
 
 _UNCLEAN = re.compile(r'["\t;|]|(?<!\d),(?=\S)|,(?=[^\d\s])|,\Z')
 _BACKSLASH_QUOTE = '\\"'
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How cells are separated and quoted."""
-
-    delimiter: str = ","
-    quoted: bool = True
-    """False where the file has no quote at all, which reads faster."""
-    backslash: bool = False
-    """Quotes inside a cell are written ``\\"`` instead of ``""``."""
-    padded: bool = False
-    """A space follows each delimiter, also before an opening quote."""
-
-    def reader(self, lines: Iterable[str]) -> Reader:
-        """Return a strict reader: a quote that closes in the wrong place raises ``csv.Error``."""
-        if not self.quoted:
-            return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE)
-        return csv.reader(
-            lines,
-            delimiter=self.delimiter,
-            strict=True,
-            doublequote=not self.backslash,
-            escapechar="\\" if self.backslash else None,
-            skipinitialspace=self.padded,
-        )
 
 
 def detect(lines: Sequence[str], quoted: bool) -> Dialect:

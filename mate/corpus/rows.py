@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mate.corpus.dialect import Dialect
+    from _csv import Reader
 
 LONGEST_CELL = 1 << 20
 """Characters of a cell after which its quote may be a stray one."""
@@ -28,6 +28,32 @@ _LINES = 16
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OPEN_AT_THE_END = "unexpected end of data"
 _TOO_LONG = "field larger than field limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How cells are separated and quoted."""
+
+    delimiter: str = ","
+    quoted: bool = True
+    """False where the file has no quote at all, which reads faster."""
+    backslash: bool = False
+    """Quotes inside a cell are written ``\\"`` instead of ``""``."""
+    padded: bool = False
+    """A space follows each delimiter, also before an opening quote."""
+
+    def reader(self, lines: Iterable[str]) -> Reader:
+        """Return a strict reader: a quote that closes in the wrong place raises ``csv.Error``."""
+        if not self.quoted:
+            return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE)
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            strict=True,
+            doublequote=not self.backslash,
+            escapechar="\\" if self.backslash else None,
+            skipinitialspace=self.padded,
+        )
 
 
 @dataclass
