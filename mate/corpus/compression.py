@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import zlib
+from collections.abc import Callable
 from typing import BinaryIO, cast
 
 import pyarrow as pa
@@ -17,6 +18,12 @@ MAGIC = {
     b"BZh": "bz2",
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
+}
+OPENERS: dict[str, Callable[[BinaryIO], io.BufferedIOBase]] = {
+    "gzip": lambda stream: gzip.GzipFile(fileobj=stream),
+    "bz2": bz2.BZ2File,
+    "xz": lzma.LZMAFile,
+    "zstd": lambda stream: io.BufferedReader(pa.CompressedInputStream(arrow_file(stream), "zstd")),
 }
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
@@ -37,20 +44,7 @@ def plain(stream: BinaryIO) -> tuple[BinaryIO, str | None]:
     stream.seek(0)
     name = compression_of(stream.read(10))
     stream.seek(0)
-    return _decompressed(stream, name), name
-
-
-def _decompressed(stream: BinaryIO, name: str | None) -> BinaryIO:
-    if name == "gzip":
-        return cast(BinaryIO, gzip.GzipFile(fileobj=stream))
-    if name == "bz2":
-        return cast(BinaryIO, bz2.BZ2File(stream))
-    if name == "xz":
-        return cast(BinaryIO, lzma.LZMAFile(stream))
-    if name == "zstd":
-        unpacked = pa.CompressedInputStream(arrow_file(stream), "zstd")
-        return cast(BinaryIO, io.BufferedReader(unpacked))
-    return stream
+    return cast(BinaryIO, OPENERS[name](stream)) if name else stream, name
 
 
 def arrow_file(stream: BinaryIO) -> pa.PythonFile:

@@ -226,10 +226,19 @@ class Rows:
             csv.field_size_limit(LONGEST_CELL)
 
     def _as_it_stands(self, reason: str = STRAY_QUOTE) -> Row:
+        """Split a line whose quotes make no sense; quotes around a whole cell are still removed."""
         self.broken.append((self.line, reason))
-        line = self._ahead[0]
+        bare = self._ahead[0].rstrip("\r\n")
         self._advance(1)
-        return _as_it_stands(line, self._dialect, self._width)
+        delimiter, width = self._dialect.delimiter, self._width
+        cells = [_unquoted(cell) for cell in bare.split(delimiter)]
+        if len(cells) == width or not width:
+            return cells
+        try:
+            lenient = next(csv.reader([bare], delimiter=delimiter), cells)
+        except csv.Error:
+            return cells
+        return lenient if len(lenient) == width else cells
 
     def _borrow(self) -> bool:
         """Fetch lines beyond the part, enough to see where its last row ends; False if there are none."""
@@ -251,19 +260,6 @@ class Rows:
 def lines_of(row: Row) -> int:
     """Count the lines that a row takes in its file."""
     return 1 + sum(len(_LINE_END.findall(cell)) for cell in row if "\n" in cell or "\r" in cell)
-
-
-def _as_it_stands(line: str, dialect: Dialect, width: int) -> Row:
-    """Split a line whose quotes make no sense; quotes around a whole cell are still removed."""
-    bare = line.rstrip("\r\n")
-    cells = [_unquoted(cell) for cell in bare.split(dialect.delimiter)]
-    if len(cells) == width or not width:
-        return cells
-    try:
-        lenient = next(csv.reader([bare], delimiter=dialect.delimiter), cells)
-    except csv.Error:
-        return cells
-    return lenient if len(lenient) == width else cells
 
 
 def _unquoted(cell: str) -> str:

@@ -12,32 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mate.corpus.synthetic import shapes as places
-from mate.corpus.synthetic.shapes import (
-    Columns,
-    Hashes,
-    Numbers,
-    Shapes,
-    Units,
-    batches,
-    mix,
-    order_within,
-    starts_of,
-    stream,
-    tuples_of,
-    unit_of,
-)
-from mate.corpus.synthetic.values import (
-    ARITY,
-    LEAST_MAGNITUDE,
-    MAGNITUDES,
-    TEMPLATES,
-    TEXT,
-    WEIGHTS,
-    Drawn,
-    headers_of,
-    pool_sizes,
-    written,
-)
+from mate.corpus.synthetic import values
+from mate.corpus.synthetic.shapes import Columns, Hashes, Numbers, Shapes, Units, mix, starts_of, stream, unit_of
+from mate.corpus.synthetic.values import Drawn, headers_of, pool_sizes, written
 from mate.corpus.table import Chunk, Limits, Table
 from mate.errors import CorpusError, did_you_mean
 
@@ -94,23 +71,23 @@ class SyntheticLake:
     @classmethod
     def parse(cls, address: str) -> Self:
         """Return the lake of an address such as ``synthetic:tables=1000,seed=7``; what is left out is default."""
-        scheme, _, settings = address.partition(":")
+        scheme, _, assignments = address.partition(":")
         if scheme != SCHEME[:-1]:
             raise CorpusError(f'not a synthetic lake: "{address}"; expected something like {cls().address}')
-        values: dict[str, Any] = {}
-        for setting in filter(None, settings.split(",")):
-            name, _, value = (part.strip() for part in setting.partition("="))
+        settings: dict[str, Any] = {}
+        for assignment in filter(None, assignments.split(",")):
+            name, _, value = (part.strip() for part in assignment.partition("="))
             if name not in _BOUNDS:
                 raise CorpusError(f'{SCHEME} has no setting "{name}"; {did_you_mean(name, _BOUNDS)}')
-            if name in values:
+            if name in settings:
                 raise CorpusError(f'{SCHEME}{name} is set twice in "{address}"')
             whole = isinstance(getattr(cls, name), int)
             try:
-                values[name] = int(value) if whole else float(value)
+                settings[name] = int(value) if whole else float(value)
             except ValueError:
                 what = "whole number" if whole else "number"
                 raise CorpusError(f"{SCHEME}{name} takes a {what}, not {value!r}") from None
-        return cls(**values)
+        return cls(**settings)
 
     @property
     def address(self) -> str:
@@ -145,7 +122,7 @@ class SyntheticLake:
         size = (limits or Limits()).chunk_cells
         for start in range(first, stop, _BLOCK):
             shapes = self._shapes(np.arange(start, min(start + _BLOCK, stop)))
-            for pieces in batches(shapes, size):
+            for pieces in places.batches(shapes, size):
                 yield from self._chunks(shapes, pieces)
 
     # --- shapes: what is decided before any cell ---
@@ -159,7 +136,7 @@ class SyntheticLake:
         columns = np.clip(np.rint(self._width(key)), 2, _WIDEST).astype(np.int64)
         height = (1 - unit_of(stream(key, places.HEIGHT)) * _HEIGHT_CUT) ** (-1 / _HEIGHT_TAIL) - 1
         rows = 1 + (height * _HEIGHT_SCALE * (self.rows - 0.5)).astype(np.int64)
-        arity = np.where(domain < 0, 0, ARITY[self._template(domain)])
+        arity = np.where(domain < 0, 0, values.ARITY[self._template(domain)])
         return Shapes(numbers, key, np.maximum(columns, arity), rows, domain)
 
     def _width(self, key: Hashes) -> Units:
@@ -179,8 +156,8 @@ class SyntheticLake:
 
     def _template(self, domain: Numbers) -> Numbers:
         """Return each domain's kind of key tuple, in turn, so that a small lake has them all."""
-        turn = int(stream(self._root(), places.DOMAINS)[0] % np.uint64(len(TEMPLATES)))
-        return (domain + turn) % len(TEMPLATES)
+        turn = int(stream(self._root(), places.DOMAINS)[0] % np.uint64(len(values.TEMPLATES)))
+        return (domain + turn) % len(values.TEMPLATES)
 
     def _sizes(self) -> tuple[int, Numbers]:
         """Return the cells of every ``grain`` tables, however large the lake about a million numbers."""
@@ -215,22 +192,22 @@ class SyntheticLake:
         place = np.arange(len(owner)) - np.repeat(starts_of(batch.columns), batch.columns)
         key = stream(batch.key[owner], places.COLUMN + place)
         template = self._template(batch.domain)
-        slot = order_within(owner, key, batch.columns)
-        slot = np.where((batch.domain >= 0)[owner] & (slot < ARITY[template][owner]), slot, -1)
+        slot = places.order_within(owner, key, batch.columns)
+        slot = np.where((batch.domain >= 0)[owner] & (slot < values.ARITY[template][owner]), slot, -1)
         is_key = slot >= 0
-        free = np.searchsorted(WEIGHTS, unit_of(stream(key, places.KIND)), side="right")
-        kind = np.where(is_key, TEMPLATES[template[owner], slot], free)
+        free = np.searchsorted(values.WEIGHTS, unit_of(stream(key, places.KIND)), side="right")
+        kind = np.where(is_key, values.TEMPLATES[template[owner], slot], free)
         salt = np.where(is_key, stream(self._domain_key(batch.domain)[owner], slot), key)
         choices = (2 + 38 * unit_of(stream(key, places.CHOICES)) ** 2).astype(np.int64)
-        categorical = TEXT[kind] & ~is_key & (unit_of(stream(key, places.CATEGORICAL)) < 0.5)
+        categorical = values.TEXT[kind] & ~is_key & (unit_of(stream(key, places.CATEGORICAL)) < 0.5)
         return Columns(owner, key, slot, kind, salt, self._size(kind, is_key, key), np.where(categorical, choices, 0))
 
     def _size(self, kind: Numbers, is_key: npt.NDArray[np.bool_], key: Hashes) -> Numbers:
         """Return how many values a column draws from: a vocabulary's size, or a power of ten for numbers."""
         pools = np.array(pool_sizes(self.vocabulary))[kind]
-        extra = (unit_of(stream(key, places.MAGNITUDE)) * MAGNITUDES[kind]).astype(np.int64)
-        power = 10 ** (LEAST_MAGNITUDE[kind] + np.where(is_key, 2, extra))
-        return np.where(TEXT[kind], pools, power)
+        extra = (unit_of(stream(key, places.MAGNITUDE)) * values.MAGNITUDES[kind]).astype(np.int64)
+        power = 10 ** (values.LEAST_MAGNITUDE[kind] + np.where(is_key, 2, extra))
+        return np.where(values.TEXT[kind], pools, power)
 
     def _cells(self, batch: Shapes, columns: Columns, first: Numbers, count: Numbers) -> pa.StringArray:
         """Return the cells of all pieces, one piece after the other, each row-major."""
@@ -263,13 +240,13 @@ class SyntheticLake:
         kept = self._near_miss_slot(batch, table, row)
         stays = (kept < 0) | (kept == columns.slot[column])
         cells, column = cells[stays], column[stays]
-        tuples = tuples_of(batch, table[stays], row[stays])
+        tuples = places.tuples_of(batch, table[stays], row[stays])
         unit[cells] = unit_of(stream(columns.salt[column], tuples))
 
     def _near_miss_slot(self, batch: Shapes, table: Numbers, row: Numbers) -> Numbers:
         """Return the one slot of each row that a near miss keeps, -1 for a row with the whole key tuple."""
         draw = unit_of(stream(stream(batch.key, places.NEAR)[table], row))
-        arity = ARITY[self._template(batch.domain)][table]
+        arity = values.ARITY[self._template(batch.domain)][table]
         kept = draw / max(self.near_misses, 1e-300) * arity
         return np.where(draw < self.near_misses, np.minimum(kept, arity - 1), -1).astype(np.int64)
 
