@@ -3,14 +3,8 @@
 Nothing is asked of the user and nothing is trusted but the bytes. The file is read twice: once for its encoding (and to
 see a damaged compressed file before any row of it is given out), once for its rows.
 
-What happens to what is not a row of the table:
-
-- Lines above the header and a footer below the table are one reject each (kind ``row``, with their count).
-- A short row is padded with nulls. Empty cells beyond the last column are dropped; a row with other cells there is
-  rejected. Blank lines are skipped.
-- A line with a stray quote, or with a cell that is too long to be one, is read as it stands, and counted.
-- A file that holds no table (another format, no rows, undecodable, compressed and cut off) is one reject of kind
-  ``file``. A truncated compressed file is refused whole, since half a table looks like a table.
+A truncated compressed file is refused whole, since half a table looks like a table. What else is no row of the table
+is counted, by reason: `docs/reading.md` has the list.
 """
 
 from __future__ import annotations

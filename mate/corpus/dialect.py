@@ -48,18 +48,14 @@ def _score(lines: Sequence[str], dialect: Dialect) -> tuple[float, int]:
     if width < 2:
         return 0.0, 1
     usual = [row for row in rows if len(row) == width]
+    cells = [cell for row in usual[:SCORED_ROWS] for cell in row]
+    clean = 1 - sum(1 for cell in cells if _UNCLEAN.search(cell)) / len(cells)
     unbroken = 1 - len(source.broken) / len(rows)
     even = len(usual) / len(rows)
-    return even**2 * (1 + _clean_share(usual[:SCORED_ROWS])) * unbroken, width
+    return even**2 * (1 + clean) * unbroken, width
 
 
 def usual_width(rows: Iterable[Row]) -> int:
     """Return the most frequent width, the wider one of a tie; 0 without rows."""
     widths = Counter(map(len, rows))
     return max(widths, key=lambda width: (widths[width], width), default=0)
-
-
-def _clean_share(rows: list[Row]) -> float:
-    cells = sum(map(len, rows))
-    unclean = sum(1 for row in rows for cell in row if _UNCLEAN.search(cell))
-    return 1 - unclean / cells

@@ -167,18 +167,15 @@ def _problem(path: Path) -> str:
     """Say why a path is no file that can be read; nothing if it is one."""
     try:
         mode = path.stat().st_mode
+    except FileNotFoundError:
+        return "a link to nothing" if path.is_symlink() else "no such file or folder"
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
-        return "a link to nothing" if missing and path.is_symlink() else _reason(error)
+        return f"cannot be read: {error.strerror}"
     if stat.S_ISDIR(mode):
         return "a link to a folder, which is not followed: name the folder itself"
     if not stat.S_ISREG(mode):
         return "no regular file but a pipe, a socket or a device"
     return "" if _shown(path) == str(path) else "the name of this file is not valid UTF-8: rename it"
-
-
-def _reason(error: OSError) -> str:
-    return "no such file or folder" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
 
 
 def _shown(path: Path) -> str:

@@ -104,6 +104,7 @@ class Vocabulary(NamedTuple):
 
 MISSING = (None, "", "-", "n/a", "NULL", "NaN")
 _DAYS = np.arange(np.datetime64("1990-01-01"), np.datetime64("2030-01-01"))
+_DATES = {"date": "%Y-%m-%d", "german date": "%d.%m.%Y", "american date": "%m/%d/%Y"}
 _YEARS = [str(year) for year in [*range(2024, 1899, -1), *range(2025, 2031)]]
 
 
@@ -119,10 +120,11 @@ def vocabulary_of(size: int) -> Vocabulary:
     """Return the values of all kinds, the most frequent of each kind first; 1 s per million, once per process."""
     sizes = pool_sizes(size)
     wanted = dict(zip(NAMES, sizes, strict=True))
+    days = pa.array(_DAYS[np.argsort(stream(mix(np.zeros(1, np.uint64)), np.arange(len(_DAYS))))])
     made_up = {name: _composed(name, wanted[name]) for name in ENDS}
     pools = {
         **made_up,
-        **{name: _dates(style) for name, style in _DATES.items()},
+        **{name: pc.strftime(days, style) for name, style in _DATES.items()},
         "country": pa.array(KNOWN["country"]),
         "organisation": _organisations(made_up["family"], wanted["organisation"]),
         "phrase": _phrases(made_up["word"], wanted["phrase"]),
@@ -174,14 +176,6 @@ def _phrases(words: pa.StringArray, count: int) -> pa.StringArray:
     ]
     return pc.binary_join_element_wise(*shown, " ", null_handling="skip")
 
-
-def _dates(style: str) -> pa.StringArray:
-    """Return all days in a mixed order."""
-    mixed = _DAYS[np.argsort(stream(mix(np.zeros(1, np.uint64)), np.arange(len(_DAYS))))]
-    return pc.strftime(pa.array(mixed), style)
-
-
-_DATES = {"date": "%Y-%m-%d", "german date": "%d.%m.%Y", "american date": "%m/%d/%Y"}
 
 # --- cells ---
 
