@@ -171,7 +171,7 @@ def run_govdata(options: argparse.Namespace) -> int:
     from experiments.corpora.portal import GOVDATA_URL, PortalQuery, search_portal
     from experiments.corpora.source_list import downloading_listed
     from mate.cli.terminal import console
-    from mate.corpus.sidecars import SOURCES
+    from mate.corpus.formats import SOURCES
     from mate.errors import CorpusError
 
     settings, expected = _settings(options), _expected(options)

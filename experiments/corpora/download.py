@@ -43,7 +43,7 @@ from experiments.corpora.client import (
 from experiments.corpora.download_log import Checksums, local_errors
 from experiments.corpora.incoming import Incoming
 from mate.corpus.compression import DAMAGE, damage
-from mate.corpus.sidecars import CHECKSUMS, is_part
+from mate.corpus.formats import CHECKSUMS, UNFINISHED
 from mate.errors import CorpusError
 
 DEAD_HOST = 3
@@ -149,7 +149,7 @@ def _checked(files: Iterable[RemoteFile]) -> list[RemoteFile]:
     todo = list(files)
     names = set()
     for file in todo:
-        ours = file.name == CHECKSUMS or is_part(file.name)
+        ours = file.name == CHECKSUMS or file.name.endswith(UNFINISHED)
         if ours or not _NAME.fullmatch(file.name):
             raise CorpusError(f"{file.name!r} is not a safe name for a file")
         if file.name.casefold() in names:  # the same file where case does not count

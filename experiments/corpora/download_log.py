@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from mate.corpus.sidecars import CHECKSUMS
+from mate.corpus.formats import CHECKSUMS
 from mate.errors import CorpusError
 
 _CHECKSUM_LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")

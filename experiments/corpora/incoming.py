@@ -15,7 +15,7 @@ from typing import IO
 
 from experiments.corpora.client import RemoteError, StopError, TransientError, whole_number
 from experiments.corpora.download_log import local_errors, write_whole
-from mate.corpus.sidecars import note_of, part_of
+from mate.corpus.formats import UNFINISHED, note_of
 
 
 class Incoming:
@@ -26,8 +26,8 @@ class Incoming:
     """
 
     def __init__(self, folder: Path, name: str, url: str, digest_of: Callable[[Path], hashlib._Hash]) -> None:
-        self.path = folder / part_of(name)
-        self._note = folder / note_of(part_of(name))
+        self.path = folder / f"{name}{UNFINISHED}"
+        self._note = folder / note_of(f"{name}{UNFINISHED}")
         self._url = url
         self.total: int | None = None
         self._validator: str | None = None

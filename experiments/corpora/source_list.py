@@ -12,7 +12,7 @@ from pathlib import Path
 from experiments.corpora.client import DownloadSettings
 from experiments.corpora.download import DownloadProgress, DownloadResult, RemoteFile, downloading
 from experiments.corpora.download_log import local_errors, write_whole
-from mate.corpus.sidecars import SOURCES, SOURCES_COLUMNS
+from mate.corpus.formats import SOURCES, SOURCES_COLUMNS
 from mate.errors import CorpusError
 
 

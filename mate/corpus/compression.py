@@ -7,9 +7,8 @@ import contextlib
 import gzip
 import io
 import lzma
-import shutil
-import tempfile
 import zlib
+from collections.abc import Callable
 from typing import BinaryIO, cast
 
 import pyarrow as pa
@@ -20,7 +19,13 @@ MAGIC = {
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
-SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
+OPENERS: dict[str, Callable[[BinaryIO], io.BufferedIOBase]] = {
+    "gzip": lambda stream: gzip.GzipFile(fileobj=stream),
+    "bz2": bz2.BZ2File,
+    "xz": lzma.LZMAFile,
+    "zstd": lambda stream: io.BufferedReader(pa.CompressedInputStream(arrow_file(stream), "zstd")),
+}
+SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
 DAMAGE = (EOFError, zlib.error, lzma.LZMAError, OSError)
 """What reading a compressed stream raises when it is cut off or corrupt."""
@@ -34,35 +39,12 @@ def compression_of(head: bytes) -> str | None:
     return name
 
 
-def rewindable(stream: BinaryIO) -> BinaryIO:
-    """Return a stream that can be read twice: the same one, or a copy on disk of one that cannot seek."""
-    if stream.seekable():
-        return stream
-    copy = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 (closed with its last reference)
-    shutil.copyfileobj(stream, copy)
-    copy.seek(0)
-    return copy
-
-
 def plain(stream: BinaryIO) -> tuple[BinaryIO, str | None]:
     """Return the stream from its start, decompressed, and the name of its compression."""
     stream.seek(0)
     name = compression_of(stream.read(10))
     stream.seek(0)
-    return _decompressed(stream, name), name
-
-
-def _decompressed(stream: BinaryIO, name: str | None) -> BinaryIO:
-    if name == "gzip":
-        return cast(BinaryIO, gzip.GzipFile(fileobj=stream))
-    if name == "bz2":
-        return cast(BinaryIO, bz2.BZ2File(stream))
-    if name == "xz":
-        return cast(BinaryIO, lzma.LZMAFile(stream))
-    if name == "zstd":
-        unpacked = pa.CompressedInputStream(arrow_file(stream), "zstd")
-        return cast(BinaryIO, io.BufferedReader(unpacked))
-    return stream
+    return cast(BinaryIO, OPENERS[name](stream)) if name else stream, name
 
 
 def arrow_file(stream: BinaryIO) -> pa.PythonFile:

@@ -3,14 +3,8 @@
 Nothing is asked of the user and nothing is trusted but the bytes. The file is read twice: once for its encoding (and to
 see a damaged compressed file before any row of it is given out), once for its rows.
 
-What happens to what is not a row of the table:
-
-- Lines above the header and a footer below the table are one reject each (kind ``row``, with their count).
-- A short row is padded with nulls. Empty cells beyond the last column are dropped; a row with other cells there is
-  rejected. Blank lines are skipped.
-- A line with a stray quote, or with a cell that is too long to be one, is read as it stands, and counted.
-- A file that holds no table (another format, no rows, undecodable, compressed and cut off) is one reject of kind
-  ``file``. A truncated compressed file is refused whole, since half a table looks like a table.
+A truncated compressed file is refused whole, since half a table looks like a table. What else is no row of the table
+is counted, by reason: `docs/reading.md` has the list.
 """
 
 from __future__ import annotations
@@ -26,11 +20,11 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from mate.corpus.compression import DAMAGE, SUFFIXES, damage, plain, rewindable
-from mate.corpus.dialect import Dialect, detect
+from mate.corpus.compression import DAMAGE, SUFFIXES, damage, plain
+from mate.corpus.dialect import detect
 from mate.corpus.encoding import TextEncoding, find_encoding
 from mate.corpus.header import filled, find_header
-from mate.corpus.rows import CHARACTERS, Row, Rows, lines_of
+from mate.corpus.rows import CHARACTERS, Dialect, Row, Rows, lines_of
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, beyond_limit, check_width
 from mate.errors import CorpusError
 from mate.limits import MOST_PADDING
@@ -55,7 +49,7 @@ _BLANK = " \t\x1a"
 def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
     """Yield the table of a delimited text file, compressed or not."""
     try:
-        yield from _read(source, rewindable(stream), limits or Limits())
+        yield from _read(source, stream, limits or Limits())
     except CorpusError as error:
         yield Reject(source, None, "file", str(error))
 

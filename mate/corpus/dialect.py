@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from mate.corpus.rows import Row, Rows
-
-if TYPE_CHECKING:
-    from _csv import Reader
+from mate.corpus.rows import Dialect, Row, Rows
 
 DELIMITERS = ",;\t|"
 SCORED_ROWS = 300
 
 _UNCLEAN = re.compile(r'["\t;|]|(?<!\d),(?=\S)|,(?=[^\d\s])|,\Z')
 _BACKSLASH_QUOTE = '\\"'
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How cells are separated and quoted."""
-
-    delimiter: str = ","
-    quoted: bool = True
-    """False where the file has no quote at all, which reads faster."""
-    backslash: bool = False
-    """Quotes inside a cell are written ``\\"`` instead of ``""``."""
-    padded: bool = False
-    """A space follows each delimiter, also before an opening quote."""
-
-    def reader(self, lines: Iterable[str]) -> Reader:
-        """Return a strict reader: a quote that closes in the wrong place raises ``csv.Error``."""
-        if not self.quoted:
-            return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE)
-        return csv.reader(
-            lines,
-            delimiter=self.delimiter,
-            strict=True,
-            doublequote=not self.backslash,
-            escapechar="\\" if self.backslash else None,
-            skipinitialspace=self.padded,
-        )
 
 
 def detect(lines: Sequence[str], quoted: bool) -> Dialect:
@@ -80,18 +48,14 @@ def _score(lines: Sequence[str], dialect: Dialect) -> tuple[float, int]:
     if width < 2:
         return 0.0, 1
     usual = [row for row in rows if len(row) == width]
+    cells = [cell for row in usual[:SCORED_ROWS] for cell in row]
+    clean = 1 - sum(1 for cell in cells if _UNCLEAN.search(cell)) / len(cells)
     unbroken = 1 - len(source.broken) / len(rows)
     even = len(usual) / len(rows)
-    return even**2 * (1 + _clean_share(usual[:SCORED_ROWS])) * unbroken, width
+    return even**2 * (1 + clean) * unbroken, width
 
 
 def usual_width(rows: Iterable[Row]) -> int:
     """Return the most frequent width, the wider one of a tie; 0 without rows."""
     widths = Counter(map(len, rows))
     return max(widths, key=lambda width: (widths[width], width), default=0)
-
-
-def _clean_share(rows: list[Row]) -> float:
-    cells = sum(map(len, rows))
-    unclean = sum(1 for row in rows for cell in row if _UNCLEAN.search(cell))
-    return 1 - unclean / cells

@@ -10,13 +10,14 @@ the cut: ``truncated gzip stream after 12 records``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from mate.corpus.compression import DAMAGE, damage, plain, rewindable
+from mate.corpus.compression import DAMAGE, damage, plain
 from mate.corpus.json_lines import check_text, kind_of, numbered_lines, parse
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, beyond_limit, check_width
 from mate.errors import CorpusError
@@ -25,13 +26,16 @@ from mate.limits import MOST_PADDING
 MOST_EMPTY = 1_000_000
 """Empty cells that a table with columns of different lengths may get."""
 
+_SURROGATE = re.compile(rb"\\u[dD]")
+"""An escape of a part of a surrogate pair, without the other one no text."""
+
 Row = Sequence[str | None]
 
 
 def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
     """Yield every table of a shard; tables that only lay out a page are counted, and read if the limits say so."""
     reader = ShardReader(source, limits or Limits())
-    plain_stream, compression = plain(rewindable(stream))
+    plain_stream, compression = plain(stream)
     line = 0
     try:
         for line, record in numbered_lines(plain_stream):
@@ -66,32 +70,20 @@ class ShardReader:
                 self.layout_tables.add(line, "layout table")
                 return
             header, rows = header_and_rows(fields, self._limits)
-            chunks = list(self._chunks(line, _name(fields), header, rows))
+            name = _name(fields)
+            if record and _SURROGATE.search(record):
+                check_text("".join(filter(None, chain((name, *header), *rows))))
         except CorpusError as error:
             yield Reject(self._source, line, "record", str(error))
         else:
+            table = Table(self._source, self.tables, line, name, tuple(header))
             self.tables += 1
-            yield from chunks
-
-    def _chunks(self, line: int, name: str, header: Sequence[str], rows: list[Row]) -> Iterator[Chunk | Reject]:
-        check_text("".join((name, *header)))
-        table = Table(self._source, self.tables, line, name, tuple(header))
-        size = max(1, self._limits.chunk_cells // len(header))
-        most = self._limits.rows
-        for first in range(0, min(len(rows), most), size):
-            cells = list(chain.from_iterable(rows[first : min(first + size, most)]))
-            yield Chunk(table, first, _array(cells))
-        if len(rows) > most:
-            yield Reject(self._source, line, "row", beyond_limit(self._limits), len(rows) - most)
-
-
-def _array(cells: list[str | None]) -> pa.StringArray:
-    try:
-        return pa.array(cells, pa.string())
-    except UnicodeEncodeError:
-        for cell in filter(None, cells):
-            check_text(cell)
-        raise
+            most, size = self._limits.rows, max(1, self._limits.chunk_cells // len(header))
+            for first in range(0, min(len(rows), most), size):
+                cells = list(chain.from_iterable(rows[first : min(first + size, most)]))
+                yield Chunk(table, first, pa.array(cells, pa.string()))
+            if len(rows) > most:
+                yield Reject(self._source, line, "row", beyond_limit(self._limits), len(rows) - most)
 
 
 def _name(record: dict[str, Any]) -> str:

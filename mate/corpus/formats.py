@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from mate.corpus import delimited, dwtc, json_records, parquet
 from mate.corpus.compression import SUFFIXES, unpacked_head
-from mate.corpus.sidecars import sidecar_files
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.errors import CorpusError, did_you_mean
 
@@ -26,6 +26,12 @@ READERS: dict[str, Reader] = {
 }
 HEAD = 65_536
 """Bytes of a file that tell its format."""
+CHECKSUMS = "checksums.sha256"
+"""Where a download notes the checksums of its files; the list of their sources is in the next one."""
+SOURCES = "sources.csv"
+UNFINISHED = ".part"
+"""What the name of a file ends with until a download has every byte of it."""
+SOURCES_COLUMNS = ("file", "url", "title", "licence", "dataset", "checksum", "size", "status", "reason")
 
 _BY_SUFFIX = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".psv", ".txt", ".dat"), "delimited"),
@@ -126,7 +132,7 @@ def _walk(folder: Path) -> Iterator[File]:
     unreadable: list[OSError] = []
     for where, folders, names in os.walk(folder, onerror=unreadable.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        left_out = sidecar_files(Path(where), names)
+        left_out = _download_files(Path(where), names)
         for name in (*names, *(name for name in folders if Path(where, name).is_symlink())):
             if not name.startswith(".") and name not in left_out:
                 path = Path(where, name)
@@ -135,22 +141,41 @@ def _walk(folder: Path) -> Iterator[File]:
         yield File(_shown(Path(error.filename)), None, f"a folder that cannot be read: {error.strerror}")
 
 
+def note_of(part: str) -> str:
+    """Return the name of the note about an unfinished file; it is hidden, so that nobody takes it for a table."""
+    return f".{part}.json"
+
+
+def _download_files(folder: Path, names: Collection[str]) -> set[str]:
+    """Return which of a folder's files a download has written for itself.
+
+    These are the list of checksums; unfinished files, if there is such a list or a note about them; and a
+    ``sources.csv`` with the columns of a download. A ``sources.csv`` with other columns is somebody's table.
+    """
+    parts = {name for name in names if name.endswith(UNFINISHED) and (CHECKSUMS in names or note_of(name) in names)}
+    is_list = SOURCES in names and _first_line(folder / SOURCES) == ",".join(SOURCES_COLUMNS)
+    return {CHECKSUMS, *parts, *([SOURCES] if is_list else [])}
+
+
+def _first_line(path: Path) -> str:
+    with contextlib.suppress(OSError), path.open("rb") as stream:
+        return stream.readline(1_000).decode("utf-8", "replace").strip()
+    return ""
+
+
 def _problem(path: Path) -> str:
     """Say why a path is no file that can be read; nothing if it is one."""
     try:
         mode = path.stat().st_mode
+    except FileNotFoundError:
+        return "a link to nothing" if path.is_symlink() else "no such file or folder"
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
-        return "a link to nothing" if missing and path.is_symlink() else _reason(error)
+        return f"cannot be read: {error.strerror}"
     if stat.S_ISDIR(mode):
         return "a link to a folder, which is not followed: name the folder itself"
     if not stat.S_ISREG(mode):
         return "no regular file but a pipe, a socket or a device"
     return "" if _shown(path) == str(path) else "the name of this file is not valid UTF-8: rename it"
-
-
-def _reason(error: OSError) -> str:
-    return "no such file or folder" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
 
 
 def _shown(path: Path) -> str:

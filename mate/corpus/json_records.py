@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from mate.corpus.arrow_text import value_as_text
-from mate.corpus.compression import DAMAGE, damage, plain, rewindable
+from mate.corpus.compression import DAMAGE, damage, plain
 from mate.corpus.delimited import table_name
 from mate.corpus.json_lines import LONGEST_RECORD, NESTED, as_object, check_text, numbered_lines, parse
 from mate.corpus.rows import CHARACTERS
@@ -38,7 +38,6 @@ Row = list[str | None]
 
 def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
     """Yield the table of a file of JSON objects, as one array or one per line."""
-    stream = rewindable(stream)
     _, compression = plain(stream)
     try:
         yield from _read(source, lambda: plain(stream)[0], limits or Limits())

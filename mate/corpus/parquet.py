@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mate.corpus.arrow_text import as_text, as_whole, first_fraction, may_be_whole
-from mate.corpus.compression import arrow_file, rewindable
+from mate.corpus.compression import arrow_file
 from mate.corpus.delimited import table_name
 from mate.corpus.rows import CHARACTERS
 from mate.corpus.table import Chunk, Limits, Reject, Table, beyond_limit, check_width
@@ -33,7 +33,7 @@ def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterato
     """Yield the table of a Parquet file, a batch of a row group at a time."""
     limits, rows = limits or Limits(), 0
     try:
-        file, table = open_file(source, rewindable(stream), limits)
+        file, table = open_file(source, stream, limits)
         groups = range(file.num_row_groups)
         whole = _whole_columns(file, groups, limits)
         for batch in batches(file, groups, limits):

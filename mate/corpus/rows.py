@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mate.corpus.dialect import Dialect
+    from _csv import Reader
 
 LONGEST_CELL = 1 << 20
 """Characters of a cell after which its quote may be a stray one."""
@@ -28,6 +28,32 @@ _LINES = 16
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OPEN_AT_THE_END = "unexpected end of data"
 _TOO_LONG = "field larger than field limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How cells are separated and quoted."""
+
+    delimiter: str = ","
+    quoted: bool = True
+    """False where the file has no quote at all, which reads faster."""
+    backslash: bool = False
+    """Quotes inside a cell are written ``\\"`` instead of ``""``."""
+    padded: bool = False
+    """A space follows each delimiter, also before an opening quote."""
+
+    def reader(self, lines: Iterable[str]) -> Reader:
+        """Return a strict reader: a quote that closes in the wrong place raises ``csv.Error``."""
+        if not self.quoted:
+            return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE)
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            strict=True,
+            doublequote=not self.backslash,
+            escapechar="\\" if self.backslash else None,
+            skipinitialspace=self.padded,
+        )
 
 
 @dataclass
@@ -200,10 +226,19 @@ class Rows:
             csv.field_size_limit(LONGEST_CELL)
 
     def _as_it_stands(self, reason: str = STRAY_QUOTE) -> Row:
+        """Split a line whose quotes make no sense; quotes around a whole cell are still removed."""
         self.broken.append((self.line, reason))
-        line = self._ahead[0]
+        bare = self._ahead[0].rstrip("\r\n")
         self._advance(1)
-        return _as_it_stands(line, self._dialect, self._width)
+        delimiter, width = self._dialect.delimiter, self._width
+        cells = [_unquoted(cell) for cell in bare.split(delimiter)]
+        if len(cells) == width or not width:
+            return cells
+        try:
+            lenient = next(csv.reader([bare], delimiter=delimiter), cells)
+        except csv.Error:
+            return cells
+        return lenient if len(lenient) == width else cells
 
     def _borrow(self) -> bool:
         """Fetch lines beyond the part, enough to see where its last row ends; False if there are none."""
@@ -225,19 +260,6 @@ class Rows:
 def lines_of(row: Row) -> int:
     """Count the lines that a row takes in its file."""
     return 1 + sum(len(_LINE_END.findall(cell)) for cell in row if "\n" in cell or "\r" in cell)
-
-
-def _as_it_stands(line: str, dialect: Dialect, width: int) -> Row:
-    """Split a line whose quotes make no sense; quotes around a whole cell are still removed."""
-    bare = line.rstrip("\r\n")
-    cells = [_unquoted(cell) for cell in bare.split(dialect.delimiter)]
-    if len(cells) == width or not width:
-        return cells
-    try:
-        lenient = next(csv.reader([bare], delimiter=dialect.delimiter), cells)
-    except csv.Error:
-        return cells
-    return lenient if len(lenient) == width else cells
 
 
 def _unquoted(cell: str) -> str:

@@ -372,15 +372,6 @@ def test_chunks_keep_to_their_size() -> None:
     assert sum(sizes) == 202
 
 
-def test_a_stream_that_cannot_seek() -> None:
-    class Pipe(io.BytesIO):
-        def seekable(self) -> bool:
-            return False
-
-    found = list(delimited.read("pipe", Pipe(PLAIN.encode())))
-    assert [header_of(found), *rows_of(found)] == READ
-
-
 def test_the_callers_stream_stays_open() -> None:
     stream = io.BytesIO(PLAIN.encode())
     list(delimited.read("towns.csv", stream))

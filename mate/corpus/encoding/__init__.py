@@ -88,9 +88,9 @@ def find_encoding(reopen: Callable[[], BinaryIO], named: str | None = None) -> T
         shifts = scan.shifts and scan.encoding == "utf-8"
         encoding, doubt = find_shifts(reopen) if shifts else (scan.encoding, None)
         return TextEncoding(encoding, "strict", scan.quotes, doubt)
-    page = find_code_page(reopen(), scan.encoding)
-    missing = _Scan(reopen(), page.encoding, "replace").undecodable if page.errors == "replace" else 0
-    return TextEncoding(page.encoding, page.errors, scan.quotes, page.doubt, missing)
+    encoding, errors, doubt = find_code_page(reopen(), scan.encoding)
+    missing = _Scan(reopen(), encoding, errors).undecodable if errors == "replace" else 0
+    return TextEncoding(encoding, errors, scan.quotes, doubt, missing)
 
 
 def check_encoding(name: str) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO
 
@@ -61,17 +60,6 @@ _BETWEEN_CELLS = re.compile(rb"[,;\t\r\n]+|(?<![\x80-\xff])\|+")
 """No byte of these is part of a longer character in any encoding here; a bar behind a byte beyond ASCII may be."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodePage:
-    """How the bytes of a text become characters."""
-
-    encoding: str
-    errors: str
-    """The codec's error handler: a UTF-8 file with stray bytes of a code page is read as both."""
-    doubt: str | None = None
-    """Another encoding that is as likely."""
-
-
 def _read_stray(code_page: str, error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeDecodeError):
         raise error
@@ -83,11 +71,11 @@ for _code_page, _handler in _STRAY_HANDLERS.items():
     codecs.register_error(_handler, partial(_read_stray, _code_page))
 
 
-def find_code_page(stream: BinaryIO, utf_8: str) -> CodePage:
-    """Return the code page of a text that is not valid UTF-8; one that mostly is is read as such (`utf_8` names it)."""
+def find_code_page(stream: BinaryIO, utf_8: str) -> tuple[str, str, str | None]:
+    """Return encoding, error handler and rival of a text that is not valid UTF-8; `utf_8` if most of it is."""
     evidence = _Evidence(stream)
     if evidence.sound > evidence.stray:
-        return CodePage(utf_8, _STRAY_HANDLERS[_western(bytes(evidence.stray_contexts))])
+        return utf_8, _STRAY_HANDLERS[_western(bytes(evidence.stray_contexts))], None
     likelihoods = _likelihoods(evidence.cells[:SCORED_BYTES])
     likelihood, share = max(likelihoods.get(name, 0.0) for name in WESTERN), NEARLY
     best = max((name for name in OTHERS if name in likelihoods), key=likelihoods.__getitem__, default=None)
@@ -95,7 +83,7 @@ def find_code_page(stream: BinaryIO, utf_8: str) -> CodePage:
         best = _western(bytes(evidence.contexts))
     else:
         likelihood, share = likelihoods[best], TWIN
-    return CodePage(best, "replace", _rival(evidence, best, likelihoods, share * likelihood, likelihood))
+    return best, "replace", _rival(evidence, best, likelihoods, share * likelihood, likelihood)
 
 
 def _rival(

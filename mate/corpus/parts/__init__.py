@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mate.corpus.formats import File
-from mate.corpus.parts import delimited, dwtc, json, parquet
+from mate.corpus.parts import delimited, parquet
 from mate.corpus.parts.base import Again, Cutting, Part, Parts, Span, changed
+from mate.corpus.parts.records import cut_json, cut_shard
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.errors import CorpusError
 
@@ -23,8 +24,8 @@ __all__ = ["CUTTERS", "Again", "Cutting", "Part", "Parts", "Span", "changed", "c
 
 CUTTERS: dict[str, Callable[[str, BinaryIO, Limits, int], Cutting | None]] = {
     "delimited": delimited.cut,
-    "dwtc": dwtc.cut,
-    "json": json.cut,
+    "dwtc": cut_shard,
+    "json": cut_json,
     "parquet": parquet.cut,
 }
 

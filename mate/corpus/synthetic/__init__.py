@@ -17,7 +17,6 @@ What the lake has in common with published tables:
 
 from __future__ import annotations
 
-from mate.corpus.synthetic.lake import TABLES_PER_DOMAIN, SyntheticLake, SyntheticQuery
-from mate.corpus.synthetic.settings import SCHEME
+from mate.corpus.synthetic.lake import SyntheticLake
 
-__all__ = ["SCHEME", "TABLES_PER_DOMAIN", "SyntheticLake", "SyntheticQuery"]
+__all__ = ["SyntheticLake"]

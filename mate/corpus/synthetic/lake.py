@@ -1,28 +1,27 @@
-"""The lake: its settings, its tables, and queries that are known to join some of them."""
+"""The lake: its settings and its tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from mate.corpus.synthetic import shapes as places
-from mate.corpus.synthetic.kinds import ARITY, LEAST_MAGNITUDE, MAGNITUDES, MOST_KEY_COLUMNS, TEMPLATES, TEXT, WEIGHTS
-from mate.corpus.synthetic.settings import LakeSettings
-from mate.corpus.synthetic.shapes import Columns, Shapes, batches, headers_of, order_within, starts_of, tuples_of
-from mate.corpus.synthetic.splitmix import Hashes, Numbers, Units, mix, stream, unit_of
-from mate.corpus.synthetic.text import Drawn, written
-from mate.corpus.synthetic.vocabulary import pool_sizes
+from mate.corpus.synthetic import values
+from mate.corpus.synthetic.shapes import Columns, Hashes, Numbers, Shapes, Units, mix, starts_of, stream, unit_of
+from mate.corpus.synthetic.values import Drawn, headers_of, pool_sizes, written
 from mate.corpus.table import Chunk, Limits, Table
-from mate.errors import CorpusError
+from mate.errors import CorpusError, did_you_mean
 
-TABLES_PER_DOMAIN = 20
+SCHEME = "synthetic:"
+
+_TABLES_PER_DOMAIN = 20
 """A lake of n tables has about one domain for so many of its joinable tables."""
-
 _HEIGHT_TAIL = 1.2
 _TALLEST = 1_000.0
 _HEIGHT_SCALE = 0.259787
@@ -32,22 +31,70 @@ _WIDEST = 1_000
 _BLOCK = 4_096
 _HEIGHT_CUT = 1 - (1 + _TALLEST / _HEIGHT_SCALE) ** -_HEIGHT_TAIL
 
-
-@dataclass(frozen=True, slots=True)
-class SyntheticQuery:
-    """A query table with what is known about it by construction."""
-
-    chunk: Chunk
-    """The whole query table."""
-    key: tuple[str, ...]
-    """Names of its key columns."""
-    joins: dict[int, int]
-    """Table number to key tuples: so many distinct ones, or more, are found in that table under one mapping."""
+_BOUNDS: dict[str, tuple[float, float]] = {
+    "tables": (1, 10**9),
+    "seed": (0, 2**63 - 1),
+    "rows": (1, 10_000),
+    "columns": (2, 100),
+    "vocabulary": (1_000, 20_000_000),
+    "skew": (0, 3),
+    "joinable": (0, 1),
+    "near_misses": (0, 1),
+}
 
 
 @dataclass(frozen=True)
-class SyntheticLake(LakeSettings):
+class SyntheticLake:
     """The settings of a lake, and the lake itself."""
+
+    tables: int = 1_000
+    seed: int = 1
+    rows: int = 1_000
+    """Mean height of a table, at most 10,000; the median is a fifth of it, the tallest a thousand times it."""
+    columns: int = 9
+    """Mean width of a table."""
+    vocabulary: int = 200_000
+    """Distinct names, places, words and phrases; dates, numbers and codes come on top."""
+    skew: float = 1.0
+    """Exponent of the power law of value frequencies; 0 makes all values equally frequent."""
+    joinable: float = 0.3
+    """Share of the tables that belong to a domain."""
+    near_misses: float = 0.5
+    """Share of such a table's rows that share only one value with a key tuple."""
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in _BOUNDS.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise CorpusError(f"{SCHEME}{name} must be from {least:,} to {most:,}, not {value:,}")
+
+    @classmethod
+    def parse(cls, address: str) -> Self:
+        """Return the lake of an address such as ``synthetic:tables=1000,seed=7``; what is left out is default."""
+        scheme, _, assignments = address.partition(":")
+        if scheme != SCHEME[:-1]:
+            raise CorpusError(f'not a synthetic lake: "{address}"; expected something like {cls().address}')
+        settings: dict[str, Any] = {}
+        for assignment in filter(None, assignments.split(",")):
+            name, _, value = (part.strip() for part in assignment.partition("="))
+            if name not in _BOUNDS:
+                raise CorpusError(f'{SCHEME} has no setting "{name}"; {did_you_mean(name, _BOUNDS)}')
+            if name in settings:
+                raise CorpusError(f'{SCHEME}{name} is set twice in "{address}"')
+            whole = isinstance(getattr(cls, name), int)
+            try:
+                settings[name] = int(value) if whole else float(value)
+            except ValueError:
+                what = "whole number" if whole else "number"
+                raise CorpusError(f"{SCHEME}{name} takes a {what}, not {value!r}") from None
+        return cls(**settings)
+
+    @property
+    def address(self) -> str:
+        """The settings as text that `parse` reads: tables and seed always, others where they are not default."""
+        shown = {name: getattr(self, name) for name in _BOUNDS}
+        default = {field.name: field.default for field in fields(self) if field.name not in ("tables", "seed")}
+        return SCHEME + ",".join(f"{name}={value}" for name, value in shown.items() if default.get(name) != value)
 
     @property
     def expected_cells(self) -> int:
@@ -75,29 +122,8 @@ class SyntheticLake(LakeSettings):
         size = (limits or Limits()).chunk_cells
         for start in range(first, stop, _BLOCK):
             shapes = self._shapes(np.arange(start, min(start + _BLOCK, stop)))
-            for pieces in batches(shapes, size):
+            for pieces in places.batches(shapes, size):
                 yield from self._chunks(shapes, pieces)
-
-    def queries(self, count: int, seed: int, key_columns: int = 2, rows: int = 100) -> Iterator[SyntheticQuery]:
-        """Yield query tables of ``rows`` rows, each known to join at least two tables of the lake."""
-        if not 1 <= key_columns <= MOST_KEY_COLUMNS:
-            raise CorpusError(f"a query has 1 to {MOST_KEY_COLUMNS} key columns, not {key_columns}")
-        if rows < 1:
-            raise CorpusError(f"a query has at least 1 row, not {rows}")
-        members = self._members(key_columns)
-        made = 0
-        for attempt in range(20 * count + 20):
-            if made == count or not len(members):
-                break
-            query = self._query(members, seed, attempt, key_columns, rows)
-            if len(query.joins) > 1:
-                made += 1
-                yield query
-        if made < count:
-            raise CorpusError(
-                f"{self.address} has no more tables that join on {key_columns} columns;"
-                " ask for more tables or a larger joinable="
-            )
 
     # --- shapes: what is decided before any cell ---
 
@@ -110,9 +136,8 @@ class SyntheticLake(LakeSettings):
         columns = np.clip(np.rint(self._width(key)), 2, _WIDEST).astype(np.int64)
         height = (1 - unit_of(stream(key, places.HEIGHT)) * _HEIGHT_CUT) ** (-1 / _HEIGHT_TAIL) - 1
         rows = 1 + (height * _HEIGHT_SCALE * (self.rows - 0.5)).astype(np.int64)
-        arity = np.where(domain < 0, 0, ARITY[self._template(domain)])
-        near = np.full(len(numbers), self.near_misses)
-        return Shapes(numbers, key, np.maximum(columns, arity), rows, domain, near)
+        arity = np.where(domain < 0, 0, values.ARITY[self._template(domain)])
+        return Shapes(numbers, key, np.maximum(columns, arity), rows, domain)
 
     def _width(self, key: Hashes) -> Units:
         radius = np.sqrt(-2 * np.log(1 - unit_of(stream(key, places.WIDTH))))
@@ -122,7 +147,7 @@ class SyntheticLake(LakeSettings):
 
     def _domain(self, numbers: Numbers, key: Hashes) -> Numbers:
         """Return each table's domain, -1 for none; later tables know more domains, so that lakes can grow."""
-        known = 1 + (numbers * self.joinable / TABLES_PER_DOMAIN).astype(np.int64)
+        known = 1 + (numbers * self.joinable / _TABLES_PER_DOMAIN).astype(np.int64)
         chosen = (unit_of(stream(key, places.DOMAIN)) * known).astype(np.int64)
         return np.where(unit_of(stream(key, places.MEMBER)) < self.joinable, chosen, -1)
 
@@ -131,8 +156,8 @@ class SyntheticLake(LakeSettings):
 
     def _template(self, domain: Numbers) -> Numbers:
         """Return each domain's kind of key tuple, in turn, so that a small lake has them all."""
-        turn = int(stream(self._root(), places.DOMAINS)[0] % np.uint64(len(TEMPLATES)))
-        return (domain + turn) % len(TEMPLATES)
+        turn = int(stream(self._root(), places.DOMAINS)[0] % np.uint64(len(values.TEMPLATES)))
+        return (domain + turn) % len(values.TEMPLATES)
 
     def _sizes(self) -> tuple[int, Numbers]:
         """Return the cells of every ``grain`` tables, however large the lake about a million numbers."""
@@ -167,22 +192,22 @@ class SyntheticLake(LakeSettings):
         place = np.arange(len(owner)) - np.repeat(starts_of(batch.columns), batch.columns)
         key = stream(batch.key[owner], places.COLUMN + place)
         template = self._template(batch.domain)
-        slot = order_within(owner, key, batch.columns)
-        slot = np.where((batch.domain >= 0)[owner] & (slot < ARITY[template][owner]), slot, -1)
+        slot = places.order_within(owner, key, batch.columns)
+        slot = np.where((batch.domain >= 0)[owner] & (slot < values.ARITY[template][owner]), slot, -1)
         is_key = slot >= 0
-        free = np.searchsorted(WEIGHTS, unit_of(stream(key, places.KIND)), side="right")
-        kind = np.where(is_key, TEMPLATES[template[owner], slot], free)
+        free = np.searchsorted(values.WEIGHTS, unit_of(stream(key, places.KIND)), side="right")
+        kind = np.where(is_key, values.TEMPLATES[template[owner], slot], free)
         salt = np.where(is_key, stream(self._domain_key(batch.domain)[owner], slot), key)
         choices = (2 + 38 * unit_of(stream(key, places.CHOICES)) ** 2).astype(np.int64)
-        categorical = TEXT[kind] & ~is_key & (unit_of(stream(key, places.CATEGORICAL)) < 0.5)
+        categorical = values.TEXT[kind] & ~is_key & (unit_of(stream(key, places.CATEGORICAL)) < 0.5)
         return Columns(owner, key, slot, kind, salt, self._size(kind, is_key, key), np.where(categorical, choices, 0))
 
     def _size(self, kind: Numbers, is_key: npt.NDArray[np.bool_], key: Hashes) -> Numbers:
         """Return how many values a column draws from: a vocabulary's size, or a power of ten for numbers."""
         pools = np.array(pool_sizes(self.vocabulary))[kind]
-        extra = (unit_of(stream(key, places.MAGNITUDE)) * MAGNITUDES[kind]).astype(np.int64)
-        power = 10 ** (LEAST_MAGNITUDE[kind] + np.where(is_key, 2, extra))
-        return np.where(TEXT[kind], pools, power)
+        extra = (unit_of(stream(key, places.MAGNITUDE)) * values.MAGNITUDES[kind]).astype(np.int64)
+        power = 10 ** (values.LEAST_MAGNITUDE[kind] + np.where(is_key, 2, extra))
+        return np.where(values.TEXT[kind], pools, power)
 
     def _cells(self, batch: Shapes, columns: Columns, first: Numbers, count: Numbers) -> pa.StringArray:
         """Return the cells of all pieces, one piece after the other, each row-major."""
@@ -215,16 +240,15 @@ class SyntheticLake(LakeSettings):
         kept = self._near_miss_slot(batch, table, row)
         stays = (kept < 0) | (kept == columns.slot[column])
         cells, column = cells[stays], column[stays]
-        tuples = tuples_of(batch, table[stays], row[stays])
+        tuples = places.tuples_of(batch, table[stays], row[stays])
         unit[cells] = unit_of(stream(columns.salt[column], tuples))
 
     def _near_miss_slot(self, batch: Shapes, table: Numbers, row: Numbers) -> Numbers:
         """Return the one slot of each row that a near miss keeps, -1 for a row with the whole key tuple."""
         draw = unit_of(stream(stream(batch.key, places.NEAR)[table], row))
-        near = batch.near[table]
-        arity = ARITY[self._template(batch.domain)][table]
-        kept = draw / np.maximum(near, 1e-300) * arity
-        return np.where(draw < near, np.minimum(kept, arity - 1), -1).astype(np.int64)
+        arity = values.ARITY[self._template(batch.domain)][table]
+        kept = draw / max(self.near_misses, 1e-300) * arity
+        return np.where(draw < self.near_misses, np.minimum(kept, arity - 1), -1).astype(np.int64)
 
     def _rank(self, unit: Units, size: Numbers) -> Numbers:
         """Turn uniform draws into ranks 0 to size - 1, where rank r has a probability of about (r + 1)**-skew."""
@@ -235,56 +259,3 @@ class SyntheticLake(LakeSettings):
             place = (1 + ((size + 1.0) ** rest - 1) * unit) ** (1 / rest)
         rank: Numbers = np.clip(place.astype(np.int64) - 1, 0, size - 1)
         return rank
-
-    # --- queries ---
-
-    def _members(self, key_columns: int) -> Numbers:
-        """Return (domain, table) of the tables in domains of at least so many key columns and two tables."""
-        found = []
-        for start in range(0, self.tables, 1 << 20):
-            numbers = np.arange(start, min(start + (1 << 20), self.tables))
-            domain = self._domain(numbers, stream(self._root(), numbers))
-            usable = (domain >= 0) & (ARITY[self._template(domain)] >= key_columns)
-            found.append(np.stack([domain[usable], numbers[usable]], axis=1))
-        members = np.concatenate(found)
-        _, inverse, count = np.unique(members[:, 0], return_inverse=True, return_counts=True)
-        return members[count[inverse] > 1]
-
-    def _query(self, members: Numbers, seed: int, attempt: int, key_columns: int, rows: int) -> SyntheticQuery:
-        key = stream(stream(stream(self._root(), places.QUERIES), seed), attempt)
-        domain = members[int(stream(key, places.DOMAIN)[0] % np.uint64(len(members))), :1]
-        arity = int(ARITY[self._template(domain)][0])
-        shape = Shapes(np.array([attempt]), key, np.array([arity + 2]), np.array([rows]), domain, np.zeros(1))
-        columns = self._columns(shape)
-        cells = self._cells(shape, columns, np.zeros(1, np.int64), shape.rows)
-        (header,) = headers_of(shape, columns)
-        slots = np.argsort(stream(key, places.SLOT + np.arange(arity)))[:key_columns]
-        names = tuple(header[int(np.flatnonzero(columns.slot == slot)[0])] for slot in slots)
-        table = Table(f"{self.address}#queries={seed}", attempt, attempt + 1, f"query {attempt:06d}", header)
-        return SyntheticQuery(Chunk(table, 0, cells), names, self._joins(shape, slots, members))
-
-    def _joins(self, query: Shapes, slots: Numbers, members: Numbers) -> dict[int, int]:
-        wanted = np.unique(self._key_tuples(query, 0, slots), axis=0)
-        tables = self._shapes(members[members[:, 0] == query.domain[0], 1])
-        joins = {}
-        for index, number in enumerate(tables.number.tolist()):
-            held = self._key_tuples(tables, index, slots)
-            for slot in range(len(slots)):
-                held = held[np.isin(held[:, slot], wanted[:, slot])]
-            both = np.concatenate([wanted, np.unique(held, axis=0)])
-            common = len(both) - len(np.unique(both, axis=0))
-            if common:
-                joins[number] = common
-        return joins
-
-    def _key_tuples(self, shapes: Shapes, index: int, slots: Numbers) -> Numbers:
-        """Return the key tuples of a table, near misses left out, as ranks: one column a slot."""
-        row = np.arange(shapes.rows[index])
-        table = np.full(len(row), index)
-        whole = self._near_miss_slot(shapes, table, row) < 0
-        tuples = tuples_of(shapes, table[whole], row[whole])
-        domain = shapes.domain[index : index + 1]
-        kinds = TEMPLATES[self._template(domain)[0], slots]
-        salts = stream(self._domain_key(domain), slots)
-        sizes = self._size(kinds, np.ones(len(slots), np.bool_), salts)
-        return self._rank(unit_of(stream(salts, tuples[:, None])), sizes)

@@ -1,19 +1,43 @@
-"""Tables and columns of a synthetic lake before any cell is made."""
+"""Tables and columns of a synthetic lake before any cell is made, and the draws that all of it depends on.
+
+Every key has a stream of draws, each at its place: splitmix64 as a hash of key and place.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from mate.corpus.synthetic.kinds import HEADER_COUNTS, HEADERS
-from mate.corpus.synthetic.splitmix import Hashes, Numbers, Units, stream
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+Numbers: TypeAlias = npt.NDArray[np.int64]
+Units: TypeAlias = npt.NDArray[np.float64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 # Places in a table's, a column's or a domain's own stream; columns, choices and slots take the places after.
 HEIGHT, WIDTH, WIDTH_ANGLE, MEMBER, DOMAIN, NEAR, STEP, START, REACH = range(9)
 KIND, CHOICES, CATEGORICAL, MAGNITUDE = (1 << 40) + np.arange(4)
 COLUMN, SLOT, CHOICE, DOMAINS, QUERIES = (np.arange(5) + 2) << 40
+
+
+def mix(x: Hashes) -> Hashes:
+    """Scramble the bits of each number."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def stream(key: Hashes, place: Any) -> Hashes:
+    """Return the hash at a place of a key's stream."""
+    return mix(key + (np.atleast_1d(place).astype(np.uint64) + np.uint64(1)) * _GOLDEN)
+
+
+def unit_of(hashes: Hashes) -> Units:
+    """Return numbers from 0 to just below 1, from the upper 53 bits."""
+    return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 class Shapes(NamedTuple):
@@ -24,12 +48,11 @@ class Shapes(NamedTuple):
     columns: Numbers
     rows: Numbers
     domain: Numbers
-    near: Units
 
     def take(self, which: Numbers) -> Shapes:
         """Return some of them."""
-        number, key, columns, rows, domain, near = self
-        return Shapes(number[which], key[which], columns[which], rows[which], domain[which], near[which])
+        number, key, columns, rows, domain = self
+        return Shapes(number[which], key[which], columns[which], rows[which], domain[which])
 
 
 class Columns(NamedTuple):
@@ -88,22 +111,3 @@ def tuples_of(shapes: Shapes, table: Numbers, row: Numbers) -> Numbers:
     step, start = stream(shapes.key, STEP) | np.uint64(1), stream(shapes.key, START)
     tuples: Numbers = ((step[table] * row.astype(np.uint64) + start[table]) & mask[table]).astype(np.int64)
     return tuples
-
-
-def headers_of(batch: Shapes, columns: Columns) -> list[tuple[str, ...]]:
-    """Return the names of each table's columns."""
-    variant = stream(columns.key, SLOT) % HEADER_COUNTS[columns.kind]
-    names: list[str] = HEADERS[columns.kind, variant.astype(np.int64)].tolist()
-    ends = np.cumsum(batch.columns).tolist()
-    return [_distinct(names[end - width : end]) for end, width in zip(ends, batch.columns.tolist(), strict=True)]
-
-
-def _distinct(names: list[str]) -> tuple[str, ...]:
-    if len(set(names)) == len(names):
-        return tuple(names)
-    seen: dict[str, int] = {}
-    result = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name} {seen[name]}")
-    return tuple(result)

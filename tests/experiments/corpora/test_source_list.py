@@ -13,7 +13,7 @@ import pytest
 from experiments.corpora import download
 from experiments.corpora.source_list import Resource, downloading_listed
 from mate.corpus import discover
-from mate.corpus.sidecars import SOURCES_COLUMNS
+from mate.corpus.formats import SOURCES_COLUMNS
 from mate.errors import CorpusError
 from tests.experiments.corpora.site import BODY, ONCE, QUICK, Site, cut, names, sha
 

@@ -1,0 +1,257 @@
+"""What the columns of a synthetic lake hold: kinds of columns with their names, the words and dates, and cells as text.
+
+A kind's values are known words first, then made-up ones.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mate.corpus.synthetic.shapes import SLOT, Columns, Hashes, Numbers, Shapes, Units, mix, starts_of, stream, unit_of
+from mate.corpus.synthetic.words import COMPANIES, ENDS, HEADS, KNOWN, MIDDLES
+from mate.values.arrow import strings_from_buffers
+
+FORMS = 8
+WORDS, UPPER, SPACED, INTEGER, AMOUNT, CODE, IDENTIFIER, SERIAL = range(FORMS)
+
+
+class ValueKind(NamedTuple):
+    """A kind of column: how its cells are written, how often it occurs, what it is called."""
+
+    form: int
+    weight: float
+    headers: tuple[str, ...]
+    share: float = 0.0
+    """Share of the vocabulary."""
+    magnitudes: tuple[int, int] = (0, 1)
+    """Numbers: the least power of ten that a column reaches, and how many there are."""
+
+
+KINDS = {
+    "given": ValueKind(WORDS, 5, ("first name", "given_name", "Vorname", "FirstName", "prénom"), 0.04),
+    "family": ValueKind(WORDS, 6, ("last name", "surname", "Nachname", "LastName", "nom"), 0.20),
+    "place": ValueKind(WORDS, 9, ("city", "Ort", "town", "location", "municipality", "Gemeinde"), 0.15),
+    "country": ValueKind(WORDS, 5, ("country", "Land", "nation", "pays", "Country or area")),
+    "organisation": ValueKind(WORDS, 5, ("organisation", "store", "company", "Träger", "operator"), 0.11),
+    "word": ValueKind(WORDS, 14, ("category", "type", "Art", "label", "status", "title", "group", "Thema"), 0.35),
+    "phrase": ValueKind(WORDS, 5, ("description", "notes", "Bezeichnung", "remarks"), 0.15),
+    "year": ValueKind(WORDS, 6, ("year", "Jahr", "season", "reporting year")),
+    "date": ValueKind(WORDS, 5, ("date", "Datum", "day", "reported on")),
+    "german date": ValueKind(WORDS, 2, ("Stand", "Stichtag", "Datum")),
+    "american date": ValueKind(WORDS, 2, ("updated", "date", "Date of record")),
+    "integer": ValueKind(INTEGER, 18, ("count", "Anzahl", "total", "population", "points", "rank"), 0.0, (1, 6)),
+    "amount": ValueKind(AMOUNT, 8, ("amount", "Betrag", "price", "value", "share", "average"), 0.0, (3, 5)),
+    "code": ValueKind(CODE, 4, ("code", "Kennziffer", "product", "SKU", "reference"), 0.0, (2, 4)),
+    "identifier": ValueKind(IDENTIFIER, 1, ("key", "hash", "uid")),
+    "serial": ValueKind(SERIAL, 5, ("id", "no.", "Nr.", "lfd. Nr.", "index")),
+}
+KEYS = (
+    ("given", "family", "place"),
+    ("place", "date"),
+    ("country", "year"),
+    ("code", "organisation"),
+    ("given", "family", "date", "place"),
+    ("country", "place", "year"),
+    ("code", "place", "date"),
+    ("word", "country", "year"),
+)
+"""The key tuples that domains are made of."""
+
+NAMES = list(KINDS)
+ARITY = np.array([len(key) for key in KEYS])
+TEMPLATES = np.array([[*map(NAMES.index, key), *[0] * (max(ARITY) - len(key))] for key in KEYS])
+FORM = np.array([kind.form for kind in KINDS.values()])
+TEXT = FORM == WORDS
+WEIGHTS = np.cumsum([kind.weight for kind in KINDS.values()]) / sum(kind.weight for kind in KINDS.values())
+LEAST_MAGNITUDE, MAGNITUDES = np.array([kind.magnitudes for kind in KINDS.values()]).T
+HEADER_COUNTS = np.array([len(kind.headers) for kind in KINDS.values()], np.uint64)
+HEADERS = np.array([[*kind.headers, *[""] * (8 - len(kind.headers))] for kind in KINDS.values()], object)
+
+
+def headers_of(batch: Shapes, columns: Columns) -> list[tuple[str, ...]]:
+    """Return the names of each table's columns."""
+    variant = stream(columns.key, SLOT) % HEADER_COUNTS[columns.kind]
+    names: list[str] = HEADERS[columns.kind, variant.astype(np.int64)].tolist()
+    ends = np.cumsum(batch.columns).tolist()
+    return [_distinct(names[end - width : end]) for end, width in zip(ends, batch.columns.tolist(), strict=True)]
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name} {seen[name]}")
+    return tuple(result)
+
+
+# --- words and dates ---
+
+
+class Vocabulary(NamedTuple):
+    """The values of all kinds in one array."""
+
+    text: pa.StringArray
+    starts: Numbers
+    """Where each kind's values begin."""
+
+
+MISSING = (None, "", "-", "n/a", "NULL", "NaN")
+_DAYS = np.arange(np.datetime64("1990-01-01"), np.datetime64("2030-01-01"))
+_DATES = {"date": "%Y-%m-%d", "german date": "%d.%m.%Y", "american date": "%m/%d/%Y"}
+_YEARS = [str(year) for year in [*range(2024, 1899, -1), *range(2025, 2031)]]
+
+
+@lru_cache(maxsize=8)
+def pool_sizes(vocabulary: int) -> tuple[int, ...]:
+    """Return how many values each kind has."""
+    fixed = {"country": len(KNOWN["country"]), "year": len(_YEARS)} | dict.fromkeys(_DATES, len(_DAYS))
+    return tuple(fixed.get(name, round(kind.share * vocabulary)) for name, kind in KINDS.items())
+
+
+@lru_cache(maxsize=2)
+def vocabulary_of(size: int) -> Vocabulary:
+    """Return the values of all kinds, the most frequent of each kind first; 1 s per million, once per process."""
+    sizes = pool_sizes(size)
+    wanted = dict(zip(NAMES, sizes, strict=True))
+    days = pa.array(_DAYS[np.argsort(stream(mix(np.zeros(1, np.uint64)), np.arange(len(_DAYS))))])
+    made_up = {name: _composed(name, wanted[name]) for name in ENDS}
+    pools = {
+        **made_up,
+        **{name: pc.strftime(days, style) for name, style in _DATES.items()},
+        "country": pa.array(KNOWN["country"]),
+        "organisation": _organisations(made_up["family"], wanted["organisation"]),
+        "phrase": _phrases(made_up["word"], wanted["phrase"]),
+        "year": pa.array(_YEARS),
+    }
+    parts = [pools.get(name, pa.array([], pa.string())) for name in NAMES]
+    assert [len(part) for part in parts] == list(sizes)
+    starts = len(MISSING) + starts_of(np.array(sizes))
+    return Vocabulary(pa.concat_arrays([pa.array(MISSING, pa.string()), *parts]), starts)
+
+
+def _composed(kind: str, count: int) -> pa.StringArray:
+    """Return known names, then made-up ones: the rarer, the longer."""
+    heads = [head.lower() for head in HEADS] if kind == "word" else HEADS
+    parts = [pa.array(KNOWN[kind], pa.string())]
+    have, length = 0, 0
+    while have < count:
+        lists = [heads, *[MIDDLES] * length, ENDS[kind]]
+        capacity = int(np.prod([len(syllables) for syllables in lists], dtype=np.float64))
+        rank = np.arange(min(capacity, 2 * count)) * 1_000_003 % capacity  # a prime: no name twice
+        syllables = []
+        for choices in reversed(lists):
+            syllables.append(pa.array(choices).take(pa.array(rank % len(choices))))
+            rank = rank // len(choices)
+        parts.append(pc.binary_join_element_wise(*reversed(syllables), ""))
+        names = pc.unique(pa.concat_arrays(parts))
+        have, length = len(names), length + 1
+    return names.slice(0, count)
+
+
+def _organisations(family: pa.StringArray, count: int) -> pa.StringArray:
+    """Return family names with endings in turn, so that no two are the same."""
+    turn, name = np.divmod(np.arange(count), len(family))
+    ending = pa.array(COMPANIES).take(pa.array((turn + name) % len(COMPANIES)))
+    return pc.binary_join_element_wise(family.take(pa.array(name)), ending, " ")
+
+
+def _phrases(words: pa.StringArray, count: int) -> pa.StringArray:
+    """Return three to six words each; the first two never come twice, so that no two phrases are the same."""
+    base = 1 + int(np.sqrt(count))
+    number = np.arange(count) * 1_000_003 % base**2
+    key = stream(mix(np.zeros(1, np.uint64)), number)
+    chosen = [number % base, number // base]
+    chosen += [(unit_of(stream(key, place)) ** 3 * len(words)).astype(np.int64) for place in range(4)]
+    length = 3 + (stream(key, 4) % np.uint64(4)).astype(np.int64)
+    shown = [
+        pc.if_else(pa.array(length > place), words.take(pa.array(word)), pa.scalar(None, pa.string()))
+        for place, word in enumerate(chosen)
+    ]
+    return pc.binary_join_element_wise(*shown, " ", null_handling="skip")
+
+
+# --- cells ---
+
+_IN_2048_MISSING, _IN_2048_UPPER, _IN_2048_SPACED = 40, 20, 20
+"""Cells in 2,048 that hold no value, or text that only normalisation makes equal to its token."""
+
+
+class Drawn(NamedTuple):
+    """Cells before they are text: for each its column, row, rank among the column's values, draw and noise."""
+
+    column: Numbers
+    row: Numbers
+    rank: Numbers
+    unit: Units
+    noise: Numbers
+
+
+def written(columns: Columns, drawn: Drawn, vocabulary: int) -> pa.StringArray:
+    """Return the text of cells."""
+    column, row, rank, unit, noise = drawn
+    kind = columns.kind[column]
+    form = FORM[kind]
+    missing = (noise < _IN_2048_MISSING) & (columns.slot[column] < 0) & (form != SERIAL)
+    words = vocabulary_of(vocabulary)
+    entry = np.where(missing, noise % len(MISSING), words.starts[kind] + rank)
+    form[missing] = WORDS
+    dirty = np.where((form == WORDS) & ~missing, noise - _IN_2048_MISSING, -1)
+    upper = (dirty >= 0) & (dirty < _IN_2048_UPPER)
+    spaced = (dirty >= _IN_2048_UPPER) & (dirty < _IN_2048_UPPER + _IN_2048_SPACED)
+    form[upper], form[spaced] = UPPER, SPACED
+    groups = [np.flatnonzero(form == number) for number in range(FORMS)]
+    plain, shouted, wide, integer, amount, code, identifier, serial = groups
+    texts = [
+        words.text.take(pa.array(entry[plain])),
+        pc.utf8_upper(words.text.take(pa.array(entry[shouted]))),
+        _spaced_out(words.text.take(pa.array(entry[wide]))),
+        pa.array(rank[integer]).cast(pa.string()),
+        _amounts(rank[amount]),
+        _codes(columns.salt[column[code]], rank[code]),
+        _identifiers(unit[identifier]),
+        pa.array(row[serial] + 1).cast(pa.string()),
+    ]
+    back = np.empty(len(form), np.int64)
+    back[np.concatenate(groups)] = np.arange(len(form))
+    return pa.concat_arrays(texts).take(pa.array(back))
+
+
+def _spaced_out(text: pa.StringArray) -> pa.StringArray:
+    return pc.binary_join_element_wise(" ", pc.replace_substring(text, " ", "  "), " ", "")
+
+
+def _amounts(cents: Numbers) -> pa.StringArray:
+    whole = pa.array(cents // 100).cast(pa.string())
+    return pc.binary_join_element_wise(whole, _TWO_DIGITS.take(pa.array(cents % 100)), ".")
+
+
+def _codes(salt: Hashes, rank: Numbers) -> pa.StringArray:
+    """Return codes such as ``KX-004120``, the letters the column's or the domain's own."""
+    data = np.empty((len(rank), 9), np.uint8)
+    data[:, 0] = 65 + salt % np.uint64(26)
+    data[:, 1] = 65 + (salt >> np.uint64(8)) % np.uint64(26)
+    data[:, 2] = ord("-")
+    for place in range(6):
+        data[:, 8 - place] = 48 + rank // 10**place % 10
+    return _fixed_width(data)
+
+
+def _identifiers(unit: Units) -> pa.StringArray:
+    value = (unit * 2.0**40).astype(np.int64)
+    digits = (value[:, None] >> np.arange(36, -4, -4)) & 15
+    return _fixed_width(_HEXADECIMAL[digits])
+
+
+def _fixed_width(data: npt.NDArray[np.uint8]) -> pa.StringArray:
+    return strings_from_buffers(data.ravel(), np.arange(len(data) + 1) * data.shape[1])
+
+
+_TWO_DIGITS = pa.array([f"{number:02d}" for number in range(100)])
+_HEXADECIMAL = np.frombuffer(b"0123456789abcdef", np.uint8)
