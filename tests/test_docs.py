@@ -67,5 +67,5 @@ def test_the_tree_is_that_of_the_code() -> None:
     page = (DOCS / "architecture.md").read_text(encoding="utf-8")
     shown = page.partition(written["BEGIN"])[2].partition(written["END"])[0].strip()
     assert re.sub(r"\| [\d,]+ \|", "|  |", shown) == written["tree"](counts=False)
-    for path in set(re.findall(r"`((?:\w+/)+\w+\.pyx?)`", page)):
+    for path in set(re.findall(r"`((?:\w+/)+[a-z_0-9]+\.pyx?)`", page)):
         assert (DOCS.parent / path).exists() or (DOCS.parent / "mate" / path).exists(), path
