@@ -15,6 +15,7 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 BUILDS = {
@@ -31,6 +32,15 @@ FLAGS = ["-std=c++17", "-fno-strict-aliasing", "-Wall", "-Wno-unused-function", 
 STRIP = ["-s"] if sys.platform == "linux" else []
 HAS_COMPILER = bool(os.environ.get("CXX") or any(map(shutil.which, ("c++", "g++", "clang++"))))
 BASELINE = {"x86_64": ["-march=x86-64-v2" if HAS_COMPILER else "-mcpu=x86_64_v2"]}
+
+
+class BuildLibrary(build_py):
+    """Leaves experiments and benchmarks out of wheels: they run from a checkout."""
+
+    def finalize_options(self):
+        """Choose the packages."""
+        super().finalize_options()
+        self.packages = [name for name in self.packages if name.partition(".")[0] in ("mate", "baselines")]
 
 
 class BuildNative(build_ext):
@@ -100,6 +110,6 @@ setup(
             "embedsignature": True,
         },
     ),
-    cmdclass={"build_ext": BuildNative},
+    cmdclass={"build_py": BuildLibrary, "build_ext": BuildNative},
     setup_requires=[] if HAS_COMPILER else ["ziglang>=0.13,<0.17"],
 )

@@ -28,6 +28,7 @@ import json, mate
 found = mate.open("lake.mate").search("lake/synthetic-000047.csv", ["country", "reporting year"], k=4)
 print(json.dumps([[answer.table_id, answer.joinability] for answer in found]))
 """
+ONLY_THE_LIBRARY = "import importlib.util as u; assert not u.find_spec('experiments') and not u.find_spec('benchmarks')"
 EXTRAS = {
     "pandas": "import mate; assert len(mate.open('lake.mate').table(3, 'pandas'))",
     "polars": "import mate; assert len(mate.open('lake.mate').table(3, 'polars'))",
@@ -38,8 +39,6 @@ EXTRAS = {
     "vertica": "import vertica_python, mate.sql.target",
     "spark": "import mate; assert mate.index('lake', 'spark.mate', master='local[1]').stats().tables == 60",
     "baselines": "import mate; mate.index('lake', 'bf.mate', hashes=['bf', 'city', 'simhash'], master='none')",
-    "benchmarks": "import benchmarks.__main__",
-    "experiments": "import sys; from experiments.__main__ import main; sys.exit(main(['list']))",
 }
 """What each extra is for, in a line."""
 
@@ -127,6 +126,7 @@ def plain(package: Path, python: str, constraints: Sequence[str] = ()) -> list[l
         environment = Environment(Path(folder), python)
         environment.install(str(package), *constraints)
         assert environment.packages() == {*NEEDED, "mate-discovery"}, environment.packages()
+        environment.python("-c", ONLY_THE_LIBRARY)
         environment.python("-m", "pip", "check")
         return try_out(environment)
 
