@@ -26,7 +26,6 @@ from mate.build.segments import (
     MOST_NUMBERED,
     SegmentPlan,
     Written,
-    group_units,
     plan_segments,
     segment_task,
     stage_settings,
@@ -194,8 +193,8 @@ def build_sources(
             statistics = CorpusStatistics(count_distinct(engine, staged, progress), columns)
         with clock(WRITE):
             manifest = _manifest(staged, statistics, settings, label, engine.name)
-            groups = group_units(staged, settings.memory, engine.parallelism, settings.segments)
-            written, stored = _write(engine, plan_segments(groups, _table_ids(staged)), target, manifest, progress)
+            plans = plan_segments(staged, _table_ids(staged), settings.memory, engine.parallelism, settings.segments)
+            written, stored = _write(engine, plans, target, manifest, progress)
     with clock(PUBLISH):
         records = tuple(segment.record for segment in written)
         manifest = replace(manifest, segments=records, counts=sum((r.counts for r in records), Counts()))

@@ -70,8 +70,13 @@ def stage_settings(nulls: Iterable[str], limits: Limits, memory: int) -> StageSe
     return StageSettings(frozenset(nulls), limits, max(1, most_cells(memory) // LOTS_PER_SEGMENT))
 
 
-def group_units(staged: list[Staged], memory: int, parallelism: int, segments: int | None = None) -> list[list[Staged]]:
-    """Put units that follow each other together, each group for one segment; a table is never divided."""
+def plan_segments(
+    staged: list[Staged], table_ids: Iterable[Array], memory: int, parallelism: int, segments: int | None = None
+) -> list[SegmentPlan]:
+    """Put units that follow each other together, each group for one segment; a table is never divided.
+
+    `table_ids` has the numbers of the tables, unit after unit.
+    """
     slots, most = sum(unit.slots for unit in staged), most_cells(memory)
     count = segments or max(-(-slots // most), min(parallelism, slots // LEAST_SEGMENT), 1)
     size, most = -(-slots // count), MOST_NUMBERED if segments else most
@@ -84,7 +89,8 @@ def group_units(staged: list[Staged], memory: int, parallelism: int, segments: i
             in_group = 0
         groups[-1] += units
         total, in_group = total + more, in_group + more
-    return groups
+    ids = iter(table_ids)
+    return [SegmentPlan(number, tuple(units), tuple(next(ids) for _ in units)) for number, units in enumerate(groups)]
 
 
 def _undivided(staged: list[Staged]) -> list[list[Staged]]:
@@ -96,12 +102,6 @@ def _undivided(staged: list[Staged]) -> list[list[Staged]]:
         else:
             found.append([unit])
     return found
-
-
-def plan_segments(groups: list[list[Staged]], table_ids: Iterable[Array]) -> list[SegmentPlan]:
-    """Plan a segment for each group; `table_ids` has the numbers of the tables, unit after unit."""
-    ids = iter(table_ids)
-    return [SegmentPlan(number, tuple(units), tuple(next(ids) for _ in units)) for number, units in enumerate(groups)]
 
 
 # Writing

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias, cast
@@ -230,13 +230,13 @@ def corpus_files(paths: Iterable[str], format: str | None) -> list[File]:
     return tables
 
 
-def unit_size(sources: list[Source], parallelism: int) -> int:
+def unit_size(sources: Sequence[Source], parallelism: int) -> int:
     """Return how large units should be: several for each core, so that no core waits long for the last one."""
     total = sum(source.size for source in sources)
     return min(max(total // (parallelism * 8), _LEAST_UNIT), _MOST_UNIT)
 
 
-def plan_units(sources: list[Source], parallelism: int) -> list[Unit]:
+def plan_units(sources: Sequence[Source], parallelism: int) -> list[Unit]:
     """Put sources that follow each other together to units of about equal size."""
     target = unit_size(sources, parallelism)
     groups: list[list[Source]] = []

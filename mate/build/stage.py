@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -114,7 +114,7 @@ class Staged:
 
 
 def stage_sources(
-    engine: Engine, sources: list[Source], directory: Path, settings: StageSettings, progress: Progress
+    engine: Engine, sources: Sequence[Source], directory: Path, settings: StageSettings, progress: Progress
 ) -> list[Staged]:
     """Read sources and tokenise them, unit by unit.
 
