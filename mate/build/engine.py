@@ -80,10 +80,8 @@ class LocalEngine:
         results: list[Out] = []
         counts: Counter[str] = Counter()
         for item in items:
-            try:
+            with failure_explained(phase):
                 result, counted = task(item)
-            except (OSError, MemoryError) as error:
-                raise failure(f"{type(error).__name__}: {error}", phase) from error
             results.append(result)
             counts.update(counted)
             progress.update(len(results), **counts)
@@ -138,6 +136,15 @@ def _spark_failure_explained(phase: str) -> Iterator[None]:
         yield
     except (Py4JError, PySparkException) as error:
         raise failure(str(error), phase) from error
+
+
+@contextmanager
+def failure_explained(phase: str) -> Iterator[None]:
+    """Turn what the operating system refuses, such as more of the disk, into one line."""
+    try:
+        yield
+    except (OSError, MemoryError) as error:
+        raise failure(f"{type(error).__name__}: {error}", phase) from error
 
 
 def failure(text: str, phase: str) -> MateError:

@@ -1,7 +1,7 @@
 """What tables are read from: files, objects of a store, synthetic lakes; and how much of it one task reads.
 
 A file that changes while it is read is noticed. Whoever reads it hashes the bytes on their way to the parser
-(`HashedFile`); a file is read at least twice from its start to its end, and both checksums must agree. Then the parsed
+(`open_hashed`); a file is read at least twice from its start to its end, and both checksums must agree. Then the parsed
 bytes are what the file held between the two passes, and the index notes their checksum. Text needs two passes anyway:
 one finds the encoding, one the rows. Other files are hashed once more, after or before they are parsed.
 """
@@ -62,21 +62,9 @@ class Source(Protocol):
         """Yield its tables, in chunks, and its rejects; last its provenance."""
 
 
-class HashedFile:
-    """A file whose bytes are hashed while they are read, pass after pass from its start to its end."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.checksums: list[str] = []
-        """SHA-256 of each pass that went through the whole file."""
-
-    def open(self) -> BinaryIO:
-        """Open the file."""
-        return cast(BinaryIO, io.BufferedReader(_HashingReader(self.path, self.checksums)))
-
-    def read_through(self) -> None:
-        """Hash the whole file, in a pass of its own; what cannot be read has no checksum."""
-        self.checksums.append(file_checksum(self.path))
+def open_hashed(path: str, checksums: list[str]) -> BinaryIO:
+    """Open a file whose bytes are hashed while they are read; each pass through the whole file adds its SHA-256."""
+    return cast(BinaryIO, io.BufferedReader(_HashingReader(path, checksums)))
 
 
 class _HashingReader(io.FileIO):
@@ -143,16 +131,16 @@ class FileSource:
             yield from read(self.file, limits)
             yield Provenance(self.format, self.size, self.checksum())
             return
-        hashed = HashedFile(self.name)
+        checksums: list[str] = []
         if self.format == "parquet":  # read in no order: its end comes first
-            hashed.read_through()
-        yield from read(self.file, limits, hashed.open)
-        if len(hashed.checksums) < 2:
-            hashed.read_through()
-        changed = len(set(hashed.checksums)) > 1
+            checksums.append(file_checksum(self.name))
+        yield from read(self.file, limits, lambda: open_hashed(self.name, checksums))
+        if len(checksums) < 2:
+            checksums.append(file_checksum(self.name))
+        changed = len(set(checksums)) > 1
         if changed:
             yield Reject(self.name, None, "file", CHANGED)
-        yield Provenance(self.format, self.size, "" if changed else hashed.checksums[0])
+        yield Provenance(self.format, self.size, "" if changed else checksums[0])
 
     def checksum(self) -> str:
         """Return the SHA-256 of the file as it is now, or of what keeps it from being read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -56,7 +56,7 @@ class StoredTable:
         for columns in self._edited_chunks():
             for start in range(0, len(columns[0]), step):
                 part = [column.slice(start, step) for column in columns]
-                yield Chunk(table, row, by_row(part))
+                yield Chunk(table, row, _by_row(part))
                 row += len(part[0])
         if not row:
             yield Chunk(table, 0, pa.array([], pa.string()))
@@ -78,7 +78,7 @@ def _opened(folder: str) -> SegmentFolder:
     return SegmentFolder.open(Path(folder))
 
 
-def by_row(columns: Columns) -> pa.StringArray:
+def _by_row(columns: Columns) -> pa.StringArray:
     """Return the cells of columns row by row."""
     rows, width = len(columns[0]), len(columns)
     order = np.arange(rows * width).reshape(width, rows).T.ravel()
@@ -98,34 +98,5 @@ def setting(cells: dict[int, dict[int, str | None]]) -> Edit:
             values = string_array([cells[row][column] for row in changed])
             columns[column] = pc.replace_with_mask(columns[column], pa.array(mask), values)
         return columns
-
-    return edit
-
-
-def without_rows(rows: Iterable[int]) -> Edit:
-    """Return the edit that removes rows."""
-    gone = np.array(sorted(rows), np.int64)
-
-    def edit(first: int, columns: Columns) -> Columns:
-        kept = np.setdiff1d(np.arange(len(columns[0])), gone - first)
-        return [column.take(pa.array(kept)) for column in columns]
-
-    return edit
-
-
-def with_column(values: pa.StringArray) -> Edit:
-    """Return the edit that adds a column at the right."""
-
-    def edit(first: int, columns: Columns) -> Columns:
-        return [*columns, values.slice(first, len(columns[0]))]
-
-    return edit
-
-
-def without_column(column: int) -> Edit:
-    """Return the edit that removes a column."""
-
-    def edit(first: int, columns: Columns) -> Columns:
-        return columns[:column] + columns[column + 1 :]
 
     return edit

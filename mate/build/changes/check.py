@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 
-from mate.build.build import failure_explained, now
+from mate.build.build import now
 from mate.build.build_directory import BuildDirectory
 from mate.build.changes.lake_writer import stored_table, table_counts
+from mate.build.engine import failure_explained
 from mate.build.progress import Progress, Silent
 from mate.build.segments import SegmentPlan, Written, file_crc32, write_segment
 from mate.build.sources import SYNTHETIC, Unit

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mate.build.build import MEMORY, failure_explained
+from mate.build.build import MEMORY
 from mate.build.changes.change import ChangeBuilder
 from mate.build.changes.lake_writer import LakeWriter, stored_table
 from mate.build.dictionary import count_distinct
+from mate.build.engine import failure_explained
 from mate.build.segments import LEAST_SEGMENT, most_cells
 from mate.build.stored_tables import StoredTable
 from mate.lake.manifest import Manifest, SegmentRecord
