@@ -24,7 +24,6 @@ from mate.build.parts import cut_sources, large_files
 from mate.build.progress import Progress, Silent
 from mate.build.segments import (
     MOST_NUMBERED,
-    SegmentPlan,
     Written,
     plan_segments,
     segment_task,
@@ -161,12 +160,12 @@ def build(paths: Iterable[str], target: Target, settings: BuildSettings, progres
     """Index everything under `paths` and publish it."""
     settings.check()
     paths = list(paths)
-    start = time.perf_counter()
-    sources = find_sources(paths, settings.format, tasks=32)
-    seconds = time.perf_counter() - start
+    seconds: dict[str, float] = {}
+    with _timed(seconds, FIND):
+        sources = find_sources(paths, settings.format, tasks=32)
     label = "synthetic" if any(path.startswith(SYNTHETIC) for path in paths) else ""
     summary = build_sources(sources, target, settings, progress, label)
-    return replace(summary, seconds={FIND: seconds, **summary.seconds})
+    return replace(summary, seconds=seconds | summary.seconds)
 
 
 def build_sources(
@@ -195,11 +194,12 @@ def build_sources(
         with _timed(seconds, WRITE):
             manifest = _manifest(staged, statistics, settings, label, engine.name)
             plans = plan_segments(staged, _table_ids(staged), settings.memory, engine.parallelism, settings.segments)
-            written, stored = _write(engine, plans, target, manifest, progress)
+            task = segment_task(target.directory, manifest.hashes, target.task(manifest))
+            written = engine.run(plans, task, progress, WRITE)
     with _timed(seconds, PUBLISH):
         records = tuple(segment.record for segment in written)
         manifest = replace(manifest, segments=records, counts=sum((r.counts for r in records), Counts()))
-        target.publish(manifest, written, stored)
+        target.publish(manifest, written, [segment.stored for segment in written])
     if not engine.is_spark:
         del seconds[START]
     files, rejected = sum(lot.files for lot in staged), sum(lot.rejected_tables for lot in staged)
@@ -263,20 +263,6 @@ def _table_ids(staged: list[Staged]) -> Iterator[Array]:
     for lot in staged:
         yield np.arange(first - lot.continues, first + lot.tables)
         first += lot.tables
-
-
-def _write(
-    engine: Engine, plans: list[SegmentPlan], target: Target, manifest: Manifest, progress: Progress
-) -> tuple[list[Written], list[Any]]:
-    """Write every segment and store it in the target, each as a task of its own."""
-    write, store = segment_task(target.directory, manifest.hashes), target.task(manifest)
-
-    def run(plan: SegmentPlan) -> tuple[tuple[Written, Any], dict[str, int]]:
-        written, counted = write(plan)
-        return (written, store(written)), counted
-
-    results = engine.run(plans, run, progress, WRITE)
-    return [written for written, _ in results], [stored for _, stored in results]
 
 
 @contextmanager

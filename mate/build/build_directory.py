@@ -36,7 +36,8 @@ class BuildDirectory:
     """
 
     def __init__(self, address: str | Path, wait: float = 0.0) -> None:
-        self._remote = RemoteLake(str(address)) if is_remote(str(address)) else None
+        self.address = str(address)
+        self._remote = RemoteLake(self.address) if is_remote(self.address) else None
         self.path = self._remote.path if self._remote else Path(address).absolute()
         self._wait = wait
         self._home = self.path / BUILD

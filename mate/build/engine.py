@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from mate.build.progress import Progress
 from mate.build.session import SparkError, spark_session
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+Task: TypeAlias = Callable[[In], tuple[Out, dict[str, int]]]
+"""Returns a result, and counts that are shown."""
 
 NO_SPARK = "none"
 """The master that means: no Spark, run here."""
@@ -49,9 +51,7 @@ class Engine(Protocol):
     is_spark: bool
     parallelism: int
 
-    def run(
-        self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], progress: Progress, phase: str
-    ) -> list[Out]:
+    def run(self, items: Sequence[In], task: Task[In, Out], progress: Progress, phase: str) -> list[Out]:
         """Return the task's result for each item, in order; show progress with what the tasks have counted."""
 
 
@@ -72,9 +72,7 @@ class LocalEngine:
     is_spark = False
     parallelism = 1
 
-    def run(
-        self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], progress: Progress, phase: str
-    ) -> list[Out]:
+    def run(self, items: Sequence[In], task: Task[In, Out], progress: Progress, phase: str) -> list[Out]:
         """Run the tasks here."""
         progress.start(phase, len(items))
         results: list[Out] = []
@@ -98,9 +96,7 @@ class SparkEngine:
         self.name = f"Spark {spark.version}"
         self.parallelism = spark.sparkContext.defaultParallelism
 
-    def run(
-        self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], progress: Progress, phase: str
-    ) -> list[Out]:
+    def run(self, items: Sequence[In], task: Task[In, Out], progress: Progress, phase: str) -> list[Out]:
         """Run the tasks on Spark, which retries those that die."""
         context = self._spark.sparkContext
         done = context.accumulator(0)

@@ -137,10 +137,9 @@ class _LargeFile:
         parts, shares_table = self.settled.parts, self.settled.rows is not None
         size = self.source.size // len(parts)
         whole = Provenance(self.source.format, self.source.size, self.sha256, self.settled.tables)
-        provenances = [*[None] * (len(parts) - 1), whole]
         return [
-            FilePart(self.source, part, size, self.stamp, shares_table, provenance)
-            for part, provenance in zip(parts, provenances, strict=True)
+            FilePart(self.source, part, size, self.stamp, shares_table, whole if part is parts[-1] else None)
+            for part in parts
         ]
 
 
@@ -175,8 +174,6 @@ def units_to_repeat(units: Iterable[Unit], names: Set[str]) -> list[Unit]:
     repeated: list[Unit] = []
     seen: set[str] = set()
     for unit in units:
-        if not any(isinstance(source, FilePart) and source.name in names for source in unit.sources):
-            continue
         sources: list[Source] = []
         for source in unit.sources:
             if not isinstance(source, FilePart) or source.name not in names:
@@ -184,5 +181,6 @@ def units_to_repeat(units: Iterable[Unit], names: Set[str]) -> list[Unit]:
             elif source.name not in seen:
                 seen.add(source.name)
                 sources.append(FileSource(source.whole.file, file_size(source.name)))
-        repeated.append(Unit(unit.number, tuple(sources)))
+        if tuple(sources) != unit.sources:
+            repeated.append(Unit(unit.number, tuple(sources)))
     return repeated

@@ -32,7 +32,6 @@ DEFAULTS = {
     "spark.sql.shuffle.partitions": "16",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.python.worker.reuse": "true",
     "spark.log.level": "ERROR",
 }
 """Settings of the caller override them."""
@@ -209,14 +208,10 @@ def _package(directory: Path) -> Path:
             for path in sorted(root.rglob("*")):
                 if path.suffix in (".py", ".typed", ".csv", ".so"):
                     archive.write(path, Path(name, path.relative_to(root)))
-        with suppress(PackageNotFoundError):
-            _add_metadata(archive)
+        with suppress(PackageNotFoundError):  # hash functions are found by their entry points
+            ours = distribution(_DISTRIBUTION)
+            folder = f"{_DISTRIBUTION.replace('-', '_')}-{ours.version}.dist-info"
+            metadata = f"Metadata-Version: 2.1\nName: {_DISTRIBUTION}\nVersion: {ours.version}\n"
+            archive.writestr(f"{folder}/METADATA", metadata)
+            archive.writestr(f"{folder}/entry_points.txt", ours.read_text("entry_points.txt") or "")
     return target
-
-
-def _add_metadata(archive: zipfile.ZipFile) -> None:
-    """Hash functions are found by their entry points."""
-    ours = distribution(_DISTRIBUTION)
-    folder = f"{_DISTRIBUTION.replace('-', '_')}-{ours.version}.dist-info"
-    archive.writestr(f"{folder}/METADATA", f"Metadata-Version: 2.1\nName: {_DISTRIBUTION}\nVersion: {ours.version}\n")
-    archive.writestr(f"{folder}/entry_points.txt", ours.read_text("entry_points.txt") or "")

@@ -59,20 +59,6 @@ class StageSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Oversized:
-    """Cells of a table that are over the limit."""
-
-    source: str
-    first_row: int
-    count: int
-
-    def reject(self, limit: int) -> Reject:
-        """Return what is reported of them."""
-        reason = f"cell longer than {limit:,} characters: kept, not indexed (first in data row {self.first_row + 1})"
-        return Reject(self.source, None, "cell", reason, self.count)
-
-
-@dataclass(frozen=True, slots=True)
 class Staged:
     """Tables that are staged together, a unit or a lot of it: counts, and where the files are."""
 
@@ -91,8 +77,8 @@ class Staged:
     """Files and records of which nothing is indexed."""
     continues: bool = False
     """Whether its first table, its number 0, begins in the lot before, which has the record of it."""
-    oversized: tuple[Oversized, ...] = ()
-    """Of tables that other units hold parts of, too: counted, but not reported yet."""
+    oversized: tuple[Reject, ...] = ()
+    """Cells over the limit of tables that other units hold parts of, too: counted, but not among the rejects yet."""
 
     def path(self, part: str) -> str:
         """Return the path of one of the files."""
@@ -137,59 +123,56 @@ def stage_sources(
         pending = units_to_repeat(units.values(), changed)
         units.update((unit.number, unit) for unit in pending)
     staged = [lot for number in sorted(results) for lot in results[number] if isinstance(lot, Staged)]
-    _report_oversized(staged, settings.limits)
+    _report_oversized(staged)
     return staged
 
 
 def stage_unit(unit: Unit, directory: str, settings: StageSettings) -> list[Staged]:
     """Read a unit; return what it holds, in several lots if that is much."""
-    return _UnitReader(unit, directory, settings).read()
+    reader = _UnitReader(str(Path(directory, f"{unit.number:06d}-{uuid.uuid4().hex[:8]}")), settings)
+    for source in unit.sources:
+        reader.read(source)
+    return [*reader.staged, reader.lot.finish()]
 
 
 class _UnitReader:
     """Reads the sources of a unit; begins another lot where a table begins and the lot is full."""
 
-    def __init__(self, unit: Unit, directory: str, settings: StageSettings) -> None:
-        self._unit, self._settings = unit, settings
-        self._prefix = str(Path(directory, f"{unit.number:06d}-{uuid.uuid4().hex[:8]}"))
-        self._staged: list[Staged] = []
-        self._lot = _LotWriter(self._prefix, settings)
+    def __init__(self, prefix: str, settings: StageSettings) -> None:
+        self._prefix, self._settings = prefix, settings
+        self.staged: list[Staged] = []
+        self.lot = _LotWriter(prefix, settings)
         self._table: Table | None = None
         self._tables = 0
 
-    def read(self) -> list[Staged]:
-        """Read all sources."""
-        for source in self._unit.sources:
-            self._read(source)
-        return [*self._staged, self._lot.finish()]
-
-    def _read(self, source: Source) -> None:
+    def read(self, source: Source) -> None:
+        """Read a source."""
         before = self._tables
         part = source if isinstance(source, FilePart) else None
         if part is None or not part.part.continues:
             self._table = None
         for item in source.read(self._settings.limits):
             if isinstance(item, Reject):
-                self._lot.rejects.append(item)
+                self.lot.rejects.append(item)
             elif isinstance(item, Provenance):
                 tables = self._tables - before if item.tables is None else item.tables
                 record = {"source": source.name, "format": item.format, "bytes": item.bytes}
-                self._lot.sources.append({**record, "sha256": item.sha256, "tables": tables})
+                self.lot.sources.append({**record, "sha256": item.sha256, "tables": tables})
             elif item.rows or isinstance(source, StoredTable):
                 if item.table != self._table:
                     self._begin_table(item.table, part)
-                self._lot.add(item, shared=part is not None and part.shares_table)
+                self.lot.add(item, shared=part is not None and part.shares_table)
 
     def _begin_table(self, table: Table, part: FilePart | None) -> None:
         """Note a table, unless the unit before has done so."""
         self._table = table
-        if part and part.part.continues and not self._tables and not self._lot.continues:
-            self._lot.continues = True
+        if part and part.part.continues and not self._tables and not self.lot.continues:
+            self.lot.continues = True
             return
-        if self._lot.is_full:
-            self._staged.append(self._lot.finish())
-            self._lot = _LotWriter(f"{self._prefix}-{len(self._staged)}", self._settings)
-        self._lot.begin_table(table)
+        if self.lot.is_full:
+            self.staged.append(self.lot.finish())
+            self.lot = _LotWriter(f"{self._prefix}-{len(self.staged)}", self._settings)
+        self.lot.begin_table(table)
         self._tables += 1
 
 
@@ -204,7 +187,7 @@ class _LotWriter:
         self.rejects: list[Reject] = []
         self.sources: list[dict[str, object]] = []
         self._pieces: list[tuple[int, ...]] = []
-        self._oversized: dict[int, Oversized] = {}
+        self._oversized: dict[int, Reject] = {}
         self._shared: set[int] = set()
         """Numbers of tables that other units read parts of, too."""
         self._chunks: list[tuple[int, Chunk]] = []
@@ -268,7 +251,8 @@ class _LotWriter:
         inside = places[(places >= 0) & (places < len(chunk.cells))]
         if len(inside):
             row = chunk.first_row + int(inside[0]) // len(chunk.table.header)
-            before = self._oversized.get(number) or Oversized(chunk.table.source, row, 0)
+            limit = self._settings.limits.cell_characters
+            before = self._oversized.get(number) or oversized_cells(chunk.table.source, row, 0, limit)
             self._oversized[number] = replace(before, count=before.count + len(inside))
 
     def finish(self) -> Staged:
@@ -279,9 +263,8 @@ class _LotWriter:
             file.close()
         ids = np.unique(np.concatenate([np.empty(0, np.int64), *self._ids]))
         Path(f"{self._prefix}.ids").write_bytes(ids.tobytes())
-        limit = self._settings.limits.cell_characters
         shared = tuple(cells for number, cells in self._oversized.items() if number in self._shared)
-        self.rejects += (cells.reject(limit) for number, cells in self._oversized.items() if number not in self._shared)
+        self.rejects += (cells for number, cells in self._oversized.items() if number not in self._shared)
         pieces = [dict(zip(PIECES_SCHEMA.names, piece, strict=True)) for piece in self._pieces]
         for part, records in (
             ("tables", pa.Table.from_pylist(self._tables, TABLES_SCHEMA)),
@@ -309,17 +292,20 @@ def _reject_records(rejects: Iterable[Reject]) -> pa.Table:
     return pa.Table.from_pylist([asdict(reject) for reject in rejects], REJECTS_SCHEMA)
 
 
-def _report_oversized(staged: Iterable[Staged], limits: Limits) -> None:
+def oversized_cells(source: str, first_row: int, count: int, limit: int) -> Reject:
+    """Return what is reported of the cells of a table that are over the limit."""
+    reason = f"cell longer than {limit:,} characters: kept, not indexed (first in data row {first_row + 1})"
+    return Reject(source, None, "cell", reason, count)
+
+
+def _report_oversized(staged: Iterable[Staged]) -> None:
     """Report cells over the limit once per table, where several units hold parts of it: with the last of them."""
-    totals: dict[str, Oversized] = {}
-    last: dict[str, Staged] = {}
+    shared: dict[str, list[tuple[Reject, Staged]]] = {}
     for lot in staged:
         for cells in lot.oversized:
-            earlier = totals.get(cells.source)
-            totals[cells.source] = replace(earlier, count=earlier.count + cells.count) if earlier else cells
-            last[cells.source] = lot
-    for source, lot in last.items():
-        reject = totals[source].reject(limits.cell_characters)
-        pq.write_table(
-            pa.concat_tables([lot.records("rejects"), _reject_records([reject])]), lot.path("rejects.parquet")
-        )
+            shared.setdefault(cells.source, []).append((cells, lot))
+    for parts in shared.values():
+        first, last = parts[0][0], parts[-1][1]
+        reject = replace(first, count=sum(cells.count for cells, _ in parts))
+        records = pa.concat_tables([last.records("rejects"), _reject_records([reject])])
+        pq.write_table(records, last.path("rejects.parquet"))

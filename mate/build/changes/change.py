@@ -120,8 +120,11 @@ class ChangeBuilder:
         for lot in self._stage(cut_sources(sources, self._engine, self.settings.limits, self._progress)):
             ids = [last] if lot.continues else []
             for record in lot.records("tables").to_pylist():
-                ids.append(self._number(known, record))
-                tables[ids[-1]] = TableInfo.of({**record, "table_id": ids[-1]})
+                number = known.get((record["source"], record["position"]))
+                if number is None:
+                    number, self._next_table = self._next_table, self._next_table + 1
+                ids.append(number)
+                tables[number] = TableInfo.of({**record, "table_id": number})
             for piece in lot.records("pieces").to_pylist():
                 table = tables[ids[piece["table_no"]]]
                 tables[table.table_id] = replace(table, rows=table.rows + piece["rows"])
@@ -130,12 +133,6 @@ class ChangeBuilder:
             self.sources += lot.records("sources").to_pylist()
             self.rejects += lot.records("rejects").to_pylist()
         return list(tables.values())
-
-    def _number(self, known: Mapping[tuple[str, int], int], record: Mapping[str, Any]) -> int:
-        number = known.get((record["source"], record["position"]))
-        if number is None:
-            number, self._next_table = self._next_table, self._next_table + 1
-        return number
 
     def _stage(self, sources: Sequence[Source]) -> list[Staged]:
         directory = self._writer.directory / f"staged-{len(self.staged)}"
@@ -151,20 +148,16 @@ class ChangeBuilder:
             if not self.staged:
                 self._table_ids = [np.empty(0, np.int64)]
                 self.staged = stage_unit(Unit(0, ()), str(self._writer.directory), self.settings)
-            self._put_records()
+            # The first lot has the records of all sources and rejects, and the others have none.
+            for number, lot in enumerate(self.staged):
+                sources = pa.Table.from_pylist([] if number else self.sources, SOURCES_SCHEMA)
+                pq.write_table(sources, lot.path("sources.parquet"))
+                rejects = pa.Table.from_pylist([] if number else self.rejects, REJECTS_SCHEMA)
+                pq.write_table(rejects, lot.path("rejects.parquet"))
             plans = plan_segments(self.staged, self._table_ids, self._memory, self._engine.parallelism)
             task = segment_task(self._writer.directory, self.index.manifest.hashes)
             written = self._engine.run(plans, task, self._progress, PHASE)
         return Change(list(self._gone.values()), self._gone_sources, written, self._next_table)
-
-    def _put_records(self) -> None:
-        """Let the first lot have the records of all sources and rejects, and the others none."""
-        for number, lot in enumerate(self.staged):
-            for part, records, schema in (
-                ("sources", self.sources, SOURCES_SCHEMA),
-                ("rejects", self.rejects, REJECTS_SCHEMA),
-            ):
-                pq.write_table(pa.Table.from_pylist([] if number else records, schema), lot.path(f"{part}.parquet"))
 
 
 def counts_after(before: Counts, gone: Counts, change: Change) -> Counts:

@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,12 +26,12 @@ import pyarrow as pa
 
 from mate.build.build import MEMORY, check_memory
 from mate.build.changes.change import ChangeBuilder, counts_after
-from mate.build.changes.naming import check_column, check_rows, tables_of
+from mate.build.changes.naming import check_column, check_rows, spellings, tables_of
 from mate.build.changes.sync import Difference, compare
 from mate.build.engine import AUTO, NO_SPARK, Engine, choose_master, failure_explained, start_engine
 from mate.build.progress import Progress, Silent
 from mate.build.sources import FileSource, Source, find_sources
-from mate.build.stage import Oversized
+from mate.build.stage import oversized_cells
 from mate.build.stored_tables import Columns, Row, setting
 from mate.errors import StoreError, UpdateError
 from mate.lake.base import Index
@@ -102,7 +101,7 @@ class Updates:
                 raise UpdateError("no table could be read; nothing was changed (mate index --strict tells why)")
             return Report(added=added, rows_added=_rows(added))
 
-        return self._change(work, _size(sources))
+        return self._change(work, sum(source.size for source in sources))
 
     def remove_tables(self, table_ids: Iterable[int]) -> Report:
         """Remove tables."""
@@ -149,7 +148,7 @@ class Updates:
                 rows_removed=_rows(old),
             )
 
-        return self._change(work, _size(sources))
+        return self._change(work, sum(source.size for source in sources))
 
     # Rows and cells
 
@@ -278,10 +277,6 @@ def _rows(tables: list[TableInfo]) -> int:
     return sum(table.rows for table in tables)
 
 
-def _size(sources: list[Source]) -> int:
-    return sum(source.size for source in sources)
-
-
 def _rewrite(
     builder: ChangeBuilder,
     table: TableInfo,
@@ -299,7 +294,7 @@ def _rewrite(
     long = np.flatnonzero(lengths > limit).tolist()
     rejects = builder.index.rejects_from([table.source])
     if long:
-        rejects = [*rejects, asdict(Oversized(table.source, values[long[0]][0], len(long)).reject(limit))]
+        rejects = [*rejects, asdict(oversized_cells(table.source, values[long[0]][0], len(long), limit))]
     for record in builder.index.sources_named([table.source]):
         builder.put_source({**record, "sha256": ""}, rejects)
     return Report(changed=[changed], rows_added=rows[0], rows_removed=rows[1])
@@ -321,19 +316,13 @@ def _different(
 
 def _check_new(index: Index, sources: list[Source]) -> None:
     """Refuse files that the index has, however their path is written."""
-    spelled = {name: source.name for source in sources for name in _spellings(source)}
+    spelled = {source.name: source.name for source in sources}
+    spelled |= {name: s.name for s in sources if isinstance(s, FileSource) for name in spellings(s.name)}
     for record in index.sources_named(list(spelled)):
         raise UpdateError(f"the index has {spelled[record['source']]} already; mate sync takes its new content")
     twice = [name for name, count in Counter(source.name for source in sources).items() if count > 1]
     if twice:
         raise UpdateError(f"{twice[0]} is given twice")
-
-
-def _spellings(source: Source) -> set[str]:
-    if not isinstance(source, FileSource):
-        return {source.name}
-    path = Path(source.name)
-    return {source.name, str(path.absolute()), str(path.resolve())}
 
 
 def _update_sources(builder: ChangeBuilder, removed: list[TableInfo]) -> None:
