@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from mate.corpus import Chunk
+from mate.lake.arrays import Array
 from mate.values.text import characters, tokens
 from mate.values.token_ids import token_ids
 
 TOKENS_SCHEMA = pa.schema([("token_id", pa.int64()), ("token", pa.string())])
 CELLS_SCHEMA = pa.schema([("cell", pa.dictionary(pa.int32(), pa.string()))])
-
-Codes: TypeAlias = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -27,11 +24,11 @@ class Batch:
 
     cells: pa.DictionaryArray
     """As they were read."""
-    codes: Codes
+    codes: Array
     """The token of each cell, as its place in the dictionary; -1 for none."""
     dictionary: pa.RecordBatch
     """The distinct tokens of the batch with their ids."""
-    too_long: npt.NDArray[np.int64]
+    too_long: Array
     """Places, in the order of the chunks' own cells, of those that are longer than the limit."""
 
 
@@ -56,7 +53,7 @@ def make_batch(chunks: list[Chunk], nulls: Set[str], cell_characters: int) -> Ba
     return Batch(cells, token_of[spelling], dictionary, too_long)
 
 
-def _by_column(chunks: list[Chunk], cells: npt.NDArray[np.integer]) -> Codes:
+def _by_column(chunks: list[Chunk], cells: Array) -> Array:
     """Return the cells of every chunk, which come row by row, column after column."""
     transposed = np.empty(len(cells), np.int32)
     start = 0

@@ -18,15 +18,13 @@ import pyarrow as pa
 from mate import __version__
 from mate.build.dictionary import PHASE as COUNT
 from mate.build.dictionary import count_distinct
-from mate.build.engine import AUTO, Engine, choose_master, failure, start_engine
+from mate.build.engine import AUTO, Engine, choose_master, failure_explained, start_engine
 from mate.build.parts import PHASE as LOOK
 from mate.build.parts import cut_sources, large_files
 from mate.build.progress import Progress, Silent
 from mate.build.segments import (
     MOST_NUMBERED,
-    SegmentPlan,
     Written,
-    group_units,
     plan_segments,
     segment_task,
     stage_settings,
@@ -162,12 +160,12 @@ def build(paths: Iterable[str], target: Target, settings: BuildSettings, progres
     """Index everything under `paths` and publish it."""
     settings.check()
     paths = list(paths)
-    start = time.perf_counter()
-    sources = find_sources(paths, settings.format, tasks=32)
-    seconds = time.perf_counter() - start
+    seconds: dict[str, float] = {}
+    with _timed(seconds, FIND):
+        sources = find_sources(paths, settings.format, tasks=32)
     label = "synthetic" if any(path.startswith(SYNTHETIC) for path in paths) else ""
     summary = build_sources(sources, target, settings, progress, label)
-    return replace(summary, seconds={FIND: seconds, **summary.seconds})
+    return replace(summary, seconds=seconds | summary.seconds)
 
 
 def build_sources(
@@ -179,28 +177,31 @@ def build_sources(
 ) -> Summary:
     """Index sources and publish them."""
     target.check(settings)
-    clock, progress = _Clock(), progress or Silent()
+    seconds: dict[str, float] = {}
+    progress = progress or Silent()
     master, reason = choose_master(settings.master, sum(source.size for source in sources))
     with ExitStack() as stack:
-        with clock(START):
+        with _timed(seconds, START):
             engine = stack.enter_context(start_engine(master, settings.spark, verbose=settings.verbose))
         if large_files(sources, engine.parallelism):
-            with clock(LOOK):
+            with _timed(seconds, LOOK):
                 sources = cut_sources(sources, engine, settings.limits, progress)
-        with clock(READ):
+        with _timed(seconds, READ):
             staged = _stage(engine, sources, target, settings, progress)
-        with clock(COUNT):
+        with _timed(seconds, COUNT):
             columns = sum(lot.columns for lot in staged) / sum(lot.tables for lot in staged)
             statistics = CorpusStatistics(count_distinct(engine, staged, progress), columns)
-        with clock(WRITE):
+        with _timed(seconds, WRITE):
             manifest = _manifest(staged, statistics, settings, label, engine.name)
-            groups = group_units(staged, settings.memory, engine.parallelism, settings.segments)
-            written, stored = _write(engine, plan_segments(groups, _table_ids(staged)), target, manifest, progress)
-    with clock(PUBLISH):
+            plans = plan_segments(staged, _table_ids(staged), settings.memory, engine.parallelism, settings.segments)
+            task = segment_task(target.directory, manifest.hashes, target.task(manifest))
+            written = engine.run(plans, task, progress, WRITE)
+    with _timed(seconds, PUBLISH):
         records = tuple(segment.record for segment in written)
         manifest = replace(manifest, segments=records, counts=sum((r.counts for r in records), Counts()))
-        target.publish(manifest, written, stored)
-    seconds = {phase: spent for phase, spent in clock.seconds.items() if phase != START or engine.is_spark}
+        target.publish(manifest, written, [segment.stored for segment in written])
+    if not engine.is_spark:
+        del seconds[START]
     files, rejected = sum(lot.files for lot in staged), sum(lot.rejected_tables for lot in staged)
     return Summary(manifest, files, rejected, seconds, f"{engine.name}: {reason}")
 
@@ -264,38 +265,10 @@ def _table_ids(staged: list[Staged]) -> Iterator[Array]:
         first += lot.tables
 
 
-def _write(
-    engine: Engine, plans: list[SegmentPlan], target: Target, manifest: Manifest, progress: Progress
-) -> tuple[list[Written], list[Any]]:
-    """Write every segment and store it in the target, each as a task of its own."""
-    write, store = segment_task(target.directory, manifest.hashes), target.task(manifest)
-
-    def run(plan: SegmentPlan) -> tuple[tuple[Written, Any], dict[str, int]]:
-        written, counted = write(plan)
-        return (written, store(written)), counted
-
-    results = engine.run(plans, run, progress, WRITE)
-    return [written for written, _ in results], [stored for _, stored in results]
-
-
-class _Clock:
-    """Seconds by phase."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def __call__(self, phase: str) -> Iterator[None]:
-        start = time.perf_counter()
-        with failure_explained(phase):
-            yield
-        self.seconds[phase] = time.perf_counter() - start
-
-
 @contextmanager
-def failure_explained(work: str) -> Iterator[None]:
-    """Turn what the operating system refuses during some work, such as more of the disk, into one line."""
-    try:
+def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
+    """Note the seconds of a phase."""
+    start = time.perf_counter()
+    with failure_explained(phase):
         yield
-    except (OSError, MemoryError) as error:
-        raise failure(f"{type(error).__name__}: {error}", work) from error
+    seconds[phase] = time.perf_counter() - start

@@ -36,7 +36,8 @@ class BuildDirectory:
     """
 
     def __init__(self, address: str | Path, wait: float = 0.0) -> None:
-        self._remote = RemoteLake(str(address)) if is_remote(str(address)) else None
+        self.address = str(address)
+        self._remote = RemoteLake(self.address) if is_remote(self.address) else None
         self.path = self._remote.path if self._remote else Path(address).absolute()
         self._wait = wait
         self._home = self.path / BUILD
@@ -78,34 +79,21 @@ class BuildDirectory:
         deadline = time.monotonic() + self._wait
         while True:
             try:
-                lock = self._try_lock()
+                with ExitStack() as stack, suppress(FileNotFoundError):
+                    lock = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+                    stack.callback(os.close, lock)
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if os.path.samestat(os.fstat(lock), (self.path / LOCK).stat()):
+                        stack.pop_all()
+                        return lock
             except BlockingIOError:
                 if time.monotonic() >= deadline:
                     raise
                 time.sleep(_POLL)
                 continue
-            if lock is not None:
-                return lock
+            # Its last holder has removed the folder with it, having published nothing.
             self._existed = False
             _make_folder(self.path)
-
-    def _try_lock(self) -> int | None:
-        """Return the lock; None if its last holder has removed the folder with it, having published nothing."""
-        try:
-            lock = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        except FileNotFoundError:
-            return None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(lock), (self.path / LOCK).stat()):
-                return lock
-        except FileNotFoundError:
-            pass
-        except BaseException:
-            os.close(lock)
-            raise
-        os.close(lock)
-        return None
 
     def _make_directory(self) -> None:
         """Make the folder, having removed what others left behind."""

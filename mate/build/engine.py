@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from mate.build.progress import Progress
 from mate.build.session import SparkError, spark_session
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+Task: TypeAlias = Callable[[In], tuple[Out, dict[str, int]]]
+"""Returns a result, and counts that are shown."""
 
 NO_SPARK = "none"
 """The master that means: no Spark, run here."""
@@ -49,9 +51,7 @@ class Engine(Protocol):
     is_spark: bool
     parallelism: int
 
-    def run(
-        self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], progress: Progress, phase: str
-    ) -> list[Out]:
+    def run(self, items: Sequence[In], task: Task[In, Out], progress: Progress, phase: str) -> list[Out]:
         """Return the task's result for each item, in order; show progress with what the tasks have counted."""
 
 
@@ -72,18 +72,14 @@ class LocalEngine:
     is_spark = False
     parallelism = 1
 
-    def run(
-        self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], progress: Progress, phase: str
-    ) -> list[Out]:
+    def run(self, items: Sequence[In], task: Task[In, Out], progress: Progress, phase: str) -> list[Out]:
         """Run the tasks here."""
         progress.start(phase, len(items))
         results: list[Out] = []
         counts: Counter[str] = Counter()
         for item in items:
-            try:
+            with failure_explained(phase):
                 result, counted = task(item)
-            except (OSError, MemoryError) as error:
-                raise failure(f"{type(error).__name__}: {error}", phase) from error
             results.append(result)
             counts.update(counted)
             progress.update(len(results), **counts)
@@ -100,9 +96,7 @@ class SparkEngine:
         self.name = f"Spark {spark.version}"
         self.parallelism = spark.sparkContext.defaultParallelism
 
-    def run(
-        self, items: Sequence[In], task: Callable[[In], tuple[Out, dict[str, int]]], progress: Progress, phase: str
-    ) -> list[Out]:
+    def run(self, items: Sequence[In], task: Task[In, Out], progress: Progress, phase: str) -> list[Out]:
         """Run the tasks on Spark, which retries those that die."""
         context = self._spark.sparkContext
         done = context.accumulator(0)
@@ -138,6 +132,15 @@ def _spark_failure_explained(phase: str) -> Iterator[None]:
         yield
     except (Py4JError, PySparkException) as error:
         raise failure(str(error), phase) from error
+
+
+@contextmanager
+def failure_explained(phase: str) -> Iterator[None]:
+    """Turn what the operating system refuses, such as more of the disk, into one line."""
+    try:
+        yield
+    except (OSError, MemoryError) as error:
+        raise failure(f"{type(error).__name__}: {error}", phase) from error
 
 
 def failure(text: str, phase: str) -> MateError:

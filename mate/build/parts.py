@@ -6,10 +6,10 @@ is read from a file that no longer has them raises `ChangedError`, and the file 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from mate.build.engine import Engine
 from mate.build.progress import Progress
@@ -25,6 +25,8 @@ MOST_ROUNDS = 12
 """How often spans of a file may turn out to be cut in the wrong place until it is read whole."""
 
 Stamp = tuple[int, ...]
+_Look = tuple[FileSource, Cutting, Span | None]
+"""What a task finds out: what a span holds; without a span, the checksum of the whole file."""
 
 
 def file_stamp(path: str) -> Stamp | None:
@@ -89,25 +91,19 @@ def large_files(sources: list[Source], parallelism: int) -> list[FileSource]:
 
 def cut_sources(sources: list[Source], engine: Engine, limits: Limits, progress: Progress) -> list[Source]:
     """Return the sources with their large files cut into parts, as far as they can be cut."""
-    large = large_files(sources, engine.parallelism)
+    large, size = large_files(sources, engine.parallelism), part_size(sources, engine.parallelism)
+    if not large:
+        return sources
     stamps = [file_stamp(source.name) for source in large]
-    cuttings = engine.run(large, _cut_task(limits, part_size(sources, engine.parallelism)), progress, PHASE)
+    cuttings = engine.run(large, lambda source: (cut_file(source.file, limits, size), {}), progress, PHASE)
     files = [
-        _LargeFile(source, cutting, stamp)
+        _LargeFile(source, cutting, stamp, looks=list(cutting.spans))
         for source, stamp, cutting in zip(large, stamps, cuttings, strict=True)
         if cutting
     ]
     _look(files, engine, progress)
     parts = {id(file.source): file.parts() for file in files}
     return [part for source in sources for part in parts.get(id(source), [source])]
-
-
-class _Question(NamedTuple):
-    """What a task finds out: what a span holds; without a span, the checksum of the whole file."""
-
-    source: FileSource
-    cutting: Cutting
-    span: Span | None = None
 
 
 @dataclass
@@ -117,8 +113,9 @@ class _LargeFile:
     source: FileSource
     cutting: Cutting
     stamp: Stamp | None
+    looks: list[Any]
+    """One per span."""
     sha256: str = ""
-    looks: list[Any] = field(default_factory=list)
     settled: Parts | None = None
     rounds: int = 0
 
@@ -140,42 +137,34 @@ class _LargeFile:
         parts, shares_table = self.settled.parts, self.settled.rows is not None
         size = self.source.size // len(parts)
         whole = Provenance(self.source.format, self.source.size, self.sha256, self.settled.tables)
-        provenances = [*[None] * (len(parts) - 1), whole]
         return [
-            FilePart(self.source, part, size, self.stamp, shares_table, provenance)
-            for part, provenance in zip(parts, provenances, strict=True)
+            FilePart(self.source, part, size, self.stamp, shares_table, whole if part is parts[-1] else None)
+            for part in parts
         ]
 
 
 def _look(files: Sequence[_LargeFile], engine: Engine, progress: Progress) -> None:
-    """Look at every span, and then again at those that turn out to be cut in the wrong place."""
-    if not files:
-        return
-    checksums = [_Question(file.source, file.cutting) for file in files]
-    spans = [_Question(file.source, file.cutting, span) for file in files for span in file.cutting.spans]
-    answers = iter(engine.run([*checksums, *spans], _look_task, progress, PHASE))
-    for file in files:
-        file.sha256 = next(answers)
-    for file in files:
-        file.looks = [next(answers) for _ in file.cutting.spans]
-    while again := [(file, found) for file in files if not file.settled and (found := file.settle())]:
-        questions = [_Question(file.source, file.cutting, found.span) for file, found in again]
-        for (file, found), look in zip(again, engine.run(questions, _look_task, progress, PHASE), strict=True):
-            file.looks[found.first : found.stop] = [look]
+    """Hash every file and look at its spans, and then again at those that turn out to be cut in the wrong place."""
+    unhashed = list(files)
+    pending = [(file, Again(n, n + 1, span)) for file in files for n, span in enumerate(file.cutting.spans)]
+    while pending:
+        hashes: list[_Look] = [(file.source, file.cutting, None) for file in unhashed]
+        spans: list[_Look] = [(file.source, file.cutting, wanted.span) for file, wanted in pending]
+        answers = iter(engine.run([*hashes, *spans], _look_task, progress, PHASE))
+        for file in unhashed:
+            file.sha256 = next(answers)
+        for (file, wanted), look in zip(pending, answers, strict=True):
+            file.looks[wanted.first : wanted.stop] = [look]
+        unhashed = []
+        pending = [(file, again) for file in files if not file.settled and (again := file.settle())]
 
 
-def _cut_task(limits: Limits, size: int) -> Callable[[FileSource], tuple[Cutting | None, dict[str, int]]]:
-    def run(source: FileSource) -> tuple[Cutting | None, dict[str, int]]:
-        return cut_file(source.file, limits, size), {}
-
-    return run
-
-
-def _look_task(question: _Question) -> tuple[Any, dict[str, int]]:
-    if question.span is None:
-        return question.source.checksum(), {}
+def _look_task(task: _Look) -> tuple[Any, dict[str, int]]:
+    source, cutting, span = task
+    if span is None:
+        return source.checksum(), {}
     try:
-        return look_at(question.source.file, question.cutting, question.span), {}
+        return look_at(source.file, cutting, span), {}
     except CorpusError:
         return None, {}
 
@@ -185,8 +174,6 @@ def units_to_repeat(units: Iterable[Unit], names: Set[str]) -> list[Unit]:
     repeated: list[Unit] = []
     seen: set[str] = set()
     for unit in units:
-        if not any(isinstance(source, FilePart) and source.name in names for source in unit.sources):
-            continue
         sources: list[Source] = []
         for source in unit.sources:
             if not isinstance(source, FilePart) or source.name not in names:
@@ -194,5 +181,6 @@ def units_to_repeat(units: Iterable[Unit], names: Set[str]) -> list[Unit]:
             elif source.name not in seen:
                 seen.add(source.name)
                 sources.append(FileSource(source.whole.file, file_size(source.name)))
-        repeated.append(Unit(unit.number, tuple(sources)))
+        if tuple(sources) != unit.sources:
+            repeated.append(Unit(unit.number, tuple(sources)))
     return repeated

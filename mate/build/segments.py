@@ -11,8 +11,9 @@ import shutil
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mate.build.dictionary import merge_dictionaries
+from mate.build.engine import Task
 from mate.build.stage import Staged, StageSettings
 from mate.corpus import Limits
 from mate.errors import CorpusError
@@ -70,36 +72,31 @@ def stage_settings(nulls: Iterable[str], limits: Limits, memory: int) -> StageSe
     return StageSettings(frozenset(nulls), limits, max(1, most_cells(memory) // LOTS_PER_SEGMENT))
 
 
-def group_units(staged: list[Staged], memory: int, parallelism: int, segments: int | None = None) -> list[list[Staged]]:
-    """Put units that follow each other together, each group for one segment; a table is never divided."""
+def plan_segments(
+    staged: list[Staged], table_ids: Iterable[Array], memory: int, parallelism: int, segments: int | None = None
+) -> list[SegmentPlan]:
+    """Put units that follow each other together, each group for one segment; a table is never divided.
+
+    `table_ids` has the numbers of the tables, unit after unit.
+    """
     slots, most = sum(unit.slots for unit in staged), most_cells(memory)
     count = segments or max(-(-slots // most), min(parallelism, slots // LEAST_SEGMENT), 1)
     size, most = -(-slots // count), MOST_NUMBERED if segments else most
     groups: list[list[Staged]] = [[]]
     total = in_group = 0
-    for units in _undivided(staged):
+    undivided: list[list[Staged]] = []
+    for unit in staged:
+        if unit.continues:
+            undivided[-1].append(unit)
+        else:
+            undivided.append([unit])
+    for units in undivided:
         more = sum(unit.slots for unit in units)
         if groups[-1] and (total + more // 2 > size * len(groups) or in_group + more > most):
             groups.append([])
             in_group = 0
         groups[-1] += units
         total, in_group = total + more, in_group + more
-    return groups
-
-
-def _undivided(staged: list[Staged]) -> list[list[Staged]]:
-    """Put units together that hold parts of one table."""
-    found: list[list[Staged]] = []
-    for unit in staged:
-        if unit.continues:
-            found[-1].append(unit)
-        else:
-            found.append([unit])
-    return found
-
-
-def plan_segments(groups: list[list[Staged]], table_ids: Iterable[Array]) -> list[SegmentPlan]:
-    """Plan a segment for each group; `table_ids` has the numbers of the tables, unit after unit."""
     ids = iter(table_ids)
     return [SegmentPlan(number, tuple(units), tuple(next(ids) for _ in units)) for number, units in enumerate(groups)]
 
@@ -115,16 +112,18 @@ class Written:
     record: SegmentRecord
     number: int
     """That of the plan."""
+    stored: Any = None
+    """What the target returned for it."""
 
 
 def segment_task(
-    directory: Path, hashes: Sequence[HashSpec]
-) -> Callable[[SegmentPlan], tuple[Written, dict[str, int]]]:
-    """Return the task that writes a planned segment, and counts its cells."""
+    directory: Path, hashes: Sequence[HashSpec], store: Callable[[Written], Any] = lambda written: None
+) -> Task[SegmentPlan, Written]:
+    """Return the task that writes a planned segment, stores it in the target, and counts its cells."""
 
     def run(plan: SegmentPlan) -> tuple[Written, dict[str, int]]:
         written = write_segment(plan, str(directory), hashes)
-        return written, {"cells": written.record.counts.cells}
+        return replace(written, stored=store(written)), {"cells": written.record.counts.cells}
 
     return run
 
@@ -147,7 +146,11 @@ def write_segment(plan: SegmentPlan, directory: str, hashes: Sequence[HashSpec])
             writer.add(f"keys{number}", super_keys(spec.function(), layout.shapes, cells, texts))
         writer.close({"format": FORMAT})
     for number, unit in enumerate(plan.units):
-        _link(unit.path("cells.parquet"), folder / CELLS.format(number))
+        path, target = unit.path("cells.parquet"), folder / CELLS.format(number)
+        try:
+            target.hardlink_to(path)  # a task that is retried still finds the first name
+        except OSError:
+            shutil.copyfile(path, target)
     rejects = _write_records(plan, layout, folder)
     columns, rows = int(layout.shapes.columns.sum()), int(layout.shapes.rows.sum())
     counts = Counts(len(layout.shapes.rows), columns, rows, int(np.count_nonzero(cells >= 0)), rejects)
@@ -245,14 +248,6 @@ def _numbered_tables(plan: SegmentPlan) -> Iterator[pa.Table]:
         tables = unit.records("tables")
         numbers = pa.array(ids[tables.column("table_id").to_numpy()], pa.int64())
         yield tables.set_column(0, TABLES_SCHEMA.field(0), numbers)
-
-
-def _link(path: str, target: Path) -> None:
-    """Give a file a second name, so that a task that is retried finds it; copy it where that cannot be."""
-    try:
-        target.hardlink_to(path)
-    except OSError:
-        shutil.copyfile(path, target)
 
 
 def write_parquet(table: pa.Table, path: Path, group: int = 1 << 20) -> None:

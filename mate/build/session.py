@@ -13,7 +13,8 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,7 +32,6 @@ DEFAULTS = {
     "spark.sql.shuffle.partitions": "16",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.python.worker.reuse": "true",
     "spark.log.level": "ERROR",
 }
 """Settings of the caller override them."""
@@ -84,16 +84,20 @@ def spark_session(
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     with _scratch_folder() as scratch:
         log = scratch / "spark.log"
-        builder = SparkSession.builder.master(master)
         ships = not master.startswith("local[")
-        options = {**DEFAULTS, **_places(master, scratch), **(settings or {})}
+        # Everything that Spark leaves on this machine goes into one folder; a local session stays off the network.
+        places = {"spark.local.dir": str(scratch)}
+        places["spark.driver.extraJavaOptions"] = shlex.quote(f"-Djava.io.tmpdir={scratch}")
+        if master.startswith("local"):
+            places |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        options = {**DEFAULTS, **places, **(settings or {})}
         if ships:
             others = options.get(_PYTHONPATH)
             options[_PYTHONPATH] = f"{_ARCHIVE}:{others}" if others else _ARCHIVE
-        builder = builder.config(map=dict(options))
+        quiet = nullcontext if verbose else partial(_quiet, log)
         try:
-            with _quiet(None if verbose else log), _temporary_files_in(scratch):
-                spark = builder.getOrCreate()
+            with quiet(), _temporary_files_in(scratch):
+                spark = SparkSession.builder.master(master).config(map=dict(options)).getOrCreate()
         except Exception as error:
             raise SparkError(f"Spark did not start with master {master}: {_reason(error, log)}") from error
         try:
@@ -101,17 +105,8 @@ def spark_session(
                 _ship(spark, scratch)
             yield spark
         finally:
-            with _quiet(None if verbose else log):
+            with quiet():
                 spark.stop()
-
-
-def _places(master: str, scratch: Path) -> dict[str, str]:
-    """Put everything that Spark leaves on this machine into one folder; keep a local session off the network."""
-    java = shlex.quote(f"-Djava.io.tmpdir={scratch}")
-    places = {"spark.local.dir": str(scratch), "spark.driver.extraJavaOptions": java}
-    if master.startswith("local"):
-        places |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    return places
 
 
 @contextmanager
@@ -161,11 +156,8 @@ def _temporary_files_in(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet(log: Path | None) -> Iterator[None]:
+def _quiet(log: Path) -> Iterator[None]:
     """Send what Java prints to a file instead of the terminal."""
-    if log is None:
-        yield
-        return
     sys.stderr.flush()
     terminal = os.dup(2)
     with log.open("ab") as sink, warnings.catch_warnings():
@@ -216,14 +208,10 @@ def _package(directory: Path) -> Path:
             for path in sorted(root.rglob("*")):
                 if path.suffix in (".py", ".typed", ".csv", ".so"):
                     archive.write(path, Path(name, path.relative_to(root)))
-        with suppress(PackageNotFoundError):
-            _add_metadata(archive)
+        with suppress(PackageNotFoundError):  # hash functions are found by their entry points
+            ours = distribution(_DISTRIBUTION)
+            folder = f"{_DISTRIBUTION.replace('-', '_')}-{ours.version}.dist-info"
+            metadata = f"Metadata-Version: 2.1\nName: {_DISTRIBUTION}\nVersion: {ours.version}\n"
+            archive.writestr(f"{folder}/METADATA", metadata)
+            archive.writestr(f"{folder}/entry_points.txt", ours.read_text("entry_points.txt") or "")
     return target
-
-
-def _add_metadata(archive: zipfile.ZipFile) -> None:
-    """Hash functions are found by their entry points."""
-    ours = distribution(_DISTRIBUTION)
-    folder = f"{_DISTRIBUTION.replace('-', '_')}-{ours.version}.dist-info"
-    archive.writestr(f"{folder}/METADATA", f"Metadata-Version: 2.1\nName: {_DISTRIBUTION}\nVersion: {ours.version}\n")
-    archive.writestr(f"{folder}/entry_points.txt", ours.read_text("entry_points.txt") or "")

@@ -1,7 +1,7 @@
 """What tables are read from: files, objects of a store, synthetic lakes; and how much of it one task reads.
 
 A file that changes while it is read is noticed. Whoever reads it hashes the bytes on their way to the parser
-(`HashedFile`); a file is read at least twice from its start to its end, and both checksums must agree. Then the parsed
+(`open_hashed`); a file is read at least twice from its start to its end, and both checksums must agree. Then the parsed
 bytes are what the file held between the two passes, and the index notes their checksum. Text needs two passes anyway:
 one finds the encoding, one the rows. Other files are hashed once more, after or before they are parsed.
 """
@@ -11,15 +11,17 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias, cast
 
-from mate.corpus import Chunk, File, Limits, Reject, discover, read
-from mate.errors import CorpusError
+from mate.corpus import READERS, Chunk, File, Limits, Reject, detect, discover, read
+from mate.corpus.formats import HEAD
+from mate.errors import CorpusError, StoreError, did_you_mean
 from mate.lake.folder import LOCK, MANIFEST, SEGMENTS
-from mate.storage import is_remote
+from mate.storage import Entry, Place, is_remote, shown
 
 if TYPE_CHECKING:
     from mate.corpus.synthetic import SyntheticLake
@@ -62,21 +64,9 @@ class Source(Protocol):
         """Yield its tables, in chunks, and its rejects; last its provenance."""
 
 
-class HashedFile:
-    """A file whose bytes are hashed while they are read, pass after pass from its start to its end."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.checksums: list[str] = []
-        """SHA-256 of each pass that went through the whole file."""
-
-    def open(self) -> BinaryIO:
-        """Open the file."""
-        return cast(BinaryIO, io.BufferedReader(_HashingReader(self.path, self.checksums)))
-
-    def read_through(self) -> None:
-        """Hash the whole file, in a pass of its own; what cannot be read has no checksum."""
-        self.checksums.append(file_checksum(self.path))
+def open_hashed(path: str, checksums: list[str]) -> BinaryIO:
+    """Open a file whose bytes are hashed while they are read; each pass through the whole file adds its SHA-256."""
+    return cast(BinaryIO, io.BufferedReader(_HashingReader(path, checksums)))
 
 
 class _HashingReader(io.FileIO):
@@ -143,21 +133,62 @@ class FileSource:
             yield from read(self.file, limits)
             yield Provenance(self.format, self.size, self.checksum())
             return
-        hashed = HashedFile(self.name)
+        checksums: list[str] = []
         if self.format == "parquet":  # read in no order: its end comes first
-            hashed.read_through()
-        yield from read(self.file, limits, hashed.open)
-        if len(hashed.checksums) < 2:
-            hashed.read_through()
-        changed = len(set(hashed.checksums)) > 1
+            checksums.append(file_checksum(self.name))
+        yield from read(self.file, limits, lambda: open_hashed(self.name, checksums))
+        if len(checksums) < 2:
+            checksums.append(file_checksum(self.name))
+        changed = len(set(checksums)) > 1
         if changed:
             yield Reject(self.name, None, "file", CHANGED)
-        yield Provenance(self.format, self.size, "" if changed else hashed.checksums[0])
+        yield Provenance(self.format, self.size, "" if changed else checksums[0])
 
     def checksum(self) -> str:
         """Return the SHA-256 of the file as it is now, or of what keeps it from being read."""
         problem = self.file.problem
         return hashlib.sha256(problem.encode()).hexdigest() if problem else file_checksum(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSource:
+    """An object of a store: a task fetches it once, to a temporary file, and reads it there."""
+
+    address: str
+    size: int
+    format: str | None
+    """The format that was asked for; None: it is detected."""
+
+    @property
+    def name(self) -> str:
+        """Its address, as messages and indexes have it."""
+        return shown(self.address)
+
+    def read(self, limits: Limits) -> Iterator[Item]:
+        """Fetch the object and yield its tables; an object that changes while it is fetched is a reject."""
+        with tempfile.NamedTemporaryFile(prefix="mate-object-") as stream:
+            copy = Path(stream.name)
+            try:
+                format, sha256, changed = self._fetch(copy)
+            except StoreError as error:
+                yield Reject(self.name, None, "file", f"cannot be read: {error}")
+                yield Provenance(self.format or detect(self.name, b"") or "unknown", self.size, "")
+                return
+            yield from read(File(self.name, format), limits, lambda: copy.open("rb"))
+        if changed:
+            yield Reject(self.name, None, "file", CHANGED)
+        yield Provenance(format or "unknown", self.size, "" if changed else sha256)
+
+    def _fetch(self, copy: Path) -> tuple[str | None, str, bool]:
+        """Return the format of the object, the SHA-256 of its copy, and whether it changed meanwhile."""
+        place = Place.at(self.address)
+        if self.format is None and detect(self.name, b"") is None and detect(self.name, place.head(HEAD)) is None:
+            return None, "", False  # no reader fits, and it may be large
+        before = place.info()
+        sha256 = place.fetch(copy).sha256
+        with copy.open("rb") as stream:
+            format = self.format or detect(self.name, stream.read(HEAD))
+        return format, sha256, place.info() != before
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +218,6 @@ class Unit:
     number: int
     sources: tuple[Source, ...]
 
-    @property
-    def size(self) -> int:
-        """Bytes of all its sources."""
-        return sum(source.size for source in self.sources)
-
 
 def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None, tasks: int) -> list[Source]:
     """Return the sources under paths, in the order in which their tables are numbered.
@@ -206,9 +232,7 @@ def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None, ta
     if files:
         sources += (FileSource(file, file_size(file.path)) for file in corpus_files(files, format))
     for address in remote:
-        from mate.build.remote_source import remote_sources
-
-        sources += remote_sources(address, format)
+        sources += _remote_sources(address, format)
     for address in synthetic:
         from mate.corpus.synthetic import SyntheticLake
 
@@ -230,13 +254,42 @@ def corpus_files(paths: Iterable[str], format: str | None) -> list[File]:
     return tables
 
 
-def unit_size(sources: list[Source], parallelism: int) -> int:
+def _remote_sources(address: str, format: str | None) -> list[RemoteSource]:
+    """Return the objects below an address, or the one there, by name; no object is read."""
+    if format is not None and format not in READERS:
+        raise CorpusError(f'unknown format "{format}": {did_you_mean(format, READERS)}')
+    base, mark, settings = address.partition("?")
+    base = base.rstrip("/")
+    place = Place.at(base + mark + settings)
+    single = place.info()
+    if single is not None:
+        return [RemoteSource(base + mark + settings, single.size, format)]
+    entries = _table_entries(place.walk())
+    if not entries:
+        place.require_bucket()
+        raise CorpusError(f"{shown(address)}: no file found")
+    return [RemoteSource(f"{base}/{entry.name}{mark}{settings}", entry.size, format) for entry in entries]
+
+
+def _table_entries(entries: list[Entry]) -> list[Entry]:
+    """Leave out what holds no tables: hidden objects, and the files of a lake."""
+    paths = [PurePosixPath(entry.name) for entry in entries]
+    manifests = {path.parent for path in paths if path.name == MANIFEST}
+    lakes = {folder for folder in manifests if any(folder / SEGMENTS in path.parents for path in paths)}
+    return [
+        entry
+        for entry, path in zip(entries, paths, strict=True)
+        if not any(part.startswith(".") for part in path.parts) and lakes.isdisjoint(path.parents)
+    ]
+
+
+def unit_size(sources: Sequence[Source], parallelism: int) -> int:
     """Return how large units should be: several for each core, so that no core waits long for the last one."""
     total = sum(source.size for source in sources)
     return min(max(total // (parallelism * 8), _LEAST_UNIT), _MOST_UNIT)
 
 
-def plan_units(sources: list[Source], parallelism: int) -> list[Unit]:
+def plan_units(sources: Sequence[Source], parallelism: int) -> list[Unit]:
     """Put sources that follow each other together to units of about equal size."""
     target = unit_size(sources, parallelism)
     groups: list[list[Source]] = []

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mate.build.batches import CELLS_SCHEMA, TOKENS_SCHEMA, Batch, make_batch
+from mate.build.batches import CELLS_SCHEMA, TOKENS_SCHEMA, make_batch
 from mate.build.engine import Engine
 from mate.build.parts import ChangedError, FilePart, units_to_repeat
 from mate.build.progress import Progress
@@ -59,20 +59,6 @@ class StageSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Oversized:
-    """Cells of a table that are over the limit."""
-
-    source: str
-    first_row: int
-    count: int
-
-    def reject(self, limit: int) -> Reject:
-        """Return what is reported of them."""
-        reason = f"cell longer than {limit:,} characters: kept, not indexed (first in data row {self.first_row + 1})"
-        return Reject(self.source, None, "cell", reason, self.count)
-
-
-@dataclass(frozen=True, slots=True)
 class Staged:
     """Tables that are staged together, a unit or a lot of it: counts, and where the files are."""
 
@@ -91,8 +77,8 @@ class Staged:
     """Files and records of which nothing is indexed."""
     continues: bool = False
     """Whether its first table, its number 0, begins in the lot before, which has the record of it."""
-    oversized: tuple[Oversized, ...] = ()
-    """Of tables that other units hold parts of, too: counted, but not reported yet."""
+    oversized: tuple[Reject, ...] = ()
+    """Cells over the limit of tables that other units hold parts of, too: counted, but not among the rejects yet."""
 
     def path(self, part: str) -> str:
         """Return the path of one of the files."""
@@ -114,7 +100,7 @@ class Staged:
 
 
 def stage_sources(
-    engine: Engine, sources: list[Source], directory: Path, settings: StageSettings, progress: Progress
+    engine: Engine, sources: Sequence[Source], directory: Path, settings: StageSettings, progress: Progress
 ) -> list[Staged]:
     """Read sources and tokenise them, unit by unit.
 
@@ -137,110 +123,97 @@ def stage_sources(
         pending = units_to_repeat(units.values(), changed)
         units.update((unit.number, unit) for unit in pending)
     staged = [lot for number in sorted(results) for lot in results[number] if isinstance(lot, Staged)]
-    _report_oversized(staged, settings.limits)
+    _report_oversized(staged)
     return staged
 
 
 def stage_unit(unit: Unit, directory: str, settings: StageSettings) -> list[Staged]:
     """Read a unit; return what it holds, in several lots if that is much."""
-    return _UnitReader(unit, directory, settings).read()
+    reader = _UnitReader(str(Path(directory, f"{unit.number:06d}-{uuid.uuid4().hex[:8]}")), settings)
+    for source in unit.sources:
+        reader.read(source)
+    return [*reader.staged, reader.lot.finish()]
 
 
 class _UnitReader:
     """Reads the sources of a unit; begins another lot where a table begins and the lot is full."""
 
-    def __init__(self, unit: Unit, directory: str, settings: StageSettings) -> None:
-        self._unit, self._settings = unit, settings
-        self._prefix = str(Path(directory, f"{unit.number:06d}-{uuid.uuid4().hex[:8]}"))
-        self._staged: list[Staged] = []
-        self._lot = _LotWriter(self._prefix, settings)
+    def __init__(self, prefix: str, settings: StageSettings) -> None:
+        self._prefix, self._settings = prefix, settings
+        self.staged: list[Staged] = []
+        self.lot = _LotWriter(prefix, settings)
         self._table: Table | None = None
         self._tables = 0
 
-    def read(self) -> list[Staged]:
-        """Read all sources."""
-        for source in self._unit.sources:
-            self._read(source)
-        return [*self._staged, self._lot.finish()]
-
-    def _read(self, source: Source) -> None:
+    def read(self, source: Source) -> None:
+        """Read a source."""
         before = self._tables
         part = source if isinstance(source, FilePart) else None
         if part is None or not part.part.continues:
             self._table = None
         for item in source.read(self._settings.limits):
             if isinstance(item, Reject):
-                self._lot.rejects.append(item)
+                self.lot.rejects.append(item)
             elif isinstance(item, Provenance):
                 tables = self._tables - before if item.tables is None else item.tables
                 record = {"source": source.name, "format": item.format, "bytes": item.bytes}
-                self._lot.sources.append({**record, "sha256": item.sha256, "tables": tables})
+                self.lot.sources.append({**record, "sha256": item.sha256, "tables": tables})
             elif item.rows or isinstance(source, StoredTable):
                 if item.table != self._table:
                     self._begin_table(item.table, part)
-                self._lot.add(item, shared=part is not None and part.shares_table)
+                self.lot.add(item, shared=part is not None and part.shares_table)
 
     def _begin_table(self, table: Table, part: FilePart | None) -> None:
         """Note a table, unless the unit before has done so."""
         self._table = table
-        if part and part.part.continues and not self._tables and not self._lot.continues:
-            self._lot.continues = True
+        if part and part.part.continues and not self._tables and not self.lot.continues:
+            self.lot.continues = True
             return
-        if self._lot.is_full:
-            self._staged.append(self._lot.finish())
-            self._lot = _LotWriter(f"{self._prefix}-{len(self._staged)}", self._settings)
-        self._lot.begin_table(table)
+        if self.lot.is_full:
+            self.staged.append(self.lot.finish())
+            self.lot = _LotWriter(f"{self._prefix}-{len(self.staged)}", self._settings)
+        self.lot.begin_table(table)
         self._tables += 1
 
 
-@dataclass
 class _LotWriter:
-    """Writes tables, rows and rejects that are staged together."""
+    """Writes what is staged together: tables, sources, rejects, and batches of cells."""
 
-    prefix: str
-    settings: StageSettings
-    continues: bool = False
-    """Whether its first table begins in the lot before."""
-    tables: list[dict[str, Any]] = field(default_factory=list)
-    rejects: list[Reject] = field(default_factory=list)
-    sources: list[dict[str, object]] = field(default_factory=list)
-    _columns: int = 0
-    _pieces: list[tuple[int, ...]] = field(default_factory=list)
-    _oversized: dict[int, Oversized] = field(default_factory=dict)
-    _shared: set[int] = field(default_factory=set)
-    """Numbers of tables that other units read parts of, too."""
-    _chunks: list[tuple[int, Chunk]] = field(default_factory=list)
-    """Those of the next batch, each with the number of its table."""
-    _pending: int = 0
-    """Cells of the next batch."""
-    _pending_bytes: int = 0
-
-    def __post_init__(self) -> None:
-        self._files = _BatchFiles(self.prefix)
+    def __init__(self, prefix: str, settings: StageSettings) -> None:
+        self._prefix, self._settings = prefix, settings
+        self.continues = False
+        """Whether its first table begins in the lot before."""
+        self._tables: list[dict[str, Any]] = []
+        self.rejects: list[Reject] = []
+        self.sources: list[dict[str, object]] = []
+        self._pieces: list[tuple[int, ...]] = []
+        self._oversized: dict[int, Reject] = {}
+        self._shared: set[int] = set()
+        """Numbers of tables that other units read parts of, too."""
+        self._chunks: list[tuple[int, Chunk]] = []
+        """Those of the next batch, each with the number of its table."""
+        self._pending = self._pending_bytes = 0
+        """Cells of the next batch, and their bytes."""
+        self._batches = self._cells = self._slots = 0
+        self._ids: list[Array] = []
+        self._cell_file = pq.ParquetWriter(f"{prefix}.cells.parquet", CELLS_SCHEMA, **CELLS_OPTIONS)
+        self._code_file = Path(f"{prefix}.codes").open("wb")  # noqa: SIM115
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._dictionary_file = pa.ipc.new_stream(f"{prefix}.dictionary", TOKENS_SCHEMA, options=options)
 
     @property
     def is_full(self) -> bool:
         """Whether the next table goes to another lot."""
-        return self._files.slots + self._pending >= self.settings.most_cells
+        return self._slots + self._pending >= self._settings.most_cells
 
     def begin_table(self, table: Table) -> None:
         """Note a table that begins here."""
-        self._columns += len(table.header)
-        self.tables.append(
-            {
-                "table_id": len(self.tables) + self.continues,
-                "name": table.name,
-                "source": table.source,
-                "position": table.position,
-                "line": table.line,
-                "columns": list(table.header),
-                "rows": 0,
-            }
-        )
+        record = {"table_id": len(self._tables) + self.continues, "columns": list(table.header), "rows": 0}
+        self._tables.append(record | {name: getattr(table, name) for name in ("name", "source", "position", "line")})
 
     def add(self, chunk: Chunk, *, shared: bool) -> None:
         """Take in rows of the last table."""
-        number = len(self.tables) - 1 + self.continues
+        number = len(self._tables) - 1 + self.continues
         if shared:
             self._shared.add(number)
         if not chunk.rows:
@@ -250,56 +223,64 @@ class _LotWriter:
         self._pending += len(chunk.cells)
         self._pending_bytes += chunk.cells.nbytes
         if self._pending >= BATCH_CELLS or self._pending_bytes >= BATCH_BYTES:
-            self._flush()
+            self._write_batch()
 
-    def _flush(self) -> None:
-        """Write a batch."""
-        if not self._chunks:
-            return
-        limit = self.settings.limits.cell_characters
-        batch = make_batch([chunk for _, chunk in self._chunks], self.settings.nulls, limit)
+    def _write_batch(self) -> None:
+        """Write the cells, codes and dictionary of a batch."""
+        chunks = [chunk for _, chunk in self._chunks]
+        batch = make_batch(chunks, self._settings.nulls, self._settings.limits.cell_characters)
         offset = 0
         for number, chunk in self._chunks:
-            self._pieces.append((number, chunk.rows, len(chunk.table.header), self._files.batches, offset))
+            self._pieces.append((number, chunk.rows, len(chunk.table.header), self._batches, offset))
+            if len(batch.too_long):
+                self._count_oversized(number, chunk, batch.too_long - offset)
             offset += len(chunk.cells)
-        self._files.add(batch)
-        self._count_oversized(batch)
+        self._cell_file.write_table(pa.table([batch.cells], schema=CELLS_SCHEMA), row_group_size=len(batch.cells))
+        self._code_file.write(batch.codes.tobytes())
+        self._dictionary_file.write_batch(batch.dictionary)
+        self._ids.append(batch.dictionary.column(0).to_numpy())
+        if len(self._ids) == _UNITE_AFTER:
+            self._ids = [np.unique(np.concatenate(self._ids))]
+        self._batches += 1
+        self._slots += len(batch.codes)
+        self._cells += int(np.count_nonzero(batch.codes >= 0))
         self._chunks, self._pending, self._pending_bytes = [], 0, 0
 
-    def _count_oversized(self, batch: Batch) -> None:
-        """Count cells over the limit by table."""
-        start = 0
-        for number, chunk in self._chunks if len(batch.too_long) else ():
-            inside = batch.too_long[(batch.too_long >= start) & (batch.too_long < start + len(chunk.cells))] - start
-            start += len(chunk.cells)
-            if len(inside):
-                row = chunk.first_row + int(inside[0]) // len(chunk.table.header)
-                before = self._oversized.get(number) or Oversized(chunk.table.source, row, 0)
-                self._oversized[number] = replace(before, count=before.count + len(inside))
+    def _count_oversized(self, number: int, chunk: Chunk, places: Array) -> None:
+        """Count the cells of a chunk that are over the limit, by table."""
+        inside = places[(places >= 0) & (places < len(chunk.cells))]
+        if len(inside):
+            row = chunk.first_row + int(inside[0]) // len(chunk.table.header)
+            limit = self._settings.limits.cell_characters
+            before = self._oversized.get(number) or oversized_cells(chunk.table.source, row, 0, limit)
+            self._oversized[number] = replace(before, count=before.count + len(inside))
 
     def finish(self) -> Staged:
         """Write what is left; return what there is."""
-        self._flush()
-        distinct = self._files.close()
-        limit = self.settings.limits.cell_characters
+        if self._chunks:
+            self._write_batch()
+        for file in (self._cell_file, self._code_file, self._dictionary_file):
+            file.close()
+        ids = np.unique(np.concatenate([np.empty(0, np.int64), *self._ids]))
+        Path(f"{self._prefix}.ids").write_bytes(ids.tobytes())
         shared = tuple(cells for number, cells in self._oversized.items() if number in self._shared)
-        self.rejects += (cells.reject(limit) for number, cells in self._oversized.items() if number not in self._shared)
+        self.rejects += (cells for number, cells in self._oversized.items() if number not in self._shared)
         pieces = [dict(zip(PIECES_SCHEMA.names, piece, strict=True)) for piece in self._pieces]
         for part, records in (
-            ("tables", pa.Table.from_pylist(self.tables, TABLES_SCHEMA)),
+            ("tables", pa.Table.from_pylist(self._tables, TABLES_SCHEMA)),
             ("rejects", _reject_records(self.rejects)),
             ("sources", pa.Table.from_pylist(self.sources, SOURCES_SCHEMA)),
             ("pieces", pa.Table.from_pylist(pieces, PIECES_SCHEMA)),
         ):
-            pq.write_table(records, f"{self.prefix}.{part}.parquet")
+            pq.write_table(records, f"{self._prefix}.{part}.parquet")
         return Staged(
-            prefix=self.prefix,
+            prefix=self._prefix,
             files=len(self.sources),
-            tables=len(self.tables),
-            columns=self._columns,
-            cells=self._files.cells,
-            slots=self._files.slots,
-            distinct=distinct,
+            tables=len(self._tables),
+            columns=sum(len(table["columns"]) for table in self._tables),
+            cells=self._cells,
+            slots=self._slots,
+            distinct=len(ids),
             rejects=sum(reject.count for reject in self.rejects) + sum(cells.count for cells in shared),
             rejected_tables=sum(reject.count for reject in self.rejects if reject.kind in ("file", "record")),
             continues=self.continues,
@@ -307,55 +288,24 @@ class _LotWriter:
         )
 
 
-class _BatchFiles:
-    """The files that batches go to: cells, codes, dictionaries, and the ids of all tokens."""
-
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-        self._cells = pq.ParquetWriter(f"{prefix}.cells.parquet", CELLS_SCHEMA, **CELLS_OPTIONS)
-        self._codes = Path(f"{prefix}.codes").open("wb")  # noqa: SIM115
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        self._dictionary = pa.ipc.new_stream(f"{prefix}.dictionary", TOKENS_SCHEMA, options=options)
-        self._ids: list[Array] = []
-        self.batches = self.cells = self.slots = 0
-
-    def add(self, batch: Batch) -> None:
-        """Write a batch."""
-        self._cells.write_table(pa.table([batch.cells], schema=CELLS_SCHEMA), row_group_size=len(batch.cells))
-        self._codes.write(batch.codes.tobytes())
-        self._dictionary.write_batch(batch.dictionary)
-        self._ids.append(batch.dictionary.column(0).to_numpy())
-        if len(self._ids) == _UNITE_AFTER:
-            self._ids = [np.unique(np.concatenate(self._ids))]
-        self.batches += 1
-        self.slots += len(batch.codes)
-        self.cells += int(np.count_nonzero(batch.codes >= 0))
-
-    def close(self) -> int:
-        """Write the ids, sorted; return how many there are."""
-        for file in (self._cells, self._codes, self._dictionary):
-            file.close()
-        ids = np.unique(np.concatenate([np.empty(0, np.int64), *self._ids]))
-        Path(f"{self._prefix}.ids").write_bytes(ids.tobytes())
-        return len(ids)
-
-
 def _reject_records(rejects: Iterable[Reject]) -> pa.Table:
-    names = REJECTS_SCHEMA.names
-    return pa.Table.from_pylist([{name: getattr(reject, name) for name in names} for reject in rejects], REJECTS_SCHEMA)
+    return pa.Table.from_pylist([asdict(reject) for reject in rejects], REJECTS_SCHEMA)
 
 
-def _report_oversized(staged: Iterable[Staged], limits: Limits) -> None:
+def oversized_cells(source: str, first_row: int, count: int, limit: int) -> Reject:
+    """Return what is reported of the cells of a table that are over the limit."""
+    reason = f"cell longer than {limit:,} characters: kept, not indexed (first in data row {first_row + 1})"
+    return Reject(source, None, "cell", reason, count)
+
+
+def _report_oversized(staged: Iterable[Staged]) -> None:
     """Report cells over the limit once per table, where several units hold parts of it: with the last of them."""
-    totals: dict[str, Oversized] = {}
-    last: dict[str, Staged] = {}
+    shared: dict[str, list[tuple[Reject, Staged]]] = {}
     for lot in staged:
         for cells in lot.oversized:
-            earlier = totals.get(cells.source)
-            totals[cells.source] = replace(earlier, count=earlier.count + cells.count) if earlier else cells
-            last[cells.source] = lot
-    for source, lot in last.items():
-        reject = totals[source].reject(limits.cell_characters)
-        pq.write_table(
-            pa.concat_tables([lot.records("rejects"), _reject_records([reject])]), lot.path("rejects.parquet")
-        )
+            shared.setdefault(cells.source, []).append((cells, lot))
+    for parts in shared.values():
+        first, last = parts[0][0], parts[-1][1]
+        reject = replace(first, count=sum(cells.count for cells, _ in parts))
+        records = pa.concat_tables([last.records("rejects"), _reject_records([reject])])
+        pq.write_table(records, last.path("rejects.parquet"))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mate.corpus import Chunk, Limits, Table
 from mate.lake.records import TableInfo
@@ -53,19 +53,15 @@ class StoredTable:
         table = Table(info.source, info.position, info.line, info.name, header)
         step = max(1, limits.chunk_cells // len(header))
         row = 0
-        for columns in self._edited_chunks():
+        chunks = (self.edit(first, columns) if self.edit else columns for first, columns in self.chunks())
+        more = [string_array(list(column)) for column in zip(*self.more, strict=True)]
+        for columns in chain(chunks, [more] if more else []):
             for start in range(0, len(columns[0]), step):
                 part = [column.slice(start, step) for column in columns]
-                yield Chunk(table, row, by_row(part))
+                yield Chunk(table, row, _by_row(part))
                 row += len(part[0])
         if not row:
             yield Chunk(table, 0, pa.array([], pa.string()))
-
-    def _edited_chunks(self) -> Iterator[Columns]:
-        for first, columns in self.chunks():
-            yield self.edit(first, columns) if self.edit else columns
-        if self.more:
-            yield [string_array(list(column)) for column in zip(*self.more, strict=True)]
 
     def chunks(self) -> Iterator[tuple[int, Columns]]:
         """Yield the cells as they are stored: the number of the first row, and an array per column."""
@@ -78,7 +74,7 @@ def _opened(folder: str) -> SegmentFolder:
     return SegmentFolder.open(Path(folder))
 
 
-def by_row(columns: Columns) -> pa.StringArray:
+def _by_row(columns: Columns) -> pa.StringArray:
     """Return the cells of columns row by row."""
     rows, width = len(columns[0]), len(columns)
     order = np.arange(rows * width).reshape(width, rows).T.ravel()
@@ -92,40 +88,10 @@ def setting(cells: dict[int, dict[int, str | None]]) -> Edit:
     def edit(first: int, columns: Columns) -> Columns:
         inside = rows[(rows >= first) & (rows < first + len(columns[0]))].tolist()
         for column in {column for row in inside for column in cells[row]}:
-            changed = [row for row in inside if column in cells[row]]
-            mask = np.zeros(len(columns[column]), np.bool_)
-            mask[np.array(changed) - first] = True
-            values = string_array([cells[row][column] for row in changed])
-            columns[column] = pc.replace_with_mask(columns[column], pa.array(mask), values)
+            values = columns[column].to_pylist()
+            for row in inside:
+                values[row - first] = cells[row].get(column, values[row - first])
+            columns[column] = string_array(values)
         return columns
-
-    return edit
-
-
-def without_rows(rows: Iterable[int]) -> Edit:
-    """Return the edit that removes rows."""
-    gone = np.array(sorted(rows), np.int64)
-
-    def edit(first: int, columns: Columns) -> Columns:
-        kept = np.setdiff1d(np.arange(len(columns[0])), gone - first)
-        return [column.take(pa.array(kept)) for column in columns]
-
-    return edit
-
-
-def with_column(values: pa.StringArray) -> Edit:
-    """Return the edit that adds a column at the right."""
-
-    def edit(first: int, columns: Columns) -> Columns:
-        return [*columns, values.slice(first, len(columns[0]))]
-
-    return edit
-
-
-def without_column(column: int) -> Edit:
-    """Return the edit that removes a column."""
-
-    def edit(first: int, columns: Columns) -> Columns:
-        return columns[:column] + columns[column + 1 :]
 
     return edit

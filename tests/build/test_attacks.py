@@ -28,7 +28,7 @@ from mate.build.build import BuildSettings, Summary, build
 from mate.build.build_directory import BuildDirectory
 from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
-from mate.build.sources import FileSource, HashedFile, Item
+from mate.build.sources import FileSource, Item
 from mate.corpus import READERS, Chunk, Limits, Reject, delimited, dwtc, json_records, parquet
 from mate.corpus.encoding import TextEncoding
 from mate.errors import StoreError
@@ -135,13 +135,13 @@ def test_folders_and_files_that_may_not_be_read(lake: Path) -> None:
 def test_a_disk_that_fails_while_it_is_read(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (lake / "a.csv").write_text(GOOD)
 
-    def fails(file: HashedFile) -> BinaryIO:
-        if file.path.endswith("a.csv"):
+    def fails(path: str, checksums: list[str]) -> BinaryIO:
+        if path.endswith("a.csv"):
             raise OSError(5, "Input/output error")
-        return opened(file)
+        return opened(path, checksums)
 
-    opened = HashedFile.open
-    monkeypatch.setattr(HashedFile, "open", fails)
+    opened = sources.open_hashed
+    monkeypatch.setattr(sources, "open_hashed", fails)
     assert index(lake)[1] == {"a.csv": "cannot be read: Input/output error"}
 
 
@@ -265,15 +265,15 @@ def test_a_file_that_is_rewritten_between_its_passes_is_a_reject(lake: Path, mon
     """The encoding is found in one version, the rows in another: no version has these rows in this encoding."""
     path = lake / "a.csv"
     path.write_text("x,y\nold,1\n")
-    real = delimited.survey
+    real = delimited.find_encoding
 
-    def survey(reopen: Callable[[], BinaryIO], given: str | None = None) -> TextEncoding:
-        found = real(reopen, given)
+    def rewriting(reopen: Callable[[], BinaryIO], named: str | None = None) -> TextEncoding:
+        found = real(reopen, named)
         if path.read_text() == "x,y\nold,1\n" and next(reopen()) == b"x,y\n":
             path.write_text("x,y\nnew,1\n")
         return found
 
-    monkeypatch.setattr(delimited, "survey", survey)
+    monkeypatch.setattr(delimited, "find_encoding", rewriting)
     _, rejects = index(lake)
     assert rejects == {"a.csv": "changed while it was read; mate sync reads it again"}
     with open_folder(lake.with_suffix(".mate")) as opened:
@@ -286,14 +286,14 @@ def test_a_parquet_file_that_is_rewritten_after_it_was_hashed_is_a_reject(
 ) -> None:
     old, new = FILES["a.parquet"]
     (lake / "a.parquet").write_bytes(old)
-    opened = HashedFile.open
+    opened = sources.open_hashed
 
-    def rewritten(file: HashedFile) -> BinaryIO:
-        if file.path.endswith("a.parquet"):
-            Path(file.path).write_bytes(new)
-        return opened(file)
+    def rewritten(path: str, checksums: list[str]) -> BinaryIO:
+        if path.endswith("a.parquet"):
+            Path(path).write_bytes(new)
+        return opened(path, checksums)
 
-    monkeypatch.setattr(HashedFile, "open", rewritten)
+    monkeypatch.setattr(sources, "open_hashed", rewritten)
     _, rejects = index(lake)
     assert rejects == {"a.parquet": "changed while it was read; mate sync reads it again"}
 
@@ -314,7 +314,7 @@ def test_a_text_is_read_twice_and_its_checksum_is_that_of_its_bytes(
         return count
 
     monkeypatch.setattr(sources._HashingReader, "readinto", counting)
-    monkeypatch.setattr(HashedFile, "read_through", lambda file: pytest.fail(f"{file.path} is read once more"))
+    monkeypatch.setattr(sources, "file_checksum", lambda path: pytest.fail(f"{path} is read once more"))
     index(lake)
     assert 2 * path.stat().st_size <= counted[str(path)] < 2.1 * path.stat().st_size + (1 << 16)
     with open_folder(lake.with_suffix(".mate")) as opened:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -44,10 +43,11 @@ def test_a_plan_keeps_every_source_in_order(sizes: list[int], parallelism: int) 
 def test_units_are_of_about_equal_size(sizes: list[int], parallelism: int) -> None:
     target = min(max(sum(sizes) // (parallelism * 8), MEGABYTE), 64 * MEGABYTE)
     units = plan_units(sized(sizes), parallelism)  # type: ignore[arg-type]
-    for unit in units:
-        assert unit.size <= target or len(unit.sources) == 1
-    for unit, following in pairwise(units):
-        assert unit.size + following.sources[0].size > target  # no unit ends before it is full
+    filled = [sum(source.size for source in unit.sources) for unit in units]
+    for unit, size in zip(units, filled, strict=True):
+        assert size <= target or len(unit.sources) == 1
+    for size, following in zip(filled, units[1:], strict=False):
+        assert size + following.sources[0].size > target  # no unit ends before it is full
 
 
 def test_many_small_files_share_a_unit_and_large_ones_have_their_own() -> None:

@@ -6,7 +6,7 @@ kind of index needs it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from mate.build.engine import Engine
 from mate.build.parts import cut_sources
 from mate.build.progress import Progress
-from mate.build.segments import PHASE, Written, group_units, plan_segments, segment_task, stage_settings
+from mate.build.segments import PHASE, Written, plan_segments, segment_task, stage_settings
 from mate.build.sources import Source, Unit
 from mate.build.stage import Staged, stage_sources, stage_unit
 from mate.build.stored_tables import StoredTable
@@ -69,7 +69,7 @@ class Writer(Protocol):
 
 
 class ChangeBuilder:
-    """Collects one change to an index."""
+    """Collects one change to an index; `sources` and `rejects` are the new records."""
 
     def __init__(self, writer: Writer, engine: Engine, progress: Progress, memory: int) -> None:
         self.index = writer.index
@@ -78,9 +78,9 @@ class ChangeBuilder:
         self.settings = stage_settings(manifest.nulls, Limits(**manifest.limits), memory)
         self._gone: dict[int, TableInfo] = {}
         self._gone_sources: list[str] = []
-        self._sources: Records = []
-        self._rejects: Records = []
-        self._staged: list[Staged] = []
+        self.sources: Records = []
+        self.rejects: Records = []
+        self.staged: list[Staged] = []
         self._table_ids: list[Array] = []
         self._next_table = manifest.next_table
 
@@ -95,17 +95,23 @@ class ChangeBuilder:
     def put_source(self, record: dict[str, Any], rejects: Records) -> None:
         """Replace the record of a source, and what was rejected of it."""
         self._gone_sources.append(record["source"])
-        self._sources.append(record)
-        self._rejects += rejects
+        self.sources.append(record)
+        self.rejects += rejects
 
     def rewrite(self, table: TableInfo, **edited: Any) -> TableInfo:
         """Write a table again, edited as `StoredTable` takes it; return what it is then."""
         self.remove_tables([table])
         stored = replace(self._writer.stored(table), **edited)
-        [lot] = self._stage([stored])
-        self._table_ids.append(np.array([table.table_id]))
+        [lot] = self.copy([stored])
         rows = lot.records("pieces").column("rows").to_numpy()
         return replace(table, columns=stored.header or table.columns, rows=int(rows.sum()))
+
+    def copy(self, tables: Sequence[StoredTable]) -> list[Staged]:
+        """Write tables again under their numbers."""
+        staged = self._stage(tables)
+        numbers = np.array([table.info.table_id for table in tables], np.int64)
+        self._table_ids += np.split(numbers, np.cumsum([lot.tables for lot in staged[:-1]], dtype=np.int64))
+        return staged
 
     def add_sources(self, sources: list[Source], known: Mapping[tuple[str, int], int]) -> list[TableInfo]:
         """Read sources and add their tables; a table at a known place of a known source keeps its number."""
@@ -114,49 +120,44 @@ class ChangeBuilder:
         for lot in self._stage(cut_sources(sources, self._engine, self.settings.limits, self._progress)):
             ids = [last] if lot.continues else []
             for record in lot.records("tables").to_pylist():
-                ids.append(self._number(known, record))
-                tables[ids[-1]] = TableInfo.of({**record, "table_id": ids[-1]})
+                number = known.get((record["source"], record["position"]))
+                if number is None:
+                    number, self._next_table = self._next_table, self._next_table + 1
+                ids.append(number)
+                tables[number] = TableInfo.of({**record, "table_id": number})
             for piece in lot.records("pieces").to_pylist():
                 table = tables[ids[piece["table_no"]]]
                 tables[table.table_id] = replace(table, rows=table.rows + piece["rows"])
             last = ids[-1] if ids else last
             self._table_ids.append(np.array(ids, np.int64))
-            self._sources += lot.records("sources").to_pylist()
-            self._rejects += lot.records("rejects").to_pylist()
+            self.sources += lot.records("sources").to_pylist()
+            self.rejects += lot.records("rejects").to_pylist()
         return list(tables.values())
 
-    def _number(self, known: Mapping[tuple[str, int], int], record: Mapping[str, Any]) -> int:
-        number = known.get((record["source"], record["position"]))
-        if number is None:
-            number, self._next_table = self._next_table, self._next_table + 1
-        return number
-
-    def _stage(self, sources: list[Source]) -> list[Staged]:
-        directory = self._writer.directory / f"staged-{len(self._staged)}"
+    def _stage(self, sources: Sequence[Source]) -> list[Staged]:
+        directory = self._writer.directory / f"staged-{len(self.staged)}"
         directory.mkdir()
         staged = stage_sources(self._engine, sources, directory, self.settings, self._progress)
-        self._staged += staged
+        self.staged += staged
         return staged
 
     def finish(self) -> Change:
         """Write segments with everything that comes; return the change."""
         written: list[Written] = []
-        if self._staged or self._sources:
-            if not self._staged:
-                self._table_ids.append(np.empty(0, np.int64))
-                self._staged = stage_unit(Unit(0, ()), str(self._writer.directory), self.settings)
-            put_records(self._staged, self._sources, self._rejects)
-            groups = group_units(self._staged, self._memory, self._engine.parallelism)
+        if self.staged or self.sources:
+            if not self.staged:
+                self._table_ids = [np.empty(0, np.int64)]
+                self.staged = stage_unit(Unit(0, ()), str(self._writer.directory), self.settings)
+            # The first lot has the records of all sources and rejects, and the others have none.
+            for number, lot in enumerate(self.staged):
+                sources = pa.Table.from_pylist([] if number else self.sources, SOURCES_SCHEMA)
+                pq.write_table(sources, lot.path("sources.parquet"))
+                rejects = pa.Table.from_pylist([] if number else self.rejects, REJECTS_SCHEMA)
+                pq.write_table(rejects, lot.path("rejects.parquet"))
+            plans = plan_segments(self.staged, self._table_ids, self._memory, self._engine.parallelism)
             task = segment_task(self._writer.directory, self.index.manifest.hashes)
-            written = self._engine.run(plan_segments(groups, self._table_ids), task, self._progress, PHASE)
+            written = self._engine.run(plans, task, self._progress, PHASE)
         return Change(list(self._gone.values()), self._gone_sources, written, self._next_table)
-
-
-def put_records(staged: list[Staged], sources: Records, rejects: Records) -> None:
-    """Let the first lot have the records of all sources and rejects, and the others none."""
-    for number, lot in enumerate(staged):
-        for part, records, schema in (("sources", sources, SOURCES_SCHEMA), ("rejects", rejects, REJECTS_SCHEMA)):
-            pq.write_table(pa.Table.from_pylist([] if number else records, schema), lot.path(f"{part}.parquet"))
 
 
 def counts_after(before: Counts, gone: Counts, change: Change) -> Counts:

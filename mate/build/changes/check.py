@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 
-from mate.build.build import failure_explained, now
+from mate.build.build import now
 from mate.build.build_directory import BuildDirectory
 from mate.build.changes.lake_writer import stored_table, table_counts
+from mate.build.engine import failure_explained
 from mate.build.progress import Progress, Silent
 from mate.build.segments import SegmentPlan, Written, file_crc32, write_segment
 from mate.build.sources import SYNTHETIC, Unit
@@ -113,14 +114,10 @@ def check_segment(path: Path, record: SegmentRecord, manifest: Manifest) -> Iter
     folder = path / SEGMENTS / record.name
     bad = dict(_bad_files(folder, record))
     for name, text in bad.items():
-        if name != ARRAYS:
-            yield Problem("file", text, record.name)
-    if set(bad) - {ARRAYS}:
-        return
-    if ARRAYS in bad:
-        yield Problem("file", f"{bad[ARRAYS]}{_bad_arrays(folder)}", record.name, None, True)
-        return
-    yield from _compare(folder, record, manifest)
+        damaged = _bad_arrays(folder) if name == ARRAYS else ""
+        yield Problem("file", f"{text}{damaged}", record.name, None, set(bad) == {ARRAYS})
+    if not bad:
+        yield from _compare(folder, record, manifest)
 
 
 def _bad_files(folder: Path, record: SegmentRecord) -> Iterator[tuple[str, str]]:
@@ -179,17 +176,16 @@ def _table(segment: Segment, name: str, right: Array) -> int | None:
     arrays = segment.arrays
     if name.startswith("keys") and own.ndim == 1:
         return None  # where a table's keys begin depends on the hash function
-    if name.startswith("keys"):
-        place = np.searchsorted(arrays.table_row_first, wrong, "right") - 1
-    elif name == "codes":
-        place = arrays.column_table[np.searchsorted(arrays.code_first, wrong, "right") - 1]
-    elif name == "column_token":
-        place = arrays.column_table[np.searchsorted(arrays.column_entry_first, wrong, "right") - 1]
-    elif name == "postings":
-        place = arrays.column_table[arrays.entry_column[np.searchsorted(arrays.posting_first, wrong, "right") - 1]]
-    else:
+    owners = {
+        "codes": (arrays.code_first, arrays.column_table),
+        "column_token": (arrays.column_entry_first, arrays.column_table),
+        "postings": (arrays.posting_first, arrays.column_table[arrays.entry_column]),
+        "keys": (arrays.table_row_first, np.arange(len(arrays.table_id))),
+    }
+    bounds, tables = owners.get(name.rstrip("0123456789"), (None, None))
+    if bounds is None or tables is None:
         return None
-    return int(arrays.table_id[place])
+    return int(arrays.table_id[tables[np.searchsorted(bounds, wrong, "right") - 1]])
 
 
 def _check_shapes(segment: Segment, record: SegmentRecord) -> Iterator[Problem]:

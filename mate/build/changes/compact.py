@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mate.build.build import MEMORY, failure_explained
-from mate.build.changes.change import Records, put_records
+from mate.build.build import MEMORY
+from mate.build.changes.change import ChangeBuilder
 from mate.build.changes.lake_writer import LakeWriter, stored_table
 from mate.build.dictionary import count_distinct
-from mate.build.engine import Engine
-from mate.build.segments import LEAST_SEGMENT, group_units, most_cells, plan_segments, segment_task, stage_settings
-from mate.build.sources import Source, Unit
-from mate.build.stage import Staged, stage_sources, stage_unit
-from mate.corpus import Limits
-from mate.lake.arrays import Array
+from mate.build.engine import failure_explained
+from mate.build.segments import LEAST_SEGMENT, most_cells
+from mate.build.stored_tables import StoredTable
 from mate.lake.manifest import Manifest, SegmentRecord
 from mate.lake.segment import Segment
-from mate.lake.segment_folder import SegmentFolder
 
 if TYPE_CHECKING:
     from mate.build.changes.updates import Updates
-
-PHASE = "merge segments"
 
 
 def worth_merging(manifest: Manifest, memory: int = MEMORY) -> list[SegmentRecord]:
@@ -46,51 +39,31 @@ def compact(updates: Updates) -> tuple[Manifest, Manifest]:
         merged = {record.name for record in worth_merging(before, updates.memory)}
         if not merged:
             return before, before
-        pairs = zip(writer.index.segments, before.segments, strict=True)
-        chosen = [(segment, record) for segment, record in pairs if record.name in merged]
+        segments = [pair for pair in zip(writer.index.segments, before.segments, strict=True) if pair[1].name in merged]
         unmerged = [record for record in before.segments if record.name not in merged]
-        sources, table_ids = _live_tables(chosen)
+        tables = _live_tables([segment for segment, _ in segments])
         distinct = before.distinct_tokens
-        with updates.engine(sum(source.size for source in sources)) as engine:
-            staged = _stage(writer, engine, updates, sources)
-            put_records(
-                staged, _live_records(chosen, SegmentFolder.sources), _live_records(chosen, SegmentFolder.rejects)
-            )
+        with updates.engine(sum(table.size for table in tables)) as engine:
+            builder = ChangeBuilder(writer, engine, updates.progress, updates.memory)
+            builder.copy(tables)
+            for segment, record in segments:
+                superseded = set(record.superseded_sources)
+                builder.sources += (r for r in segment.folder.sources() if r["source"] not in superseded)
+                builder.rejects += (r for r in segment.folder.rejects() if r["source"] not in superseded)
+            written = builder.finish().written
             if not unmerged:
-                distinct = count_distinct(engine, staged, updates.progress)
-            ids = np.split(table_ids, np.cumsum([lot.tables for lot in staged])[:-1])
-            plans = plan_segments(group_units(staged, updates.memory, engine.parallelism), ids)
-            written = engine.run(plans, segment_task(writer.directory, before.hashes), updates.progress, PHASE)
-        segments = (*unmerged, *(segment.record for segment in written))
-        after = replace(before, segments=segments, operations=0, distinct_tokens=distinct)
+                distinct = count_distinct(engine, builder.staged, updates.progress)
+        records = (*unmerged, *(segment.record for segment in written))
+        after = replace(before, segments=records, operations=0, distinct_tokens=distinct)
         writer.publish_segments(written, after)
         return before, after
 
 
-def _live_tables(chosen: list[tuple[Segment, SegmentRecord]]) -> tuple[list[Source], Array]:
-    """Return the tables in use of segments, by number; and these numbers."""
+def _live_tables(segments: list[Segment]) -> list[StoredTable]:
+    """Return the tables in use of segments, by number."""
     tables = []
-    for segment, _ in chosen:
+    for segment in segments:
         places = np.flatnonzero(segment.live)
         for place, info in zip(places.tolist(), segment.folder.tables(places), strict=True):
-            tables.append((info.table_id, stored_table(segment.folder, place, info)))
-    tables.sort(key=lambda pair: pair[0])
-    return [source for _, source in tables], np.array([number for number, _ in tables], np.int64)
-
-
-def _stage(writer: LakeWriter, engine: Engine, updates: Updates, sources: list[Source]) -> list[Staged]:
-    """Read tables again; no tables at all give an empty unit."""
-    manifest, folder = writer.index.manifest, writer.directory / "staged"
-    settings = stage_settings(manifest.nulls, Limits(**manifest.limits), updates.memory)
-    folder.mkdir()
-    staged = stage_sources(engine, sources, folder, settings, updates.progress)
-    return staged or stage_unit(Unit(0, ()), str(folder), settings)
-
-
-def _live_records(chosen: list[tuple[Segment, SegmentRecord]], read: Callable[[SegmentFolder], Records]) -> Records:
-    """Return the records of sources that are not superseded."""
-    live: Records = []
-    for segment, noted in chosen:
-        superseded = set(noted.superseded_sources)
-        live += (record for record in read(segment.folder) if record["source"] not in superseded)
-    return live
+            tables.append(stored_table(segment.folder, place, info))
+    return sorted(tables, key=lambda table: table.info.table_id)

@@ -28,15 +28,11 @@ CELL_BYTES = 8
 class LakeWriter(BuildDirectory):
     """The right to change a lake, and the lake as it is before the change."""
 
-    def __init__(self, address: str, wait: float) -> None:
-        super().__init__(address, wait)
-        self._address = address
-
     def __enter__(self) -> Self:
-        published_manifest(self._address)  # raises StoreError if there is none
+        published_manifest(self.address)  # raises StoreError if there is none
         super().__enter__()
         try:
-            self.index: LakeFolder = open_lake(self._address)
+            self.index: LakeFolder = open_lake(self.address)
         except BaseException:
             self.__exit__()
             raise
@@ -54,7 +50,7 @@ class LakeWriter(BuildDirectory):
     def _place(self, table: TableInfo) -> tuple[Segment, int]:
         found = self.index.place_of(table.table_id)
         if found is None:
-            raise StoreError(f"{self._address} has no table {table.table_id}")
+            raise StoreError(f"{self.address} has no table {table.table_id}")
         return found
 
     def apply(self, change: Change, counts: Counts) -> Manifest:

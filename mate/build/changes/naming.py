@@ -16,7 +16,7 @@ def find_table(index: Index, given: str) -> TableInfo:
         found = index.tables([int(given)])
         if found:
             return found[0]
-    numbers = index.tables_from(sorted({given, str(Path(given).absolute()), str(Path(given).resolve())}))
+    numbers = index.tables_from(sorted(spellings(given)))
     found = index.tables(numbers or index.tables_named(given))
     if len(found) == 1:
         return found[0]
@@ -25,6 +25,11 @@ def find_table(index: Index, given: str) -> TableInfo:
         more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
         raise UpdateError(f'"{given}" may be any of {len(found):,} tables, say which by number: {listed}{more}')
     raise UpdateError(f'the index has no table "{given}", neither by number, nor by file, nor by name')
+
+
+def spellings(path: str) -> set[str]:
+    """Return the ways in which an index may know a path."""
+    return {path, str(Path(path).absolute()), str(Path(path).resolve())}
 
 
 def find_column(table: TableInfo, given: str) -> int:

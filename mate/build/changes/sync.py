@@ -48,7 +48,11 @@ def compare(index: Index, paths: Sequence[str], format: str | None = None) -> Di
     pairs, new, unpaired = _paired(files, records)
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
         same = list(pool.map(lambda pair: _is_same(*pair), pairs))
-    changed = [_renamed(*pair, format) for pair, equal in zip(pairs, same, strict=True) if not equal]
+    changed = [
+        _source(replace(file, path=record["source"], format=format or file.format))
+        for (file, record), equal in zip(pairs, same, strict=True)
+        if not equal
+    ]
     roots = [Path(place) for path in paths for place in (_absolute(path), realpath(path))]
     gone = [record["source"] for record in unpaired if _gone(record["source"], roots)]
     names = {*(source.name for source in changed), *gone}
@@ -105,28 +109,18 @@ def _source(file: File) -> FileSource:
     return FileSource(file, file_size(file.path))
 
 
-def _renamed(file: File, record: dict[str, Any], format: str | None) -> FileSource:
-    """Return a file to be read again, by its name in the index."""
-    return _source(replace(file, path=record["source"], format=format or file.format))
-
-
 def _is_same(file: File, record: dict[str, Any]) -> bool:
     source = _source(file)
     return bool(record["sha256"]) and source.size == record["bytes"] and source.checksum() == record["sha256"]
 
 
 def _gone(source: str, roots: Sequence[Path]) -> bool:
-    """Tell whether a file was inside one of these places and is there no more."""
-    places = (Path(_absolute(source)), Path(realpath(source)))
-    return _is_missing(source) and any(place == root or root in place.parents for place in places for root in roots)
-
-
-def _is_missing(path: str) -> bool:
-    """Tell whether there is nothing under a path; where we may not look, there may be something."""
+    """Tell whether a file was inside one of these places and is there no more; where we may not look, it may be."""
     try:
-        Path(path).lstat()
+        Path(source).lstat()
+        return False
     except (FileNotFoundError, NotADirectoryError):
-        return True
+        places = (Path(_absolute(source)), Path(realpath(source)))
+        return any(place == root or root in place.parents for place in places for root in roots)
     except OSError:
         return False
-    return False

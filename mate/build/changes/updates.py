@@ -16,23 +16,23 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from mate.build.build import MEMORY, check_memory, failure_explained
+from mate.build.build import MEMORY, check_memory
 from mate.build.changes.change import ChangeBuilder, counts_after
-from mate.build.changes.naming import check_column, check_rows, tables_of
+from mate.build.changes.naming import check_column, check_rows, spellings, tables_of
 from mate.build.changes.sync import Difference, compare
-from mate.build.engine import AUTO, NO_SPARK, Engine, choose_master, start_engine
+from mate.build.engine import AUTO, NO_SPARK, Engine, choose_master, failure_explained, start_engine
 from mate.build.progress import Progress, Silent
 from mate.build.sources import FileSource, Source, find_sources
-from mate.build.stage import Oversized
-from mate.build.stored_tables import Row, setting, with_column, without_column, without_rows
+from mate.build.stage import oversized_cells
+from mate.build.stored_tables import Columns, Row, setting
 from mate.errors import StoreError, UpdateError
 from mate.lake.base import Index
 from mate.lake.manifest import Counts, Manifest
@@ -101,7 +101,7 @@ class Updates:
                 raise UpdateError("no table could be read; nothing was changed (mate index --strict tells why)")
             return Report(added=added, rows_added=_rows(added))
 
-        return self._change(work, _size(sources))
+        return self._change(work, sum(source.size for source in sources))
 
     def remove_tables(self, table_ids: Iterable[int]) -> Report:
         """Remove tables."""
@@ -148,7 +148,7 @@ class Updates:
                 rows_removed=_rows(old),
             )
 
-        return self._change(work, _size(sources))
+        return self._change(work, sum(source.size for source in sources))
 
     # Rows and cells
 
@@ -162,8 +162,7 @@ class Updates:
                         f"row {number + 1} of the new rows has {len(row)} cells; {table.name} has {len(table.columns)}"
                     )
             values = [(table.rows + place, value) for place, row in enumerate(rows) for value in row]
-            changed = _rewrite(builder, table, values, more=rows)
-            return Report(changed=[changed], rows_added=len(rows))
+            return _rewrite(builder, table, (len(rows), 0), values, more=rows)
 
         return self._change_table(table_id, work) if rows else Report()
 
@@ -179,8 +178,7 @@ class Updates:
             if not by_row:
                 return Report()
             values = [(row, value) for row, columns in by_row.items() for value in columns.values()]
-            changed = _rewrite(builder, table, values, edit=setting(by_row))
-            return Report(changed=[changed], rows_added=len(by_row), rows_removed=len(by_row))
+            return _rewrite(builder, table, (len(by_row), len(by_row)), values, edit=setting(by_row))
 
         return self._change_table(table_id, work)
 
@@ -189,8 +187,12 @@ class Updates:
 
         def work(builder: ChangeBuilder, table: TableInfo) -> Report:
             gone = check_rows(table, rows)
-            changed = _rewrite(builder, table, edit=without_rows(gone))
-            return Report(changed=[changed], rows_removed=len(gone))
+
+            def edit(first: int, columns: Columns) -> Columns:
+                left = pa.array(np.setdiff1d(np.arange(first, first + len(columns[0])), gone) - first)
+                return [column.take(left) for column in columns]
+
+            return _rewrite(builder, table, (0, len(gone)), edit=edit)
 
         return self._change_table(table_id, work)
 
@@ -203,9 +205,12 @@ class Updates:
             if len(values) != table.rows:
                 raise UpdateError(f"the new column has {len(values):,} values; {table.name} has {table.rows:,} rows")
             header = (*table.columns, *string_array([name]).to_pylist())
-            edit = with_column(string_array(list(values)))
-            changed = _rewrite(builder, table, list(enumerate(values)), edit=edit, header=header)
-            return Report(changed=[changed], rows_added=table.rows, rows_removed=table.rows)
+            new = string_array(list(values))
+
+            def edit(first: int, columns: Columns) -> Columns:
+                return [*columns, new.slice(first, len(columns[0]))]
+
+            return _rewrite(builder, table, (table.rows, table.rows), list(enumerate(values)), edit=edit, header=header)
 
         return self._change_table(table_id, work)
 
@@ -217,8 +222,11 @@ class Updates:
             if len(table.columns) == 1:
                 raise UpdateError(f"{table.name} has no other column: remove the table")
             header = table.columns[:column] + table.columns[column + 1 :]
-            changed = _rewrite(builder, table, edit=without_column(column), header=header)
-            return Report(changed=[changed], rows_added=table.rows, rows_removed=table.rows)
+
+            def edit(_: int, columns: Columns) -> Columns:
+                return columns[:column] + columns[column + 1 :]
+
+            return _rewrite(builder, table, (table.rows, table.rows), edit=edit, header=header)
 
         return self._change_table(table_id, work)
 
@@ -259,41 +267,37 @@ class Updates:
                 after = writer.apply(change, counts_after(before.counts, gone, change))
             return replace(report, before=before, after=after, seconds=time.perf_counter() - start)
 
-    @contextmanager
-    def engine(self, size: int) -> Iterator[Engine]:
+    def engine(self, size: int) -> AbstractContextManager[Engine]:
         """Start what runs the tasks of a change that reads so many bytes."""
         master = choose_master(self.master, size)[0] if size else NO_SPARK
-        with start_engine(master, self.spark, verbose=self.verbose) as engine:
-            yield engine
+        return start_engine(master, self.spark, verbose=self.verbose)
 
 
 def _rows(tables: list[TableInfo]) -> int:
     return sum(table.rows for table in tables)
 
 
-def _size(sources: list[Source]) -> int:
-    return sum(source.size for source in sources)
-
-
 def _rewrite(
-    builder: ChangeBuilder, table: TableInfo, values: Sequence[tuple[int, str | None]] = (), **edited: Any
-) -> TableInfo:
-    """Write a table again, with new values by row; note that it differs from its file, and which are too long."""
+    builder: ChangeBuilder,
+    table: TableInfo,
+    rows: tuple[int, int],
+    values: Sequence[tuple[int, str | None]] = (),
+    **edited: Any,
+) -> Report:
+    """Write a table again, and note that it differs from its file; new values, by row, may be too long to be indexed.
+
+    `rows` has how many are added and removed.
+    """
     changed = builder.rewrite(table, **edited)
-    rejects = [*builder.index.rejects_from([table.source]), *_too_long(builder, table, values)]
-    for record in builder.index.sources_named([table.source]):
-        builder.put_source({**record, "sha256": ""}, rejects)
-    return changed
-
-
-def _too_long(
-    builder: ChangeBuilder, table: TableInfo, values: Sequence[tuple[int, str | None]]
-) -> list[dict[str, Any]]:
-    """Return what is reported of new values, by row, that are too long to be indexed."""
     limit = builder.settings.limits.cell_characters
     lengths = characters(tokens(string_array([value for _, value in values]), builder.settings.nulls))
     long = np.flatnonzero(lengths > limit).tolist()
-    return [asdict(Oversized(table.source, values[long[0]][0], len(long)).reject(limit))] if long else []
+    rejects = builder.index.rejects_from([table.source])
+    if long:
+        rejects = [*rejects, asdict(oversized_cells(table.source, values[long[0]][0], len(long), limit))]
+    for record in builder.index.sources_named([table.source]):
+        builder.put_source({**record, "sha256": ""}, rejects)
+    return Report(changed=[changed], rows_added=rows[0], rows_removed=rows[1])
 
 
 def _different(
@@ -312,19 +316,13 @@ def _different(
 
 def _check_new(index: Index, sources: list[Source]) -> None:
     """Refuse files that the index has, however their path is written."""
-    spelled = {name: source.name for source in sources for name in _spellings(source)}
+    spelled = {source.name: source.name for source in sources}
+    spelled |= {name: s.name for s in sources if isinstance(s, FileSource) for name in spellings(s.name)}
     for record in index.sources_named(list(spelled)):
         raise UpdateError(f"the index has {spelled[record['source']]} already; mate sync takes its new content")
     twice = [name for name, count in Counter(source.name for source in sources).items() if count > 1]
     if twice:
         raise UpdateError(f"{twice[0]} is given twice")
-
-
-def _spellings(source: Source) -> set[str]:
-    if not isinstance(source, FileSource):
-        return {source.name}
-    path = Path(source.name)
-    return {source.name, str(path.absolute()), str(path.resolve())}
 
 
 def _update_sources(builder: ChangeBuilder, removed: list[TableInfo]) -> None:
