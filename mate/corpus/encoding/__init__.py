@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from encodings.aliases import aliases
+from itertools import chain
 from typing import BinaryIO
 
 from mate.corpus.encoding.code_pages import BLOCK, find_code_page
@@ -75,15 +76,16 @@ def find_encoding(reopen: Callable[[], BinaryIO], named: str | None = None) -> T
     ``reopen`` returns the plain bytes from their start; it is called again if they are not Unicode. An encoding that
     is named holds for all files but those that begin with a byte order mark.
     """
-    head = reopen().read(BLOCK)
+    stream = reopen()
+    head = stream.read(BLOCK)
     _refuse_other_formats(head)
     marked = next((name for mark, name in BOMS.items() if head.startswith(mark)), None)
     if named is not None and marked is None:
-        scan = _Scan(reopen(), named, "replace")
+        scan = _Scan(stream, named, "replace", head)
         return TextEncoding(named, "replace", scan.quotes, None, scan.undecodable)
     if marked is None and _is_ebcdic(head[:SAMPLE]):
         raise CorpusError("text in EBCDIC; --encoding names its code page, such as cp037, cp273 or cp500")
-    scan = _Scan(reopen(), marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8", "strict")
+    scan = _Scan(stream, marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8", "strict", head)
     if scan.valid:
         shifts = scan.shifts and scan.encoding == "utf-8"
         encoding, doubt = find_shifts(reopen) if shifts else (scan.encoding, None)
@@ -151,7 +153,7 @@ def _is_ebcdic(head: bytes) -> bool:
 class _Scan:
     """What all bytes of a text say: are they valid, are there quotes, shifts, too many controls, endless lines."""
 
-    def __init__(self, stream: BinaryIO, encoding: str, errors: str) -> None:
+    def __init__(self, stream: BinaryIO, encoding: str, errors: str, head: bytes = b"") -> None:
         self.encoding = encoding
         self.valid = True
         self.quotes = False
@@ -161,7 +163,7 @@ class _Scan:
         self._decoder = codecs.getincrementaldecoder(encoding)(errors)
         quote, *line_ends = (_byte_of(character, encoding) for character in '"\n\r')
         size = controls = blocks_without_line_end = 0
-        while block := stream.read(BLOCK):
+        for block in chain([head] if head else [], iter(lambda: stream.read(BLOCK), b"")):
             size += len(block)
             controls += len(block) - len(block.translate(None, CONTROLS))
             self.quotes = self.quotes or quote in block
