@@ -117,7 +117,7 @@ class Reader:
         (('city',), 'events')
         """
         from mate.search.suggest import SHORTEST, SuggestionSettings, suggest
-        from mate.search.suggest.growth import LONGEST
+        from mate.search.suggest.checks import LONGEST
 
         own = user_table(table, "the table")
         snapshot = self._snapshot

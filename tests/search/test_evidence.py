@@ -15,10 +15,10 @@ from mate.lake.base import Ids
 from mate.lake.layout import SegmentArrays
 from mate.search import evidence as fast
 from mate.search.evidence import Evidence, match_rows, measure
-from mate.search.evidence.reference import expected_by_chance, measure_rows
 from mate.search.settings import SearchSettings
 from mate.search.systems import find_system
 from tests.search import oracle
+from tests.search.evidence_reference import expected_by_chance, measure_rows
 from tests.search.memory_lake import MemoryLake
 from tests.search.test_exactness import Case, cases, search
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate.lake.folder import LakeFolder
-from mate.search.evidence.reference import measure_rows
 from mate.search.graph import Edge, JoinGraph
 from mate.search.graph.copies import copies, same_columns
 from mate.search.graph.directory import lake_directory
 from mate.search.suggest.tables import TableKeys
 from tests import lakes
 from tests.search import oracle
+from tests.search.evidence_reference import measure_rows
 from tests.search.memory_lake import MemoryLake
 
 NAMES = [

@@ -13,11 +13,11 @@ from mate.errors import QueryError
 from mate.search import engine
 from mate.search.evidence.names import similarity
 from mate.search.evidence.ranking import Rank, floor
-from mate.search.evidence.reference import measure_rows
 from mate.search.settings import SearchSettings
 from mate.search.statistics import Statistics
 from mate.search.systems import find_system
 from tests.search import oracle
+from tests.search.evidence_reference import measure_rows
 from tests.search.memory_lake import MemoryLake
 
 HEADERS = st.sampled_from(["", "q0", "q 0 x", "Q1", "table"])

@@ -18,16 +18,16 @@ from mate.lake.records import TableInfo
 from mate.search import suggest as whole
 from mate.search.evidence import KeyCounts, measure
 from mate.search.evidence.names import similarity
-from mate.search.evidence.reference import measure_rows
 from mate.search.query import from_arrow
 from mate.search.suggest import Suggestion, SuggestionSettings, suggest
 from mate.search.suggest import cover as suggestion_cover
 from mate.search.suggest import tables as suggestion_table
+from mate.search.suggest.checks import CHECKS, Growing, Grown, longer, padded
 from mate.search.suggest.columns import QueryColumns
-from mate.search.suggest.growth import CHECKS, Growing, Grown, longer, padded
 from mate.search.suggest.pairs import PARTNERS, Pair
 from mate.search.suggest.tables import Candidate, TableKeys
 from tests.search import oracle
+from tests.search.evidence_reference import measure_rows
 from tests.search.memory_lake import MemoryLake
 from tests.search.test_exactness import Case, cases
 

@@ -1,6 +1,6 @@
 """What speaks for a join: how much of the key a table holds, how unique it is there, and what chance would give.
 
-docs/evidence.md has the formulas; `mate.search.evidence.reference` is the same in plain Python.
+docs/evidence.md has the formulas; `tests.search.evidence_reference` is the same in plain Python.
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ from mate.search.evidence import KeyCounts
 from mate.search.evidence.names import column_fits
 from mate.search.query import QueryTable, as_query
 from mate.search.results import Result
+from mate.search.suggest.checks import LONGEST
 from mate.search.suggest.columns import QueryColumns
 from mate.search.suggest.cover import PromisingTable, promising_tables
-from mate.search.suggest.growth import LONGEST
 from mate.search.suggest.pairs import Pair, Pairs, pairs_of
 from mate.search.suggest.tables import Candidate, TableKeys
 from mate.work import current_work

@@ -3,7 +3,7 @@ from mate.lake.arrays import Array
 from mate.lake.base import Ids
 from mate.search.suggest.checks import Lookups
 from mate.search.suggest.columns import SampledPlaces
-from mate.search.suggest.growth import Growing, Grown
+from mate.search.suggest.checks import Growing, Grown
 
 def add_weights(view: SegmentView, places: Ids, weights: Ids) -> Ids: ...
 def add_overlaps(

@@ -1,8 +1,8 @@
-"""Keys of several columns measured in one table, on a sample of the query's rows."""
+"""Keys of several columns: which longer ones to check in a table, and what a sample of the rows says of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,10 +11,51 @@ import numpy.typing as npt
 
 from mate.lake.base import Ids
 from mate.search.evidence import KeyCounts
-from mate.search.suggest._suggest import check_mappings
+from mate.search.suggest._suggest import check_mappings, longer_mappings
 from mate.search.suggest.columns import QueryColumns
-from mate.search.suggest.cover import LEAST, PromisingTable
-from mate.search.suggest.growth import Growing
+from mate.search.suggest.cover import LEAST, PromisingTable, Shares
+
+LONGEST = 4
+"""Columns that a key may have."""
+
+CHECKS = 12
+"""Keys of each length that are checked in a table, those of the highest bound first."""
+
+
+class Growing(NamedTuple):
+    """The pairs of columns that keys grow from and with; mappings are places among them, ascending."""
+
+    own: Ids
+    other: Ids
+    share: Shares
+    """Share of the query column's rows that the table's column holds."""
+    distinct: Ids
+    """Distinct values of the table's column."""
+
+
+class Grown(NamedTuple):
+    """Mappings of the same length that were measured."""
+
+    mappings: npt.NDArray[np.int64]
+    """One row per mapping."""
+    containment: Shares
+    uniqueness: Shares
+
+
+def longer(growing: Growing, grown: Grown, unique: Ids) -> Ids:
+    """Return mappings with one more column that have no unique part, by falling bound of their usefulness.
+
+    A mapping is bounded by each of its parts that was measured. Unique mappings have a row each, -1 where they end.
+    """
+    return longer_mappings(growing, grown, unique, LEAST, CHECKS)
+
+
+def padded(mappings: Sequence[Sequence[int]]) -> Ids:
+    """Return mappings of different lengths with a row each."""
+    found = np.full((len(mappings), LONGEST), -1)
+    for row, mapping in enumerate(mappings):
+        found[row, : len(mapping)] = mapping
+    return found
 
 
 class Checked(NamedTuple):

@@ -11,10 +11,9 @@ import numpy as np
 from mate.lake.records import TableInfo
 from mate.search.evidence import KeyCounts, is_likely
 from mate.search.evidence.names import column_fits, similarity
-from mate.search.suggest.checks import Checked, Checks
+from mate.search.suggest.checks import Checked, Checks, Growing, Grown, longer, padded
 from mate.search.suggest.columns import QueryColumns
 from mate.search.suggest.cover import LEAST, PromisingTable
-from mate.search.suggest.growth import Growing, Grown, longer, padded
 from mate.search.suggest.pairs import Pair, best_partners
 
 GROWN = 200
