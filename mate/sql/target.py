@@ -26,10 +26,12 @@ from mate.sql.dialects.failures import BusyError, ConnectionLostError
 from mate.sql.dialects.session import Session
 from mate.sql.index import generation_of
 from mate.sql.load import Loader
-from mate.sql.schema import BUILDS, MANIFEST, NAMES, SHARED, TOKEN_COUNTS, Generation, table_name
+from mate.sql.schema import BUILDS, LAYOUTS, MANIFEST, SHARED, TOKEN_COUNTS, Column, Generation
 from mate.sql.super_keys import check_form
 
-_TABLE = re.compile(rf"({'|'.join(NAMES)})_(\d+)")
+_ALL_TABLES = Generation("", 0, (Column("key0"),), LAYOUTS[1], 0).tables()
+"""The tables that a generation may have."""
+_TABLE = re.compile(rf"({'|'.join(table.name for table in _ALL_TABLES)})_(\d+)")
 
 
 class DatabaseTarget:
@@ -192,8 +194,8 @@ class DatabaseTarget:
 
     def _drop(self, session: Session, numbers: Iterable[int]) -> None:
         for number in sorted(numbers):
-            for table in NAMES:
-                session.execute(f"DROP TABLE IF EXISTS {table_name(self.address.schema, table, number)} CASCADE")
+            for table in _ALL_TABLES:
+                session.execute(f"DROP TABLE IF EXISTS {self.address.schema}.{table.name}_{number} CASCADE")
 
 
 def work_directory(address: Address) -> Path:
