@@ -233,7 +233,7 @@ class Blocks:
             place = np.searchsorted(known, wanted)
             if not np.isin(wanted, known).all():  # changed between two statements
                 return None
-            widths, keys = rows.keys.width[place], self.form.segment_keys(rows.keys, place)
+            widths, keys = self.form.read(rows.keys[place])
         offsets, tokens = _row_tokens(table, np.cumsum(is_first) - 1, column, token, widths)
         all_keys = [keys if number == self.hash_number else nothing for number in range(len(self.manifest.hashes))]
         return memory_segment(RowBlock(table[first], row[first], offsets, tokens), all_keys)
@@ -246,7 +246,7 @@ class Blocks:
 
     def _ask(self, read: Callable[[Session, str], _Answer], statement: _Statement, tables: Ids | None) -> _Answer:
         """Put a question about the key tuples, and certain tables if given."""
-        records = self._probes  # may ask for widths, which takes a session of its own
+        _ = self._probes  # may ask for widths, which takes a session of its own
 
         def question(session: Session) -> _Answer:
             where = ""
@@ -254,13 +254,13 @@ class Blocks:
                 where = self.reader.among(session, "p.table_id", tables)
             elif self.search.exclude:
                 where = f"p.table_id NOT IN ({', '.join(map(str, sorted(self.search.exclude)))})"
-            return read(session, statement(self._lookup(session, records), where))
+            return read(session, statement(self.lookup(session), where))
 
         return self.reader.ask(question)
 
-    def _lookup(self, session: Session, records: list[pa.Array]) -> Lookup:
+    def lookup(self, session: Session) -> Lookup:
         """Return the look-ups, with the key tuples where the session can reach them."""
-        search, in_list, generation = self.search, self.reader.in_list, self.reader.generation
+        search, in_list, generation, records = self.search, self.reader.in_list, self.reader.generation, self._probes
         tokens, initial = search.token_ids, search.initial
         columns = probe_columns(tokens.shape[1], self.form)
         if len(records[0]) <= FEW_PROBES:
