@@ -8,7 +8,6 @@ how many rows passed the filter.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +20,7 @@ from mate.lake.base import Ids, SearchView
 from mate.lake.manifest import Manifest
 from mate.lake.segment import RowBlock, SearchSegment, memory_segment
 from mate.sql.dialects.session import Session
-from mate.sql.lookup import Lookup, Probes, bucket_of, constant_probes, probe_columns
+from mate.sql.lookup import Lookup, constant_probes, probe_columns
 from mate.sql.reader import Reader
 from mate.sql.search_cache import SearchCache, TableBounds
 from mate.sql.super_keys import CandidateRows, KeyForm, key_form
@@ -260,18 +259,13 @@ class Blocks:
 
     def lookup(self, session: Session) -> Lookup:
         """Return the look-ups, with the key tuples where the session can reach them."""
-        search, in_list, generation, records = self.search, self.reader.in_list, self.reader.generation, self._probes
-        tokens, initial = search.token_ids, search.initial
-        columns = probe_columns(tokens.shape[1], self.form)
-        if len(records[0]) <= FEW_PROBES:
-            relation = constant_probes(session.dialect, columns, records)
+        keys = self.search.token_ids.shape[1]
+        columns, relation = probe_columns(keys, self.form), f"mate_probes_{keys}_{self.hash_number}"
+        if len(self._probes[0]) <= FEW_PROBES:
+            relation = constant_probes(session.dialect, columns, self._probes)
         else:
-            relation = f"mate_probes_{tokens.shape[1]}_{'none' if self.hash_number is None else self.hash_number}"
-            session.fill(relation, columns, records, digest=self._digest)
-        buckets = np.unique(bucket_of(tokens[:, initial])).tolist() if generation.buckets else []
-        few = buckets if len(buckets) <= in_list else []
-        probes = Probes(relation, tokens, initial, self.hash_number, self.form, few, search.intersects, in_list)
-        return Lookup(session.dialect, generation, probes)
+            session.fill(relation, columns, self._probes)
+        return Lookup(session.dialect, self.reader.generation, self.search, self.form, relation, self.reader.in_list)
 
     @cached_property
     def _probes(self) -> list[pa.Array]:
@@ -282,12 +276,6 @@ class Blocks:
         if self.form is not None:
             numbers, keys = self.form.probes(self.search.tuple_hashes, self.widths)
         return [pa.array(numbers), *map(pa.array, tokens[numbers].T), *keys]
-
-    @cached_property
-    def _digest(self) -> bytes:
-        """Tells the records from those of other searches, and of this one before the index was changed."""
-        names = [str(number) for number in range(len(self._probes))]
-        return hashlib.sha256(pa.RecordBatch.from_arrays(self._probes, names=names).serialize()).digest()
 
 
 def _row_tokens(table: Ids, row: Ids, column: Ids, token: Ids, least: Ids) -> tuple[Ids, Ids]:
