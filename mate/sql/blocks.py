@@ -93,9 +93,24 @@ class Blocks:
         places = "table_id, row_id, column_id, token_id"
         return self._segment(self.reader.numbers(places, "cells", "table_id", tables, " AND piece = 0"), None)
 
-    def _cannot_enter(self, bound: int) -> bool:
-        """Tell whether a table with this bound cannot be among the answers."""
-        return self.search.table_filters and bound <= self.search.kth
+    def _portions(self, bounds: Ids, sizes: Ids, tables: int, rows: tuple[int, int]) -> Iterator[slice]:
+        """Cut tables, best first, into portions, until none can be among the answers.
+
+        A portion has at most so many tables, and rows unless one table has more; the next one GROWTH times as many, up
+        to a limit on rows.
+        """
+        ends, (size, most) = np.cumsum(sizes), rows
+        start = done = 0
+        while start < (end := self._may_enter(bounds)):
+            stop = min(start + tables, end, int(np.searchsorted(ends, done + size, "right")))
+            stop = max(start + 1, stop)
+            yield slice(start, stop)
+            start, done = stop, int(ends[stop - 1])
+            tables, size = tables * GROWTH, min(size * GROWTH, most)
+
+    def _may_enter(self, bounds: Ids) -> int:
+        """Return how many tables, given by falling bounds, may be among the answers."""
+        return int(np.count_nonzero(bounds > self.search.kth)) if self.search.table_filters else len(bounds)
 
     # By the key tuples that rows hold
 
@@ -109,14 +124,12 @@ class Blocks:
         seen, room = self.search.exclude, self.search.k
         while True:
             left = bounds.without(seen)
-            start = 0
-            while start < len(left.table) and not self._cannot_enter(int(left.bound[start])):
-                stop = start + min(room, self._readable(left, start))
-                yield from self._tables(left, slice(start, stop))
-                start, room = stop, room * GROWTH
-            if len(bounds.table) < bounds.limit or self._cannot_enter(int(bounds.bound[-1])):
+            sizes, most = (left.cells, MOST_CELLS) if self.search.measures else (left.rows, MOST_ROWS)
+            for chosen in self._portions(left.bound, sizes, room, (most, most)):
+                yield from self._tables(left, chosen)
+            if len(bounds.table) < bounds.limit or self._may_enter(bounds.bound) < len(bounds.bound):
                 return
-            seen = seen.union(bounds.table.tolist())
+            seen, room = seen.union(bounds.table.tolist()), len(bounds.table)
             bounds = self._bounds(10 * bounds.limit)
 
     def _bounds(self, limit: int) -> TableBounds:
@@ -127,28 +140,17 @@ class Blocks:
         bounds = self._cache.bounds = TableBounds(table, bound, rows, height, width, limit)
         return bounds
 
-    def _readable(self, left: TableBounds, start: int) -> int:
-        """Return how many tables may enter and are read by one statement: at least one."""
-        may_enter = int(np.count_nonzero(left.bound[start:] > self.search.kth))
-        sizes, most = (left.cells, MOST_CELLS) if self.search.measures else (left.rows, MOST_ROWS)
-        return max(1, min(may_enter, int(np.searchsorted(np.cumsum(sizes[start:]), most, "right"))))
-
     def _tables(self, bounds: TableBounds, chosen: slice) -> Iterator[SearchSegment]:
         """Read what may join of tables, narrow and wide ones; all of them if they are to be measured, too."""
         tables = bounds.table[chosen]
-        narrow = bounds.width[chosen] ** float(self.search.token_ids.shape[1]) <= MOST_MAPPINGS
         if self.search.measures:
-            segments = [self.whole(tables)]
-        else:
-            segments = [
-                read(own)
-                for own, read in ((tables[narrow], self._mappings), (tables[~narrow], self._read_rows))
-                if len(own)
-            ]
-        for segment in segments:
-            if segment is not None:
-                if self.search.measures:
-                    self._cache.add_whole_tables(segment)
+            if segment := self.whole(tables):
+                self._cache.add_whole_tables(segment)
+                yield segment
+            return
+        narrow = bounds.width[chosen] ** float(self.search.token_ids.shape[1]) <= MOST_MAPPINGS
+        for own, read in ((tables[narrow], self._mappings), (tables[~narrow], self._read_rows)):
+            if len(own) and (segment := read(own)):
                 yield segment
 
     def _mappings(self, tables: Ids) -> SearchSegment | None:
@@ -163,13 +165,15 @@ class Blocks:
 
     def _by_postings(self) -> Iterator[SearchSegment]:
         """Yield the tables that hold values of the initial column, those with most of them first."""
-        if self.form is None:
-            yield from self._row_blocks(*self._table_counts(), None)
-        elif self.search.initial_postings <= MOST_POSTINGS:
+        if self.form is not None and self.search.initial_postings <= MOST_POSTINGS:
             yield from self._candidate_blocks(self._all_rows().without(self.search.exclude))
-        else:
-            for tables in self._portions(*self._table_counts(), (MOST_POSTINGS, MOST_POSTINGS)):
-                yield from self._candidate_blocks(self._rows(tables))
+            return
+        tables, postings = self._table_counts()
+        if self.form is None:
+            yield from self._row_blocks(tables, postings, None)
+            return
+        for portion in self._largest_first(tables, postings, (MOST_POSTINGS, MOST_POSTINGS)):
+            yield from self._candidate_blocks(self._rows(portion))
 
     def _table_counts(self) -> tuple[Ids, Ids]:
         """Return tables, and how many postings of the initial column's values they have."""
@@ -183,21 +187,15 @@ class Blocks:
 
     def _row_blocks(self, tables: Ids, sizes: Ids, rows: CandidateRows | None) -> Iterator[SearchSegment]:
         first = MOST_ROWS if self.search.measures else FIRST_ROWS  # further rounds want more of them anyway
-        for portion in self._portions(tables, sizes, (first, MOST_ROWS)):
-            segment = self._read_rows(portion, rows)
-            if segment is not None:
+        for portion in self._largest_first(tables, sizes, (first, MOST_ROWS)):
+            if segment := self._read_rows(portion, rows):
                 yield segment
 
-    def _portions(self, tables: Ids, sizes: Ids, limits: tuple[int, int]) -> Iterator[Ids]:
-        """Yield tables, the largest first, so many rows at first and then more, until none can be among the answers."""
+    def _largest_first(self, tables: Ids, sizes: Ids, rows: tuple[int, int]) -> Iterator[Ids]:
+        """Yield portions of tables, the largest first."""
         order = np.lexsort((tables, -sizes))
-        ends = np.cumsum(sizes[order])
-        size, most = limits
-        start = done = 0
-        while start < len(order) and not self._cannot_enter(int(sizes[order[start]])):
-            stop = max(start + 1, int(np.searchsorted(ends, done + size, "right")))
-            yield tables[order[start:stop]]
-            start, done, size = stop, int(ends[stop - 1]), min(size * GROWTH, most)
+        for chosen in self._portions(sizes[order], sizes[order], len(order), rows):
+            yield tables[order[chosen]]
 
     def _all_rows(self) -> CandidateRows:
         """Return the rows of all tables that pass the row filter, which are kept if further rounds may follow."""

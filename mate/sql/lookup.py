@@ -77,47 +77,34 @@ class Lookup:
         assert self.search.hash_number is not None
         return f"{'s' if self.generation.has_super_keys else 'p'}.{key_column(self.search.hash_number)}"
 
-    def _holds_value(self, posting: str, column: int) -> str:
-        """Return the condition that a posting is of a value of a key column."""
-        return f"{posting}.token_id IN ({self._tokens_of(column)})"
+    def _postings(self, where: str, *, with_tuples: bool = True) -> str:
+        """Return FROM and WHERE for the postings of the initial column's values, each of which is read once.
 
-    def _postings(self, where: str) -> tuple[str, list[str]]:
-        """Return FROM and conditions for the postings of the initial column's values, each of which is read once,
-        however many key tuples share its value."""
-        initial = self.search.initial
-        conditions = [self._holds_value("p", initial), *([where] if where else [])]
+        With the key tuples that share the value: for the pairs that pass the row filter, if there is one.
+        """
+        initial, postings = self.search.initial, self._table("postings")
+        conditions = [f"p.token_id IN ({self._tokens_of(initial)})", *([where] if where else [])]
         buckets = np.unique(bucket_of(self.search.token_ids[:, initial]))
         if self.generation.buckets and len(buckets) <= self.in_list:
             conditions.append(among("p.bucket", buckets))
-        join = f"{self._table('postings')} AS p"
+        tables = f"{postings} AS p"
         for n in self._others if self.search.intersects else ():
-            rows = (
-                f"SELECT DISTINCT o.table_id, o.row_id FROM {self._table('postings')} AS o"
-                f" WHERE {self._holds_value('o', n)}"
-            )
-            join += f" INNER JOIN ({rows}) AS h{n} ON h{n}.table_id = p.table_id AND h{n}.row_id = p.row_id"
-        return join, conditions
-
-    def _unfiltered(self, where: str) -> str:
-        """Return FROM and WHERE for the postings of the initial column's values."""
-        join, conditions = self._postings(where)
-        return f" FROM {join} WHERE {' AND '.join(conditions)}"
-
-    def _filtered(self, where: str) -> str:
-        """Return FROM and WHERE for the pairs of posting and key tuple that pass the row filter, if there is one."""
-        join, conditions = self._postings(where)
-        join += f" INNER JOIN {self.relation} AS q ON p.token_id = q.token{self.search.initial}"
-        if self.form is not None:
+            holding = f"o.token_id IN ({self._tokens_of(n)})"
+            rows = f"SELECT DISTINCT o.table_id, o.row_id FROM {postings} AS o WHERE {holding}"
+            tables += f" INNER JOIN ({rows}) AS h{n} ON h{n}.table_id = p.table_id AND h{n}.row_id = p.row_id"
+        if with_tuples:
+            tables += f" INNER JOIN {self.relation} AS q ON p.token_id = q.token{initial}"
+        if with_tuples and self.form is not None:
             if self.generation.has_super_keys:
                 keys = self._table("super_keys")
-                join += f" INNER JOIN {keys} AS s ON s.table_id = p.table_id AND s.row_id = p.row_id"
+                tables += f" INNER JOIN {keys} AS s ON s.table_id = p.table_id AND s.row_id = p.row_id"
             conditions.append(self.form.condition(self.dialect, self._key, self._others))
-        return f" FROM {join} WHERE {' AND '.join(conditions)}"
+        return f" FROM {tables} WHERE {' AND '.join(conditions)}"
 
     def _candidates(self, where: str) -> str:
         """Return a sub-query for the pairs that pass the row filter, with the other tokens of the key tuple."""
         others = "".join(f", q.token{n}" for n in self._others)
-        return f"(SELECT p.table_id, p.row_id, p.column_id, q.tuple_id{others}{self._filtered(where)}) AS f"
+        return f"(SELECT p.table_id, p.row_id, p.column_id, q.tuple_id{others}{self._postings(where)}) AS f"
 
     def _in_row(self, column: int) -> str:
         """Return the condition that a cell `c` is in the row, and has the value of a key column."""
@@ -127,7 +114,7 @@ class Lookup:
 
     def table_counts(self, where: str) -> str:
         """SQL that counts, by table, the postings of the initial column's values (L_t of section 6.2)."""
-        return f"SELECT p.table_id, COUNT(*){self._unfiltered(where)} GROUP BY p.table_id"
+        return f"SELECT p.table_id, COUNT(*){self._postings(where, with_tuples=False)} GROUP BY p.table_id"
 
     def bounds(self, where: str, limit: int) -> str:
         """SQL for the tables whose rows hold the most key tuples: how many, in how many rows; height and width.
@@ -168,20 +155,20 @@ class Lookup:
         """SQL for the rows that pass the row filter, with their super keys."""
         assert self.form is not None
         key = self.form.selected(self.dialect, self._key)
-        return f"SELECT DISTINCT p.table_id, p.row_id, {key}{self._filtered(where)}"
+        return f"SELECT DISTINCT p.table_id, p.row_id, {key}{self._postings(where)}"
 
     def cells(self, where: str) -> str:
         """SQL for the query's tokens in the rows that pass the row filter, with their places.
 
         The condition is given for cells, too, where these are sorted by table.
         """
-        filtered = self._unfiltered(where) if self.form is None else self._filtered(where)
+        postings = self._postings(where, with_tuples=self.form is not None)
         tables = f" AND {where.replace('p.table_id', 'c.table_id')}" if self.dialect.sorts_cells else ""
         token = self.dialect.not_indexed.format(column="c.token_id")
         wanted = self._tokens_of(*range(self.search.token_ids.shape[1]))
         return (
             f"SELECT c.table_id, c.row_id, c.column_id, c.token_id FROM {self._table('cells')} AS c"
-            f" INNER JOIN (SELECT DISTINCT p.table_id, p.row_id{filtered}) AS r"
+            f" INNER JOIN (SELECT DISTINCT p.table_id, p.row_id{postings}) AS r"
             " ON c.table_id = r.table_id AND c.row_id = r.row_id"
             f" WHERE c.piece = 0 AND {token} IN ({wanted}){tables}"
         )

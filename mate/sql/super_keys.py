@@ -23,7 +23,6 @@ import pyarrow as pa
 from mate.errors import StoreError
 from mate.hashing import Keys, SuperKeyHash
 from mate.hashing.by_width import WORD, packed
-from mate.hashing.superkey import to_bytes
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
 from mate.lake.columns import ranges
@@ -156,7 +155,7 @@ class _WideKeys(KeyForm):
     def stored(self, segment: SearchSegment, number: int, rows: Array) -> pa.Array:
         first, sizes = _key_words(self.function, segment.arrays, rows)
         words, _ = ranges(first, first + sizes)
-        return _binary(segment.keys[number][words], sizes)
+        return key_array(segment.keys[number][words], sizes)
 
     def probe_columns(self, key_columns: int) -> list[Column]:
         return [Column(QUERY_KEY, Content.WIDE_KEY)]
@@ -164,9 +163,8 @@ class _WideKeys(KeyForm):
     def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
         functions, _ = by_function(self.function, widths())
         keys = [np.bitwise_or.reduce(hashes(sized), axis=1) for sized in functions]
-        arrays = [_binary(own.reshape(-1), np.full(len(own), own.shape[1])) for own in keys]
         numbers = np.concatenate([np.empty(0, np.int64), *(np.arange(len(own)) for own in keys)])
-        return numbers, [pa.concat_arrays([pa.array([], pa.large_binary()), *arrays])]
+        return numbers, [pa.concat_arrays([pa.array([], pa.large_binary()), *map(key_array, keys)])]
 
     def condition(self, dialect: Dialect, key: str, others: Sequence[int]) -> str:
         # Databases compare bits of equal size only.
@@ -276,10 +274,3 @@ def _key_words(function: SuperKeyHash, arrays: SegmentArrays, rows: Array) -> tu
     first = key_offsets(words, np.diff(arrays.table_row_first))
     table = np.searchsorted(arrays.table_row_first, rows, "right") - 1
     return first[table] + (rows - arrays.table_row_first[table]) * words[table], words[table]
-
-
-def _binary(words: Keys, sizes: Ids) -> pa.LargeBinaryArray:
-    """Return words as binary values, so many words each."""
-    ends = np.concatenate([[0], np.cumsum(sizes * _OCTETS)]).astype(np.int64)
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(to_bytes(words))]
-    return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers)

@@ -67,7 +67,7 @@ def _portions(columns: Sequence[pa.Array]) -> Iterator[tuple[int, int]]:
 
 
 def _field(column: pa.Array, style: Style) -> pa.LargeStringArray:
-    if pa.types.is_fixed_size_binary(column.type) or pa.types.is_large_binary(column.type):
+    if pa.types.is_large_binary(column.type):
         texts = hexadecimal(column)
         return pc.binary_join_element_wise(_text(style.key_prefix), texts, _text("")) if style.key_prefix else texts
     texts = column.cast(pa.large_string())
@@ -98,15 +98,19 @@ def frames(data: bytes) -> Iterator[bytes]:
         yield data[start : start + FRAME]
 
 
-def hexadecimal(keys: pa.FixedSizeBinaryArray | pa.LargeBinaryArray) -> pa.LargeStringArray:
+def hexadecimal(keys: pa.LargeBinaryArray) -> pa.LargeStringArray:
     """Return super keys as hexadecimal digits."""
-    ends, data = _values(keys.cast(pa.large_binary()))
+    ends, data = _values(keys)
     return pa.LargeStringArray.from_buffers(len(keys), pa.py_buffer(2 * ends), pa.py_buffer(data.hex().encode()))
 
 
-def key_array(keys: Keys) -> pa.FixedSizeBinaryArray:
-    """Return super keys as a column of records."""
-    return pa.Array.from_buffers(pa.binary(8 * keys.shape[1]), len(keys), [None, pa.py_buffer(to_bytes(keys))])
+def key_array(words: Keys, sizes: Ids | None = None) -> pa.LargeBinaryArray:
+    """Return super keys as a column of records: rows of a matrix, or so many words each."""
+    sizes = np.full(len(words), words.shape[1]) if sizes is None else sizes
+    ends = np.concatenate([[0], np.cumsum(8 * sizes)]).astype(np.int64)
+    return pa.Array.from_buffers(
+        pa.large_binary(), len(sizes), [None, pa.py_buffer(ends), pa.py_buffer(to_bytes(words))]
+    )
 
 
 class Stream:

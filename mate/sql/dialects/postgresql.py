@@ -133,16 +133,6 @@ class PostgreSqlSession(Session):
                     stream.write(piece)
         return self._cursor.rowcount
 
-    def commit(self) -> None:
-        """End the transaction, if one was begun, and keep what it did."""
-        with self._translated():
-            self._connection.commit()
-
-    def rollback(self) -> None:
-        """End the transaction, if one was begun, and undo what it did."""
-        with self._translated():
-            self._connection.rollback()
-
     def close(self) -> None:
         """Close the connection; what was not committed is undone."""
         with suppress(psycopg.Error, OSError):
