@@ -222,15 +222,15 @@ def _options(kind: str, given: dict[str, str]) -> dict[str, Any]:
     return options
 
 
-_TYPES = {option.name: option.type for option in fields(Address)}
+_USUAL: dict[str, Any] = {option.name: option.default for option in fields(Address)}
 
 
 def _converted(name: str, value: str, port: int) -> object:
-    if name == "schema":
-        return value.lower()
-    if name == "backup":
+    """Return an option as what its usual value is: a text, a number, yes or no, or nodes."""
+    usual = _USUAL[name]
+    if isinstance(usual, tuple):
         nodes = (node.partition(":") for node in value.split(",") if node)
         return tuple((host, int(own_port or port)) for host, _, own_port in nodes)
-    if _TYPES[name] == "bool":
+    if isinstance(usual, bool):
         return value.lower() not in ("0", "no", "off", "false")
-    return {"int": int, "float": float}.get(str(_TYPES[name]), str)(value)
+    return value.lower() if name == "schema" else type(usual)(value)

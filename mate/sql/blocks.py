@@ -8,7 +8,6 @@ how many rows passed the filter.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +20,7 @@ from mate.lake.base import Ids, SearchView
 from mate.lake.manifest import Manifest
 from mate.lake.segment import RowBlock, SearchSegment, memory_segment
 from mate.sql.dialects.session import Session
-from mate.sql.lookup import Lookup, Probes, bucket_of, constant_probes, probe_columns
+from mate.sql.lookup import Lookup, constant_probes, probe_columns
 from mate.sql.reader import Reader
 from mate.sql.search_cache import SearchCache, TableBounds
 from mate.sql.super_keys import CandidateRows, KeyForm, key_form
@@ -94,9 +93,24 @@ class Blocks:
         places = "table_id, row_id, column_id, token_id"
         return self._segment(self.reader.numbers(places, "cells", "table_id", tables, " AND piece = 0"), None)
 
-    def _cannot_enter(self, bound: int) -> bool:
-        """Tell whether a table with this bound cannot be among the answers."""
-        return self.search.table_filters and bound <= self.search.kth
+    def _portions(self, bounds: Ids, sizes: Ids, tables: int, rows: tuple[int, int]) -> Iterator[slice]:
+        """Cut tables, best first, into portions, until none can be among the answers.
+
+        A portion has at most so many tables, and rows unless one table has more; the next one GROWTH times as many, up
+        to a limit on rows.
+        """
+        ends, (size, most) = np.cumsum(sizes), rows
+        start = done = 0
+        while start < (end := self._may_enter(bounds)):
+            stop = min(start + tables, end, int(np.searchsorted(ends, done + size, "right")))
+            stop = max(start + 1, stop)
+            yield slice(start, stop)
+            start, done = stop, int(ends[stop - 1])
+            tables, size = tables * GROWTH, min(size * GROWTH, most)
+
+    def _may_enter(self, bounds: Ids) -> int:
+        """Return how many tables, given by falling bounds, may be among the answers."""
+        return int(np.count_nonzero(bounds > self.search.kth)) if self.search.table_filters else len(bounds)
 
     # By the key tuples that rows hold
 
@@ -110,14 +124,12 @@ class Blocks:
         seen, room = self.search.exclude, self.search.k
         while True:
             left = bounds.without(seen)
-            start = 0
-            while start < len(left.table) and not self._cannot_enter(int(left.bound[start])):
-                stop = start + min(room, self._readable(left, start))
-                yield from self._tables(left, slice(start, stop))
-                start, room = stop, room * GROWTH
-            if len(bounds.table) < bounds.limit or self._cannot_enter(int(bounds.bound[-1])):
+            sizes, most = (left.cells, MOST_CELLS) if self.search.measures else (left.rows, MOST_ROWS)
+            for chosen in self._portions(left.bound, sizes, room, (most, most)):
+                yield from self._tables(left, chosen)
+            if len(bounds.table) < bounds.limit or self._may_enter(bounds.bound) < len(bounds.bound):
                 return
-            seen = seen.union(bounds.table.tolist())
+            seen, room = seen.union(bounds.table.tolist()), len(bounds.table)
             bounds = self._bounds(10 * bounds.limit)
 
     def _bounds(self, limit: int) -> TableBounds:
@@ -128,28 +140,17 @@ class Blocks:
         bounds = self._cache.bounds = TableBounds(table, bound, rows, height, width, limit)
         return bounds
 
-    def _readable(self, left: TableBounds, start: int) -> int:
-        """Return how many tables may enter and are read by one statement: at least one."""
-        may_enter = int(np.count_nonzero(left.bound[start:] > self.search.kth))
-        sizes, most = (left.cells, MOST_CELLS) if self.search.measures else (left.rows, MOST_ROWS)
-        return max(1, min(may_enter, int(np.searchsorted(np.cumsum(sizes[start:]), most, "right"))))
-
     def _tables(self, bounds: TableBounds, chosen: slice) -> Iterator[SearchSegment]:
         """Read what may join of tables, narrow and wide ones; all of them if they are to be measured, too."""
         tables = bounds.table[chosen]
-        narrow = bounds.width[chosen] ** float(self.search.token_ids.shape[1]) <= MOST_MAPPINGS
         if self.search.measures:
-            segments = [self.whole(tables)]
-        else:
-            segments = [
-                read(own)
-                for own, read in ((tables[narrow], self._mappings), (tables[~narrow], self._read_rows))
-                if len(own)
-            ]
-        for segment in segments:
-            if segment is not None:
-                if self.search.measures:
-                    self._cache.add_whole_tables(segment)
+            if segment := self.whole(tables):
+                self._cache.add_whole_tables(segment)
+                yield segment
+            return
+        narrow = bounds.width[chosen] ** float(self.search.token_ids.shape[1]) <= MOST_MAPPINGS
+        for own, read in ((tables[narrow], self._mappings), (tables[~narrow], self._read_rows)):
+            if len(own) and (segment := read(own)):
                 yield segment
 
     def _mappings(self, tables: Ids) -> SearchSegment | None:
@@ -164,13 +165,15 @@ class Blocks:
 
     def _by_postings(self) -> Iterator[SearchSegment]:
         """Yield the tables that hold values of the initial column, those with most of them first."""
-        if self.form is None:
-            yield from self._row_blocks(*self._table_counts(), None)
-        elif self.search.initial_postings <= MOST_POSTINGS:
+        if self.form is not None and self.search.initial_postings <= MOST_POSTINGS:
             yield from self._candidate_blocks(self._all_rows().without(self.search.exclude))
-        else:
-            for tables in self._portions(*self._table_counts(), (MOST_POSTINGS, MOST_POSTINGS)):
-                yield from self._candidate_blocks(self._rows(tables))
+            return
+        tables, postings = self._table_counts()
+        if self.form is None:
+            yield from self._row_blocks(tables, postings, None)
+            return
+        for portion in self._largest_first(tables, postings, (MOST_POSTINGS, MOST_POSTINGS)):
+            yield from self._candidate_blocks(self._rows(portion))
 
     def _table_counts(self) -> tuple[Ids, Ids]:
         """Return tables, and how many postings of the initial column's values they have."""
@@ -184,21 +187,15 @@ class Blocks:
 
     def _row_blocks(self, tables: Ids, sizes: Ids, rows: CandidateRows | None) -> Iterator[SearchSegment]:
         first = MOST_ROWS if self.search.measures else FIRST_ROWS  # further rounds want more of them anyway
-        for portion in self._portions(tables, sizes, (first, MOST_ROWS)):
-            segment = self._read_rows(portion, rows)
-            if segment is not None:
+        for portion in self._largest_first(tables, sizes, (first, MOST_ROWS)):
+            if segment := self._read_rows(portion, rows):
                 yield segment
 
-    def _portions(self, tables: Ids, sizes: Ids, limits: tuple[int, int]) -> Iterator[Ids]:
-        """Yield tables, the largest first, so many rows at first and then more, until none can be among the answers."""
+    def _largest_first(self, tables: Ids, sizes: Ids, rows: tuple[int, int]) -> Iterator[Ids]:
+        """Yield portions of tables, the largest first."""
         order = np.lexsort((tables, -sizes))
-        ends = np.cumsum(sizes[order])
-        size, most = limits
-        start = done = 0
-        while start < len(order) and not self._cannot_enter(int(sizes[order[start]])):
-            stop = max(start + 1, int(np.searchsorted(ends, done + size, "right")))
-            yield tables[order[start:stop]]
-            start, done, size = stop, int(ends[stop - 1]), min(size * GROWTH, most)
+        for chosen in self._portions(sizes[order], sizes[order], len(order), rows):
+            yield tables[order[chosen]]
 
     def _all_rows(self) -> CandidateRows:
         """Return the rows of all tables that pass the row filter, which are kept if further rounds may follow."""
@@ -233,7 +230,7 @@ class Blocks:
             place = np.searchsorted(known, wanted)
             if not np.isin(wanted, known).all():  # changed between two statements
                 return None
-            widths, keys = rows.keys.width[place], self.form.segment_keys(rows.keys, place)
+            widths, keys = self.form.read(rows.keys[place])
         offsets, tokens = _row_tokens(table, np.cumsum(is_first) - 1, column, token, widths)
         all_keys = [keys if number == self.hash_number else nothing for number in range(len(self.manifest.hashes))]
         return memory_segment(RowBlock(table[first], row[first], offsets, tokens), all_keys)
@@ -246,7 +243,7 @@ class Blocks:
 
     def _ask(self, read: Callable[[Session, str], _Answer], statement: _Statement, tables: Ids | None) -> _Answer:
         """Put a question about the key tuples, and certain tables if given."""
-        records = self._probes  # may ask for widths, which takes a session of its own
+        _ = self._probes  # may ask for widths, which takes a session of its own
 
         def question(session: Session) -> _Answer:
             where = ""
@@ -254,24 +251,19 @@ class Blocks:
                 where = self.reader.among(session, "p.table_id", tables)
             elif self.search.exclude:
                 where = f"p.table_id NOT IN ({', '.join(map(str, sorted(self.search.exclude)))})"
-            return read(session, statement(self._lookup(session, records), where))
+            return read(session, statement(self.lookup(session), where))
 
         return self.reader.ask(question)
 
-    def _lookup(self, session: Session, records: list[pa.Array]) -> Lookup:
+    def lookup(self, session: Session) -> Lookup:
         """Return the look-ups, with the key tuples where the session can reach them."""
-        search, in_list, generation = self.search, self.reader.in_list, self.reader.generation
-        tokens, initial = search.token_ids, search.initial
-        columns = probe_columns(tokens.shape[1], self.form)
-        if len(records[0]) <= FEW_PROBES:
-            relation = constant_probes(session.dialect, columns, records)
+        keys = self.search.token_ids.shape[1]
+        columns, relation = probe_columns(keys, self.form), f"mate_probes_{keys}_{self.hash_number}"
+        if len(self._probes[0]) <= FEW_PROBES:
+            relation = constant_probes(session.dialect, columns, self._probes)
         else:
-            relation = f"mate_probes_{tokens.shape[1]}_{'none' if self.hash_number is None else self.hash_number}"
-            session.fill(relation, columns, records, digest=self._digest)
-        buckets = np.unique(bucket_of(tokens[:, initial])).tolist() if generation.buckets else []
-        few = buckets if len(buckets) <= in_list else []
-        probes = Probes(relation, tokens, initial, self.hash_number, self.form, few, search.intersects, in_list)
-        return Lookup(session.dialect, generation, probes)
+            session.fill(relation, columns, self._probes)
+        return Lookup(session.dialect, self.reader.generation, self.search, self.form, relation, self.reader.in_list)
 
     @cached_property
     def _probes(self) -> list[pa.Array]:
@@ -282,12 +274,6 @@ class Blocks:
         if self.form is not None:
             numbers, keys = self.form.probes(self.search.tuple_hashes, self.widths)
         return [pa.array(numbers), *map(pa.array, tokens[numbers].T), *keys]
-
-    @cached_property
-    def _digest(self) -> bytes:
-        """Tells the records from those of other searches, and of this one before the index was changed."""
-        names = [str(number) for number in range(len(self._probes))]
-        return hashlib.sha256(pa.RecordBatch.from_arrays(self._probes, names=names).serialize()).digest()
 
 
 def _row_tokens(table: Ids, row: Ids, column: Ids, token: Ids, least: Ids) -> tuple[Ids, Ids]:

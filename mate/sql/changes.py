@@ -7,8 +7,7 @@ it before the commit. There is no statement per row.
 from __future__ import annotations
 
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,22 +19,19 @@ import pyarrow as pa
 from mate.build.build import now
 from mate.build.changes.change import Change
 from mate.build.stored_tables import Columns, StoredTable
-from mate.errors import StoreError
 from mate.lake.base import Ids
 from mate.lake.manifest import Counts, Manifest
 from mate.lake.records import TableInfo
 from mate.sql.address import Address
-from mate.sql.dialects import lock_schema, open_session
-from mate.sql.dialects.failures import BusyError, ConnectionLostError
+from mate.sql.dialects import open_session
 from mate.sql.dialects.session import Session
 from mate.sql.index import DatabaseIndex
 from mate.sql.load import load_segment
 from mate.sql.lookup import among, bucket_of
 from mate.sql.schema import MANIFEST, Column, Content, token_columns
-from mate.sql.target import check_token_ids, merge_tokens, work_directory
+from mate.sql.target import check_token_ids, commit_last, merge_tokens, take_lock, work_directory
 from mate.values.arrow import string_array
 
-_POLL = 0.1
 _CHUNK_CELLS = 200_000
 """Cells of a table that are read at a time."""
 _TOUCHED = "mate_touched"
@@ -72,7 +68,7 @@ class DatabaseWriter:
     def __enter__(self) -> Self:
         DatabaseIndex(self._address).close()  # tells if there is none
         with ExitStack() as resources:
-            self._verify_lock = self._take_lock(resources)
+            self._verify_lock = take_lock(resources, self._where, self._password, self._wait)
             self.index = resources.enter_context(DatabaseIndex(self._address))
             self._generation = self.index.reader.generation
             self.directory: Path = work_directory(self._where)
@@ -82,17 +78,6 @@ class DatabaseWriter:
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
         self._resources.close()
-
-    def _take_lock(self, resources: ExitStack) -> Callable[[], None]:
-        deadline = time.monotonic() + self._wait
-        while True:
-            try:
-                return resources.enter_context(lock_schema(self._where, self._password))
-            except BusyError:
-                if time.monotonic() >= deadline:
-                    waited = f"; waited {self._wait:g} s for it (--wait)" if self._wait else ""
-                    raise StoreError(f"another build or change of {self._where} is under way{waited}") from None
-            time.sleep(_POLL)
 
     def stored(self, table: TableInfo) -> DatabaseTable:
         """Return a table of the index, to be read again."""
@@ -123,7 +108,8 @@ class DatabaseWriter:
                 load_segment(session, written, self._generation, before.hashes, _TOUCHED)
             self._update_tokens(session)
             session.execute(f"{update} WHERE load_id = %s", [manifest.to_json(), self._generation.number])
-            self._commit(session)
+            self._verify_lock()
+            commit_last(session, "the change was committed: mate stats tells whether it was")
         return manifest
 
     def _delete_tables(self, session: Session, tables: list[TableInfo]) -> None:
@@ -171,13 +157,6 @@ class DatabaseWriter:
         session.execute(f"DELETE FROM {tokens} WHERE {_TOUCHED_TOKENS}")
         session.execute(merge_tokens(self._generation, _TOUCHED))
         check_token_ids(session, self._generation, f" WHERE {_TOUCHED_TOKENS}")
-
-    def _commit(self, session: Session) -> None:
-        self._verify_lock()
-        try:
-            session.commit()
-        except ConnectionLostError as error:
-            raise StoreError(f"{error} while the change was committed: mate stats tells whether it was") from None
 
 
 def _ids(tables: list[TableInfo]) -> Ids:

@@ -6,7 +6,6 @@ Tables that a later segment supersedes are left out. Rows are counted within the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -27,57 +26,45 @@ BATCH = 200_000
 """Records per batch of postings, tokens or super keys. Cells come as they were written, some 400,000 at a time."""
 
 NAMES = ("token_id", "table_id", "column_id", "row")
+_TABLE_COLUMNS = ["table_id", "name", "source", "position", "line", "rows"]
 
 
-@dataclass(frozen=True)
-class SegmentRecords:
-    """The records of a segment, as they are loaded into the tables of a generation."""
+def segment_records(
+    segment: Segment, generation: Generation, forms: Sequence[KeyForm]
+) -> Iterator[tuple[str, Iterator[Columns]]]:
+    """Yield the tables of a generation and the records of a segment for each; `forms` has those of its super keys."""
 
-    segment: Segment
-    generation: Generation
-    forms: Sequence[KeyForm]
-    """How its super keys are stored, by hash function."""
-
-    def by_table(self) -> Iterator[tuple[str, Iterator[Columns]]]:
-        """Yield names of tables and their records, but for the dictionary."""
-        yield "tables", self._tables()
-        yield "columns", (column_records(batch).columns for batch in table_batches(self.segment))
-        yield "sources", (batch.columns for batch in self.segment.folder.sources_file.iter_batches())
-        yield "rejects", (batch.columns for batch in self.segment.folder.rejects_file.iter_batches())
-        yield "postings", self._postings()
-        yield "cells", self._cells()
-        if self.generation.has_super_keys:
-            yield "super_keys", ([*batch.columns, *self._keys(rows)] for batch, rows in row_batches(self.segment))
-
-    def tokens(self) -> Iterator[Columns]:
-        """Yield the records of the dictionary."""
-        return (batch.columns for batch in token_batches(self.segment))
-
-    def _tables(self) -> Iterator[Columns]:
-        names = ("table_id", "name", "source", "position", "line", "rows")
-        for batch in table_batches(self.segment):
-            yield [batch.column(name) for name in names]
-
-    def _postings(self) -> Iterator[Columns]:
-        for batch in posting_batches(self.segment):
-            token, table, column, row = batch.columns
-            bucket = [pa.array(bucket_of(token.to_numpy()))] if self.generation.buckets else []
-            keys: list[pa.Array] = []
-            if self.generation.layout == "per_cell":
-                keys = self._keys(row_places(self.segment.arrays, table.to_numpy(), row.to_numpy()))
-            yield [*bucket, token, table, row, column, *keys]
-
-    def _keys(self, rows: Array) -> list[pa.Array]:
+    def keys(rows: Array) -> list[pa.Array]:
         """Return the super keys of rows, numbered through the segment, by hash function."""
         own, place = np.unique(rows, return_inverse=True)
-        return [form.stored(self.segment, n, own).take(pa.array(place)) for n, form in enumerate(self.forms)]
+        return [form.stored(segment, n, own).take(pa.array(place)) for n, form in enumerate(forms)]
 
-    def _cells(self) -> Iterator[Columns]:
-        """Yield one record per cell, more for one that is long."""
-        for batch in cell_batches(self.segment):
-            token, table, column, row, cell = batch.columns
-            tokens = pc.if_else(cell.is_null(), NULL_CELL, token)
-            yield _in_pieces([table, row, column, pa.array(np.zeros(len(cell), np.int64)), tokens, cell])
+    def postings() -> Iterator[Columns]:
+        for batch in posting_batches(segment):
+            token, table, column, row = batch.columns
+            bucket = [pa.array(bucket_of(token.to_numpy()))] if generation.buckets else []
+            own: list[pa.Array] = []
+            if generation.layout == "per_cell":
+                own = keys(row_places(segment.arrays, table.to_numpy(), row.to_numpy()))
+            yield [*bucket, token, table, row, column, *own]
+
+    folder = segment.folder
+    yield "tokens", (batch.columns for batch in token_batches(segment))
+    yield "tables", (batch.select(_TABLE_COLUMNS).columns for batch in table_batches(segment))
+    yield "columns", (column_records(batch).columns for batch in table_batches(segment))
+    yield "sources", (batch.columns for batch in folder.sources_file.iter_batches())
+    yield "rejects", (batch.columns for batch in folder.rejects_file.iter_batches())
+    yield "postings", postings()
+    yield "cells", map(_cell_records, cell_batches(segment))
+    if generation.has_super_keys:
+        yield "super_keys", ([*batch.columns, *keys(rows)] for batch, rows in row_batches(segment))
+
+
+def _cell_records(cells: pa.RecordBatch) -> Columns:
+    """Return one record per cell, more for one that is long."""
+    token, table, column, row, cell = cells.columns
+    tokens = pc.if_else(cell.is_null(), NULL_CELL, token)
+    return _in_pieces([table, row, column, pa.array(np.zeros(len(cell), np.int64)), tokens, cell])
 
 
 def _in_pieces(records: Columns) -> Columns:

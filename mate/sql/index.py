@@ -19,10 +19,9 @@ from mate.sql.address import Address
 from mate.sql.blocks import MOST_CELLS, Blocks
 from mate.sql.dialects import dialect_of
 from mate.sql.dialects.failures import MissingError
-from mate.sql.reader import Reader, distinct
+from mate.sql.reader import Reader, SessionPool, distinct
 from mate.sql.schema import MANIFEST, NULL_CELL, Generation
 from mate.sql.search_cache import SearchCache
-from mate.sql.session_pool import SessionPool
 from mate.sql.super_keys import key_columns
 
 _REJECTS_ORDER = " ORDER BY source, COALESCE(line_number, -1), reason"

@@ -28,7 +28,7 @@ from mate.sql.address import Address, Password
 from mate.sql.dialects import open_session
 from mate.sql.dialects.failures import BusyError, DuplicateKeyError, PushBackError
 from mate.sql.dialects.session import Session
-from mate.sql.export import SegmentRecords
+from mate.sql.export import segment_records
 from mate.sql.schema import TOKEN_COUNTS, Generation
 from mate.sql.super_keys import key_form
 
@@ -76,10 +76,10 @@ def load_segment(
 ) -> int:
     """Stream a segment into the tables of a generation, and its dictionary into one that is named; count records."""
     segment = Segment.open(Path(written.folder), len(hashes))
-    records = SegmentRecords(segment, generation, [key_form(spec.function()) for spec in hashes])
-    count = session.load(tokens, generation.columns("tokens"), records.tokens())
-    for table, batches in records.by_table():
-        count += session.load(generation.name(table), generation.columns(table), batches)
+    forms, count = [key_form(spec.function()) for spec in hashes], 0
+    for table, batches in segment_records(segment, generation, forms):
+        name = tokens if table == "tokens" else generation.name(table)
+        count += session.load(name, generation.columns(table), batches)
     return count
 
 

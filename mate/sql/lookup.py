@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from mate.lake.base import Ids
+from mate.lake.base import Ids, SearchView
 from mate.sql.dialects.dialect import Dialect
 from mate.sql.schema import BUCKET_SHIFT, Column, Generation, key_column
 from mate.sql.super_keys import KeyForm
@@ -25,38 +25,6 @@ def among(column: str, ids: Ids) -> str:
 def bucket_of(tokens: Ids) -> Ids:
     """Return the buckets of tokens."""
     return tokens >> BUCKET_SHIFT
-
-
-@dataclass(frozen=True)
-class Probes:
-    """The key tuples of a search as a relation: their number, token ids and, if rows are filtered, super keys."""
-
-    relation: str
-    """Name of a temporary table, or a sub-query of constants."""
-    tokens: Ids
-    """One row per key tuple, one column per key column."""
-    initial: int
-    hash_number: int | None
-    form: KeyForm | None = None
-    """Form of the super keys that filter rows."""
-    buckets: Sequence[int] = ()
-    """Buckets of the initial column's tokens, if postings have buckets and these are few."""
-    intersects: bool = False
-    """Whether a row needs a value of every key column, in any combination."""
-    in_list: int = 0
-    """Up to so many tokens stand in a statement as constants: a planner knows how frequent these are."""
-
-    def tokens_of(self, *columns: int) -> str:
-        """Return the tokens of key columns: constants, or a query for those in the temporary table."""
-        tokens = np.unique(self.tokens[:, columns])
-        if len(tokens) <= self.in_list or self.relation.startswith("("):
-            return ", ".join(map(str, tokens.tolist()))
-        return " UNION ".join(f"SELECT token{n} FROM {self.relation}" for n in columns)
-
-    @property
-    def others(self) -> list[int]:
-        """The key columns but the initial one."""
-        return [column for column in range(self.tokens.shape[1]) if column != self.initial]
 
 
 def probe_columns(key_columns: int, form: KeyForm | None) -> list[Column]:
@@ -80,7 +48,25 @@ class Lookup:
 
     dialect: Dialect
     generation: Generation
-    probes: Probes
+    search: SearchView
+    form: KeyForm | None
+    """Form of the super keys that filter rows, if any do."""
+    relation: str
+    """The key tuples (`probe_columns`): name of a temporary table, or a sub-query of constants."""
+    in_list: int
+    """Up to so many numbers stand in a statement as constants: a planner knows how frequent these are."""
+
+    @property
+    def _others(self) -> list[int]:
+        """The key columns but the initial one."""
+        return [column for column in range(self.search.token_ids.shape[1]) if column != self.search.initial]
+
+    def _tokens_of(self, *columns: int) -> str:
+        """Return the tokens of key columns: constants, or a query for those in the temporary table."""
+        tokens = np.unique(self.search.token_ids[:, columns])
+        if len(tokens) <= self.in_list or self.relation.startswith("("):
+            return ", ".join(map(str, tokens.tolist()))
+        return " UNION ".join(f"SELECT token{n} FROM {self.relation}" for n in columns)
 
     def _table(self, name: str) -> str:
         return self.generation.name(name)
@@ -88,50 +74,37 @@ class Lookup:
     @property
     def _key(self) -> str:
         """The super key of a row, as the row filter has it."""
-        assert self.probes.hash_number is not None
-        return f"{'s' if self.generation.has_super_keys else 'p'}.{key_column(self.probes.hash_number)}"
+        assert self.search.hash_number is not None
+        return f"{'s' if self.generation.has_super_keys else 'p'}.{key_column(self.search.hash_number)}"
 
-    def _holds_value(self, posting: str, column: int) -> str:
-        """Return the condition that a posting is of a value of a key column."""
-        return f"{posting}.token_id IN ({self.probes.tokens_of(column)})"
+    def _postings(self, where: str, *, with_tuples: bool = True) -> str:
+        """Return FROM and WHERE for the postings of the initial column's values, each of which is read once.
 
-    def _postings(self, where: str) -> tuple[str, list[str]]:
-        """Return FROM and conditions for the postings of the initial column's values, each of which is read once,
-        however many key tuples share its value."""
-        probes = self.probes
-        conditions = [self._holds_value("p", probes.initial), *([where] if where else [])]
-        if probes.buckets:
-            conditions.append(f"p.bucket IN ({', '.join(map(str, probes.buckets))})")
-        join = f"{self._table('postings')} AS p"
-        for n in probes.others if probes.intersects else ():
-            rows = (
-                f"SELECT DISTINCT o.table_id, o.row_id FROM {self._table('postings')} AS o"
-                f" WHERE {self._holds_value('o', n)}"
-            )
-            join += f" INNER JOIN ({rows}) AS h{n} ON h{n}.table_id = p.table_id AND h{n}.row_id = p.row_id"
-        return join, conditions
-
-    def _unfiltered(self, where: str) -> str:
-        """Return FROM and WHERE for the postings of the initial column's values."""
-        join, conditions = self._postings(where)
-        return f" FROM {join} WHERE {' AND '.join(conditions)}"
-
-    def _filtered(self, where: str) -> str:
-        """Return FROM and WHERE for the pairs of posting and key tuple that pass the row filter, if there is one."""
-        probes = self.probes
-        join, conditions = self._postings(where)
-        join += f" INNER JOIN {probes.relation} AS q ON p.token_id = q.token{probes.initial}"
-        if probes.form is not None:
+        With the key tuples that share the value: for the pairs that pass the row filter, if there is one.
+        """
+        initial, postings = self.search.initial, self._table("postings")
+        conditions = [f"p.token_id IN ({self._tokens_of(initial)})", *([where] if where else [])]
+        buckets = np.unique(bucket_of(self.search.token_ids[:, initial]))
+        if self.generation.buckets and len(buckets) <= self.in_list:
+            conditions.append(among("p.bucket", buckets))
+        tables = f"{postings} AS p"
+        for n in self._others if self.search.intersects else ():
+            holding = f"o.token_id IN ({self._tokens_of(n)})"
+            rows = f"SELECT DISTINCT o.table_id, o.row_id FROM {postings} AS o WHERE {holding}"
+            tables += f" INNER JOIN ({rows}) AS h{n} ON h{n}.table_id = p.table_id AND h{n}.row_id = p.row_id"
+        if with_tuples:
+            tables += f" INNER JOIN {self.relation} AS q ON p.token_id = q.token{initial}"
+        if with_tuples and self.form is not None:
             if self.generation.has_super_keys:
                 keys = self._table("super_keys")
-                join += f" INNER JOIN {keys} AS s ON s.table_id = p.table_id AND s.row_id = p.row_id"
-            conditions.append(probes.form.condition(self.dialect, self._key, probes.others))
-        return f" FROM {join} WHERE {' AND '.join(conditions)}"
+                tables += f" INNER JOIN {keys} AS s ON s.table_id = p.table_id AND s.row_id = p.row_id"
+            conditions.append(self.form.condition(self.dialect, self._key, self._others))
+        return f" FROM {tables} WHERE {' AND '.join(conditions)}"
 
     def _candidates(self, where: str) -> str:
         """Return a sub-query for the pairs that pass the row filter, with the other tokens of the key tuple."""
-        others = "".join(f", q.token{n}" for n in self.probes.others)
-        return f"(SELECT p.table_id, p.row_id, p.column_id, q.tuple_id{others}{self._filtered(where)}) AS f"
+        others = "".join(f", q.token{n}" for n in self._others)
+        return f"(SELECT p.table_id, p.row_id, p.column_id, q.tuple_id{others}{self._postings(where)}) AS f"
 
     def _in_row(self, column: int) -> str:
         """Return the condition that a cell `c` is in the row, and has the value of a key column."""
@@ -141,7 +114,7 @@ class Lookup:
 
     def table_counts(self, where: str) -> str:
         """SQL that counts, by table, the postings of the initial column's values (L_t of section 6.2)."""
-        return f"SELECT p.table_id, COUNT(*){self._unfiltered(where)} GROUP BY p.table_id"
+        return f"SELECT p.table_id, COUNT(*){self._postings(where, with_tuples=False)} GROUP BY p.table_id"
 
     def bounds(self, where: str, limit: int) -> str:
         """SQL for the tables whose rows hold the most key tuples: how many, in how many rows; height and width.
@@ -150,7 +123,7 @@ class Lookup:
         width say what it takes to read the table.
         """
         exists = [
-            f"EXISTS (SELECT 1 FROM {self._table('cells')} AS c{n} WHERE {self._in_row(n)})" for n in self.probes.others
+            f"EXISTS (SELECT 1 FROM {self._table('cells')} AS c{n} WHERE {self._in_row(n)})" for n in self._others
         ]
         best = (
             "SELECT f.table_id, COUNT(DISTINCT f.tuple_id) AS bound, COUNT(*) AS pairs"
@@ -169,10 +142,10 @@ class Lookup:
 
         That is all that joinability depends on, however many rows repeat a key tuple.
         """
-        columns = {self.probes.initial: "f.column_id", **{n: f"c{n}.column_id" for n in self.probes.others}}
+        columns = {self.search.initial: "f.column_id", **{n: f"c{n}.column_id" for n in self._others}}
         selected = ", ".join(f"{columns[n]} AS column{n}" for n in sorted(columns))
-        joins = (f" INNER JOIN {self._table('cells')} AS c{n} ON {self._in_row(n)}" for n in self.probes.others)
-        tables = [where.replace("p.table_id", f"c{n}.table_id") for n in self.probes.others if self.dialect.sorts_cells]
+        joins = (f" INNER JOIN {self._table('cells')} AS c{n} ON {self._in_row(n)}" for n in self._others)
+        tables = [where.replace("p.table_id", f"c{n}.table_id") for n in self._others if self.dialect.sorts_cells]
         return (
             f"SELECT DISTINCT f.table_id, f.tuple_id, {selected} FROM {self._candidates(where)}{''.join(joins)}"
             f"{' WHERE ' if tables else ''}{' AND '.join(tables)}"
@@ -180,22 +153,22 @@ class Lookup:
 
     def rows(self, where: str) -> str:
         """SQL for the rows that pass the row filter, with their super keys."""
-        assert self.probes.form is not None
-        key = self.probes.form.selected(self.dialect, self._key)
-        return f"SELECT DISTINCT p.table_id, p.row_id, {key}{self._filtered(where)}"
+        assert self.form is not None
+        key = self.form.selected(self.dialect, self._key)
+        return f"SELECT DISTINCT p.table_id, p.row_id, {key}{self._postings(where)}"
 
     def cells(self, where: str) -> str:
         """SQL for the query's tokens in the rows that pass the row filter, with their places.
 
         The condition is given for cells, too, where these are sorted by table.
         """
-        filtered = self._unfiltered(where) if self.probes.form is None else self._filtered(where)
+        postings = self._postings(where, with_tuples=self.form is not None)
         tables = f" AND {where.replace('p.table_id', 'c.table_id')}" if self.dialect.sorts_cells else ""
         token = self.dialect.not_indexed.format(column="c.token_id")
-        wanted = self.probes.tokens_of(*range(self.probes.tokens.shape[1]))
+        wanted = self._tokens_of(*range(self.search.token_ids.shape[1]))
         return (
             f"SELECT c.table_id, c.row_id, c.column_id, c.token_id FROM {self._table('cells')} AS c"
-            f" INNER JOIN (SELECT DISTINCT p.table_id, p.row_id{filtered}) AS r"
+            f" INNER JOIN (SELECT DISTINCT p.table_id, p.row_id{postings}) AS r"
             " ON c.table_id = r.table_id AND c.row_id = r.row_id"
             f" WHERE c.piece = 0 AND {token} IN ({wanted}){tables}"
         )

@@ -1,4 +1,4 @@
-"""Look-ups in the tables of a generation.
+"""Look-ups in the tables of a generation, over sessions that threads share.
 
 A few numbers are looked up as an IN list, many through a temporary table of the session. The option ``in_list`` draws
 the line, because the best place depends on the server.
@@ -6,24 +6,77 @@ the line, because the best place depends on the server.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from threading import BoundedSemaphore, Lock
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from mate.errors import ChangedError
+from mate.errors import ChangedError, StoreError
 from mate.lake.base import Ids
-from mate.sql.dialects.failures import MissingError
+from mate.sql.address import Address
+from mate.sql.dialects import open_session
+from mate.sql.dialects.failures import ConnectionLostError, MissingError
 from mate.sql.dialects.session import Session
 from mate.sql.lookup import among
 from mate.sql.schema import MANIFEST, Column, Generation
-from mate.sql.session_pool import SessionPool
 
 _IDS = "mate_ids"
 """Temporary table of numbers to look up."""
 _Answer = TypeVar("_Answer")
+
+
+class SessionPool:
+    """Reading sessions that threads take and give back, at most so many at a time as the address says."""
+
+    def __init__(self, address: Address) -> None:
+        self.address, self._password = address, address.password()
+        self._free = BoundedSemaphore(address.connections)
+        self._idle: list[Session] = []
+        self._mutex = Lock()
+        self._is_closed = False
+
+    @contextmanager
+    def session(self, *, fresh: bool = False) -> Iterator[Session]:
+        """Lend a session; after an error it is not used again."""
+        with self._free:
+            with self._mutex:
+                session = self._idle.pop() if self._idle and not fresh else None
+            session = session or open_session(self.address, self._password)
+            try:
+                yield session
+            except BaseException:
+                session.close()
+                raise
+            with self._mutex:
+                self._idle.append(session)
+            if self._is_closed:
+                self._close_idle()
+
+    def ask(self, question: Callable[[Session], _Answer]) -> _Answer:
+        """Put a question; if an idle session turns out dead, put it once more over a new one."""
+        try:
+            with self.session() as session:
+                return question(session)
+        except ConnectionLostError:
+            self._close_idle()
+        with self.session(fresh=True) as session:
+            return question(session)
+
+    def close(self) -> None:
+        """Close idle sessions now, and the others as they are given back."""
+        self._is_closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        with self._mutex:
+            idle, self._idle = self._idle, []
+        for session in idle:
+            with suppress(StoreError):
+                session.close()
 
 
 @dataclass(frozen=True)
@@ -72,12 +125,8 @@ class Reader:
         octets = [8] * (selected.count(",") + 1)
         if not len(ids):
             return [np.empty(0, np.int64) for _ in octets]
-
-        def question(session: Session) -> list[Ids]:
-            where = self.among(session, column, ids)
-            return session.numbers(f"SELECT {selected} FROM {self.generation.name(table)} WHERE {where}{more}", octets)
-
-        return self.ask(question)
+        query = f"SELECT {selected} FROM {self.generation.name(table)}"
+        return self.ask(lambda session: session.numbers(f"{query}{self._where(session, column, ids)}{more}", octets))
 
     def records(self, table: str, column: str = "", ids: Ids | None = None, more: str = "") -> list[Sequence[Any]]:
         """Return records of a table, of certain numbers if given; `more` stands behind the condition."""
@@ -87,12 +136,11 @@ class Reader:
         """Return what a query finds, for certain numbers if given; `more` stands behind the condition."""
         if ids is not None and not len(ids):
             return []
+        query = f"SELECT {selected} FROM {tables}"
+        return self.ask(lambda session: session.execute(f"{query}{self._where(session, column, ids)}{more}"))
 
-        def question(session: Session) -> list[Sequence[Any]]:
-            where = "" if ids is None else f" WHERE {self.among(session, column, ids)}"
-            return session.execute(f"SELECT {selected} FROM {tables}{where}{more}")
-
-        return self.ask(question)
+    def _where(self, session: Session, column: str, ids: Ids | None) -> str:
+        return "" if ids is None else f" WHERE {self.among(session, column, ids)}"
 
     def records_of_sources(self, table: str, sources: Sequence[str], more: str = "") -> list[Sequence[Any]]:
         """Return the records of a table that are about certain sources."""

@@ -85,58 +85,52 @@ class TableDefinition(NamedTuple):
 
 
 _ROW = ("table_id", "row_id")
-_TABLE_ID, _ROW_ID = (Column(name, Content.PLACE) for name in _ROW)
-_COLUMN_ID = Column("column_id", Content.PLACE)
+_TABLE_ID, _ROW_ID, _COLUMN_ID = (Column(name, Content.PLACE) for name in (*_ROW, "column_id"))
 _REPEATED_TABLE_ID = _TABLE_ID._replace(repeats=True)
 _BUCKET = Column("bucket", Content.PLACE, repeats=True)
 _SOURCE = Column("source", Content.PATH)
 
+
+def _optional(name: str, content: Content = Content.NUMBER) -> Column:
+    return Column(name, content, required=False)
+
+
 CELLS = TableDefinition(
     "cells",
     (
-        *(_REPEATED_TABLE_ID, _ROW_ID, _COLUMN_ID),
-        Column("piece", Content.PLACE),
-        Column("token_id"),
-        Column("cell", Content.CELL, required=False),
+        *(_REPEATED_TABLE_ID, _ROW_ID, _COLUMN_ID, Column("piece", Content.PLACE)),
+        *(Column("token_id"), _optional("cell", Content.CELL)),
     ),
     (*_ROW, "column_id", "piece"),
     _ROW,
 )
-TABLES = TableDefinition(
+_TABLES = TableDefinition(
     "tables",
     (
-        _TABLE_ID,
-        Column("table_name", Content.TEXT, required=False),
-        _SOURCE,
-        *(Column(name) for name in ("place", "line_number", "row_count")),
+        *(_TABLE_ID, _optional("table_name", Content.TEXT), _SOURCE),
+        *(Column("place"), Column("line_number"), Column("row_count")),
     ),
     ("table_id",),
     ("table_id",),
 )
-COLUMNS = TableDefinition(
+_COLUMNS = TableDefinition(
     "columns",
-    (_REPEATED_TABLE_ID, _COLUMN_ID, Column("column_name", Content.TEXT, required=False)),
+    (_REPEATED_TABLE_ID, _COLUMN_ID, _optional("column_name", Content.TEXT)),
     ("table_id", "column_id"),
     ("table_id",),
 )
-SOURCES = TableDefinition(
+_SOURCES = TableDefinition(
     "sources",
     (
-        _SOURCE,
-        Column("format_name", Content.WORD, required=False),
-        Column("byte_count", required=False),
-        Column("sha256", Content.WORD, required=False),
-        Column("table_count", required=False),
+        *(_SOURCE, _optional("format_name", Content.WORD), _optional("byte_count")),
+        *(_optional("sha256", Content.WORD), _optional("table_count")),
     ),
 )
-REJECTS = TableDefinition(
+_REJECTS = TableDefinition(
     "rejects",
     (
-        _SOURCE,
-        Column("line_number", required=False),
-        Column("kind", Content.WORD, required=False),
-        Column("reason", Content.PATH, required=False),
-        Column("occurrences", required=False),
+        *(_SOURCE, _optional("line_number"), _optional("kind", Content.WORD)),
+        *(_optional("reason", Content.PATH), _optional("occurrences")),
     ),
 )
 LOAD_LOG = TableDefinition("load_log", (Column("part_id"), Column("record_count")), unique="part_id")
@@ -148,12 +142,6 @@ SHARED = (
     TableDefinition(BUILDS, (Column("load_id"),)),
 )
 """Tables that all generations share: manifests, and what builds and changes lock."""
-
-NAMES = (
-    *("postings", "cells", "super_keys", "tables", "columns", "tokens", TOKEN_COUNTS),
-    *("sources", "rejects", "load_log"),
-)
-"""Names of the tables that a generation may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +159,7 @@ class Generation:
 
     def name(self, table: str) -> str:
         """Return the full name of a table."""
-        return table_name(self.schema, table, self.number)
+        return f"{self.schema}.{table}_{self.number}"
 
     @property
     def has_super_keys(self) -> bool:
@@ -182,7 +170,7 @@ class Generation:
         """Return all tables, with those that only a build needs."""
         dictionary = token_columns(self.cell_characters)
         tokens = [TableDefinition(n, dictionary, ("token_id",), ("token_id",)) for n in ("tokens", TOKEN_COUNTS)]
-        definitions = [self._postings(), CELLS, *tokens, TABLES, COLUMNS, SOURCES, REJECTS, LOAD_LOG]
+        definitions = [self._postings(), CELLS, *tokens, _TABLES, _COLUMNS, _SOURCES, _REJECTS, LOAD_LOG]
         if self.has_super_keys:
             definitions.append(TableDefinition("super_keys", (_TABLE_ID, _ROW_ID, *self.keys), _ROW, _ROW))
         return definitions
@@ -201,11 +189,6 @@ class Generation:
         columns = (*bucket, Column("token_id"), _TABLE_ID, _ROW_ID, _COLUMN_ID, *keys)
         order = (*(column.name for column in bucket), "token_id", *_ROW)
         return TableDefinition("postings", columns, order, _ROW)
-
-
-def table_name(schema: str, table: str, number: int) -> str:
-    """Return the full name of a table of a generation."""
-    return f"{schema}.{table}_{number}"
 
 
 def key_column(number: int) -> str:

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from mate.errors import StoreError
 from mate.hashing import Keys, SuperKeyHash
 from mate.hashing.by_width import WORD, packed
-from mate.hashing.superkey import to_bytes
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
 from mate.lake.columns import ranges
@@ -46,36 +46,21 @@ TupleHashes: TypeAlias = Callable[[SuperKeyHash], Keys]
 """From a hash function to the hashes of key tuples: ``uint64[tuples, key columns, words]``."""
 
 
-class RowKeys(NamedTuple):
-    """Super keys that were read."""
-
-    keys: Keys
-    """As many words per row as the largest has."""
-    words: Ids
-    """How many of them are the row's."""
-    width: Ids
-    """Number of columns that its table has, or may have, by the size of its key."""
-
-
 class CandidateRows(NamedTuple):
     """Rows that passed the row filter, ascending by table, then by row."""
 
     table_id: Ids
     row_id: Ids
-    keys: RowKeys
-
-    @classmethod
-    def sort(cls, table: Ids, row: Ids, keys: RowKeys) -> CandidateRows:
-        """Bring rows into order."""
-        return cls(table, row, keys)._take(np.lexsort((row, table)))
+    keys: npt.NDArray[Any]
+    """Their super keys as they were read: words, bytes or texts (`KeyForm.read`)."""
 
     def without(self, tables: frozenset[int]) -> CandidateRows:
         """Return the rows of other tables."""
-        return self._take(np.flatnonzero(~np.isin(self.table_id, list(tables))))
+        return self.take(~np.isin(self.table_id, list(tables)))
 
-    def _take(self, places: Ids) -> CandidateRows:
-        keys = RowKeys(self.keys.keys[places], self.keys.words[places], self.keys.width[places])
-        return CandidateRows(self.table_id[places], self.row_id[places], keys)
+    def take(self, places: Ids | npt.NDArray[np.bool_]) -> CandidateRows:
+        """Return some rows."""
+        return CandidateRows(*(values[places] for values in self))
 
 
 @dataclass(frozen=True)
@@ -108,8 +93,8 @@ class KeyForm(ABC):
         """SQL that a row, given by its key, may hold a key tuple; `others` are the key columns but the initial one."""
 
     @abstractmethod
-    def read(self, values: Sequence[Any]) -> RowKeys:
-        """Return keys, given as they were read."""
+    def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
+        """Return how many columns rows have by their keys, at most, and the keys as a segment has them."""
 
     def most_octets(self, columns: int) -> int:
         """Return the octets that the key of a row with so many columns takes at most."""
@@ -121,15 +106,12 @@ class KeyForm(ABC):
 
     def candidates(self, session: Session, statement: str) -> CandidateRows:
         """Run a query for table, row and key."""
-        records = session.execute(statement)
-        table, row = (np.array([record[n] for record in records], np.int64) for n in range(2))
-        return CandidateRows.sort(table, row, self.read([record[2] for record in records]))
+        table, row, keys = self._records(session, statement)
+        return CandidateRows(table, row, keys).take(np.lexsort((row, table)))
 
-    def segment_keys(self, rows: RowKeys, places: Ids) -> Keys:
-        """Return the keys of rows as a segment has them: a row each, or words, one row after the other."""
-        keys = rows.keys[places]
-        flat: Keys = keys[np.arange(keys.shape[1]) < rows.words[places, None]]
-        return flat if self.function.by_width else keys
+    def _records(self, session: Session, statement: str) -> tuple[Ids, Ids, npt.NDArray[Any]]:
+        records = np.array(session.execute(statement), object).reshape(-1, 3)
+        return records[:, 0].astype(np.int64), records[:, 1].astype(np.int64), records[:, 2]
 
 
 class _FixedKeys(KeyForm):
@@ -155,14 +137,13 @@ class _FixedKeys(KeyForm):
     def condition(self, dialect: Dialect, key: str, others: Sequence[int]) -> str:
         return f"({key} & q.{QUERY_KEY}) = q.{QUERY_KEY}"
 
-    def candidates(self, session: Session, statement: str) -> CandidateRows:
+    def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
+        return np.zeros(len(values), np.int64), values
+
+    def _records(self, session: Session, statement: str) -> tuple[Ids, Ids, npt.NDArray[Any]]:
         # All records have one size, which is read faster.
         table, row, *words = session.numbers(statement, [_OCTETS, _OCTETS, self._size])
-        return CandidateRows.sort(table, row, self.read(words))
-
-    def read(self, values: Sequence[Any]) -> RowKeys:
-        keys = np.stack(values, axis=1).view(np.uint64)
-        return RowKeys(keys, np.full(len(keys), keys.shape[1]), np.zeros(len(keys), np.int64))
+        return table, row, np.stack(words, axis=1).view(np.uint64)
 
 
 class _WideKeys(KeyForm):
@@ -174,7 +155,7 @@ class _WideKeys(KeyForm):
     def stored(self, segment: SearchSegment, number: int, rows: Array) -> pa.Array:
         first, sizes = _key_words(self.function, segment.arrays, rows)
         words, _ = ranges(first, first + sizes)
-        return _binary(segment.keys[number][words], sizes)
+        return key_array(segment.keys[number][words], sizes)
 
     def probe_columns(self, key_columns: int) -> list[Column]:
         return [Column(QUERY_KEY, Content.WIDE_KEY)]
@@ -182,21 +163,19 @@ class _WideKeys(KeyForm):
     def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
         functions, _ = by_function(self.function, widths())
         keys = [np.bitwise_or.reduce(hashes(sized), axis=1) for sized in functions]
-        arrays = [_binary(own.reshape(-1), np.full(len(own), own.shape[1])) for own in keys]
         numbers = np.concatenate([np.empty(0, np.int64), *(np.arange(len(own)) for own in keys)])
-        return numbers, [pa.concat_arrays([pa.array([], pa.large_binary()), *arrays])]
+        return numbers, [pa.concat_arrays([pa.array([], pa.large_binary()), *map(key_array, keys)])]
 
     def condition(self, dialect: Dialect, key: str, others: Sequence[int]) -> str:
         # Databases compare bits of equal size only.
         same_size = f"OCTET_LENGTH({key}) = OCTET_LENGTH(q.{QUERY_KEY})"
         return f"CASE WHEN {same_size} THEN ({key} & q.{QUERY_KEY}) = q.{QUERY_KEY} ELSE FALSE END"
 
-    def read(self, values: Sequence[Any]) -> RowKeys:
+    def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
         # Values are bytes, or texts of zeros and ones.
         data = [v if isinstance(v, bytes) else int(v, 2).to_bytes(len(v) // 8, "big") for v in values]
-        words = np.array([len(own) // _OCTETS for own in data], np.int64)
-        keys = _padded(np.frombuffer(b"".join(data), ">u8").astype(np.uint64), words)
-        return RowKeys(keys, words, WORD * words // self.function.bits)
+        bits = np.array([8 * len(own) for own in data], np.int64)
+        return bits // self.function.bits, np.frombuffer(b"".join(data), ">u8").astype(np.uint64)
 
 
 class _FingerprintKeys(KeyForm):
@@ -232,15 +211,16 @@ class _FingerprintKeys(KeyForm):
         # A key of one column is never filtered.
         return " AND ".join(dialect.contains.format(text=key, part=f"q.fingerprint{n}") for n in others) or "TRUE"
 
-    def read(self, values: Sequence[Any]) -> RowKeys:
-        bits, columns = self.function.bits, np.array([len(text) for text in values], np.int64)
-        words = key_words(self.function, columns)
-        keys = np.zeros((len(values), int(words.max(initial=0))), np.uint64)
-        prints = _padded(read_fingerprints("".join(values)), columns)
+    def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
+        columns = np.array([len(text) for text in values], np.int64)
+        words, prints = key_words(self.function, columns), read_fingerprints("".join(values))
+        first_word, first_print = np.cumsum(words) - words, np.cumsum(columns) - columns
+        keys = np.zeros(int(words.sum()), np.uint64)
         for width in np.unique(columns[columns > 0]).tolist():
-            own = np.flatnonzero(columns == width)
-            keys[own, : self.function.row_words(width)] = packed(prints[own, :width], bits)
-        return RowKeys(keys, words, columns)
+            own = columns == width
+            rows = packed(prints[first_print[own, None] + np.arange(width)], self.function.bits)
+            keys[first_word[own, None] + np.arange(rows.shape[1])] = rows
+        return columns, keys
 
 
 def key_form(function: SuperKeyHash) -> KeyForm:
@@ -294,17 +274,3 @@ def _key_words(function: SuperKeyHash, arrays: SegmentArrays, rows: Array) -> tu
     first = key_offsets(words, np.diff(arrays.table_row_first))
     table = np.searchsorted(arrays.table_row_first, rows, "right") - 1
     return first[table] + (rows - arrays.table_row_first[table]) * words[table], words[table]
-
-
-def _binary(words: Keys, sizes: Ids) -> pa.LargeBinaryArray:
-    """Return words as binary values, so many words each."""
-    ends = np.concatenate([[0], np.cumsum(sizes * _OCTETS)]).astype(np.int64)
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(to_bytes(words))]
-    return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers)
-
-
-def _padded(values: Keys, sizes: Ids) -> Keys:
-    """Return values, so many per row, as a matrix with zeros at the end of short rows."""
-    matrix = np.zeros((len(sizes), int(sizes.max(initial=0))), np.uint64)
-    matrix[np.arange(matrix.shape[1]) < sizes[:, None]] = values
-    return matrix

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,16 +21,19 @@ from mate.build.segments import Written
 from mate.errors import StoreError
 from mate.hashing import get
 from mate.lake.manifest import Manifest
-from mate.sql.address import Address
+from mate.sql.address import Address, Password
 from mate.sql.dialects import dialect_of, lock_schema, open_session
 from mate.sql.dialects.failures import BusyError, ConnectionLostError
 from mate.sql.dialects.session import Session
 from mate.sql.index import generation_of
 from mate.sql.load import Loader
-from mate.sql.schema import BUILDS, MANIFEST, NAMES, SHARED, TOKEN_COUNTS, Generation, table_name
+from mate.sql.schema import BUILDS, LAYOUTS, MANIFEST, SHARED, TOKEN_COUNTS, Column, Generation
 from mate.sql.super_keys import check_form
 
-_TABLE = re.compile(rf"({'|'.join(NAMES)})_(\d+)")
+_POLL = 0.1
+_ALL_TABLES = Generation("", 0, (Column("key0"),), LAYOUTS[1], 0).tables()
+"""The tables that a generation may have."""
+_TABLE = re.compile(rf"({'|'.join(table.name for table in _ALL_TABLES)})_(\d+)")
 
 
 class DatabaseTarget:
@@ -46,10 +50,7 @@ class DatabaseTarget:
     def __enter__(self) -> Self:
         with ExitStack() as resources:
             self._create_shared_tables()
-            try:
-                self._verify_lock = resources.enter_context(lock_schema(self.address, self._password))
-            except BusyError:
-                raise StoreError(f"another build or change of {self.address} is under way") from None
+            self._verify_lock = take_lock(resources, self.address, self._password)
             self._number = self._new_number()
             self.directory = work_directory(self.address)
             self._resources = resources.pop_all()
@@ -169,12 +170,7 @@ class DatabaseTarget:
         self._verify_lock()
         insert = f"INSERT INTO {self._manifests} (load_id, change_id, manifest) VALUES (%s, 0, %s)"
         session.execute(insert, [self._number, manifest.to_json()])
-        try:
-            session.commit()
-        except ConnectionLostError as error:
-            raise StoreError(
-                f"{error} while the new index was published: mate stats tells which one is in use"
-            ) from None
+        commit_last(session, "the new index was published: mate stats tells which one is in use")
         self._published = True
         numbers = self._published_numbers(session)
         if len(numbers) > 1:
@@ -192,8 +188,8 @@ class DatabaseTarget:
 
     def _drop(self, session: Session, numbers: Iterable[int]) -> None:
         for number in sorted(numbers):
-            for table in NAMES:
-                session.execute(f"DROP TABLE IF EXISTS {table_name(self.address.schema, table, number)} CASCADE")
+            for table in _ALL_TABLES:
+                session.execute(f"DROP TABLE IF EXISTS {self.address.schema}.{table.name}_{number} CASCADE")
 
 
 def work_directory(address: Address) -> Path:
@@ -202,6 +198,27 @@ def work_directory(address: Address) -> Path:
         return Path(tempfile.mkdtemp(prefix="mate-", dir=address.workdir or None))
     except OSError as error:
         raise StoreError(f"cannot write to {error.filename}: {error.strerror}") from error
+
+
+def take_lock(resources: ExitStack, address: Address, password: Password, wait: float = 0.0) -> Callable[[], None]:
+    """Lock a schema for one build or change, trying for some seconds; return a function that fails if it was lost."""
+    deadline = time.monotonic() + wait
+    while True:
+        try:
+            return resources.enter_context(lock_schema(address, password))
+        except BusyError:
+            if time.monotonic() >= deadline:
+                waited = f"; waited {wait:g} s for it (--wait)" if wait else ""
+                raise StoreError(f"another build or change of {address} is under way{waited}") from None
+        time.sleep(_POLL)
+
+
+def commit_last(session: Session, doing: str) -> None:
+    """Commit; if the connection is lost meanwhile, say how to find out whether it was done."""
+    try:
+        session.commit()
+    except ConnectionLostError as error:
+        raise StoreError(f"{error} while {doing}") from None
 
 
 def merge_tokens(generation: Generation, counts: str) -> str:

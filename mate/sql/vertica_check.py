@@ -7,37 +7,40 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.changes.updates import Updates
 from mate.errors import MateError, StoreError
+from mate.lake.base import Index, SearchView
+from mate.lake.segment import SearchSegment
+from mate.search.query import QueryTable
+from mate.search.results import SearchResult
 from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
 from mate.sql.address import Address
+from mate.sql.blocks import FEW_PROBES, Blocks
 from mate.sql.dialects import dialect_of, open_session
 from mate.sql.dialects.copy_text import key_array
 from mate.sql.dialects.dialect import lock_statement
 from mate.sql.dialects.failures import BusyError, DuplicateKeyError
 from mate.sql.dialects.session import Session
 from mate.sql.index import DatabaseIndex
-from mate.sql.lookup import Lookup, Probes, bucket_of, constant_probes, probe_columns
-from mate.sql.schema import BUILDS, LAYOUTS, LOAD_LOG, SHARED, Column, Content, Generation, key_column
-from mate.sql.super_keys import key_form
+from mate.sql.schema import BUILDS, LAYOUTS, LOAD_LOG, Column, Content, Generation, key_column
+from mate.sql.target import DatabaseTarget
 from mate.stores import open_index, open_target
 
 QUICK = 5.0
 """Seconds within which a lock that is not waited for has to be refused."""
 _TEMPORARY = "mate_check_numbers"
-_LAKE = "synthetic:tables=12,seed=7"
+_LAKE, _TABLE, _ROWS = "synthetic:tables=12,seed=7", 2, 200
+"""Made-up tables, and how many rows of which one are searched for."""
 _HASHES = (HashRequest(), HashRequest("wide", 20), HashRequest("fingerprint", 16))
 """One for each form that super keys have."""
 _KEYS = (Column(key_column(0), Content.KEY, 16), Column(key_column(1), Content.KEY, 64))
@@ -117,13 +120,9 @@ class Trials:
         return str(session.execute("SELECT VERSION()")[0][0])
 
     def schema_with_inherited_privileges(self, session: Session) -> str:
-        """Create the schema as a build does."""
-        session.execute(self._dialect.create_schema.format(schema=self.schema))
-        for table in SHARED:
-            session.execute(self._dialect.create_table(f"{self.schema}.{table.name}", table))
-        session.execute(f"INSERT INTO {self.schema}.{BUILDS} (load_id) VALUES (0)")
-        session.commit()
-        return ""
+        """Create the schema and lock it as a build does."""
+        with DatabaseTarget(self._address):
+            return ""
 
     def tables_and_their_names(self, session: Session) -> str:
         """Create all tables in both layouts: no name may be a reserved word."""
@@ -199,19 +198,17 @@ class Trials:
         session.execute(self._drop_schema)
         session.commit()
         with TemporaryDirectory() as folder:
-            query = Path(folder, "query.csv")
-            expected = _answers(f"{folder}/lake.mate", query)
-            answers = _answers(self._address, query)
+            expected = _answers(f"{folder}/lake.mate")
+        answers = _answers(self._address)
         assert answers == expected, f"{answers} where a lake has {expected}"
         return f"{len(answers[0])} answers with each of {', '.join(request.name for request in _HASHES)}"
 
     def plans_of_the_main_queries(self, session: Session) -> str:
-        """Return how the server runs the look-ups of a key tuple that is there."""
-        with open_index(self._address) as index:
-            assert isinstance(index, DatabaseIndex)
-            table_id = index.tables()[0].table_id
-            lookup = _lookup(session, index, table_id)
-        where = f"p.table_id IN ({table_id})"
+        """Return how the server runs the look-ups of a search."""
+        with _ObservedIndex(self._address) as index:
+            _search(index, _HASHES[0], FEW_PROBES // 2)
+            lookup = index.blocks.lookup(session)
+        where = f"p.table_id IN ({_TABLE})"
         statements = lookup.bounds("", 200), lookup.mappings(where), lookup.rows(""), lookup.cells(where)
         return "\n\n".join(_profile(session, f"{self.schema}_{n}", text) for n, text in enumerate(statements))
 
@@ -234,44 +231,33 @@ def _finding(trial: Callable[[Session], str], session: Session) -> Finding:
         return Finding(name, False, str(error))
 
 
-def _answers(place: str, query: Path) -> list[list[tuple[int, int]]]:
+class _ObservedIndex(DatabaseIndex):
+    """Keeps what its last search asks the database."""
+
+    blocks: Blocks
+
+    def search_segments(self, search: SearchView) -> Iterator[SearchSegment]:
+        self.blocks = self._blocks(search)
+        return self.blocks.segments()
+
+
+def _answers(place: str) -> list[list[tuple[int, int]]]:
     """Build an index of a few made-up tables, change it, and return what searches find: tables and joinability."""
     with open_target(place) as target:
         build([_LAKE], target, BuildSettings(_HASHES, master="none"))
-    with open_index(place) as index:
-        if not query.exists():
-            rows = [[cell or "" for cell in row] for row in index.cells(2, np.arange(index.table(2).rows))]
-            pa_csv.write_csv(pa.table({f"c{n}": column for n, column in enumerate(zip(*rows, strict=True))}), query)
     Updates(place, master="none").remove_tables([0])
     with open_index(place) as index:
         return [
-            [
-                (result.table_id, result.joinability)
-                for result in find_system()(
-                    index,
-                    str(query),
-                    ["c0", "c1"],
-                    settings=SearchSettings(k=5, filters=FilterSettings(hash_name=request.name)),
-                )
-            ]
-            for request in _HASHES
+            [(found.table_id, found.joinability) for found in _search(index, request, _ROWS)] for request in _HASHES
         ]
 
 
-def _lookup(session: Session, index: DatabaseIndex, table_id: int) -> Lookup:
-    """Return the look-ups of the key tuple that the first two cells of a table make."""
-    generation = index.reader.generation
-    cells = session.execute(
-        f"SELECT c.token_id, t.token FROM {generation.name('cells')} AS c"
-        f" INNER JOIN {generation.name('tokens')} AS t ON t.token_id = c.token_id"
-        f" WHERE c.table_id = {table_id} AND c.row_id = 0 AND c.piece = 0 ORDER BY c.column_id LIMIT 2"
-    )
-    tokens, texts = np.array([[number for number, _ in cells]], np.int64), [text for _, text in cells]
-    form = key_form(index.manifest.hashes[0].function())
-    numbers, keys = form.probes(lambda function: function.hash(texts)[None], lambda: np.array([len(cells)]))
-    records = [pa.array(numbers), *map(pa.array, tokens[numbers].T), *keys]
-    relation = constant_probes(session.dialect, probe_columns(len(cells), form), records)
-    return Lookup(session.dialect, generation, Probes(relation, tokens, 0, 0, form, bucket_of(tokens[:, 0]).tolist()))
+def _search(index: Index, request: HashRequest, rows: int) -> SearchResult:
+    """Search for the first rows of a table that is in the index."""
+    cells = [[cell or "" for cell in row] for row in index.cells(_TABLE, np.arange(rows))]
+    query = QueryTable("query", pa.table({f"c{n}": column for n, column in enumerate(zip(*cells, strict=True))}))
+    settings = SearchSettings(k=5, filters=FilterSettings(hash_name=request.name))
+    return find_system()(index, query, ["c0", "c1"], settings=settings)
 
 
 def _profile(session: Session, label: str, statement: str) -> str:

@@ -31,7 +31,7 @@ COPY = cast(Copy, parse(copy_statement("mate.t", COLUMNS)).detail)
 def columns(rows: list[tuple[int, str | None]]) -> list[pa.Array]:
     numbers = pa.array([number for number, _ in rows], pa.int64())
     texts = pa.array([text for _, text in rows], pa.string())
-    keys = key_array(from_ints([abs(number) for number, _ in rows], 128)) if rows else pa.array([], pa.binary(16))
+    keys = key_array(from_ints([abs(number) for number, _ in rows], 128)) if rows else pa.array([], pa.large_binary())
     return [numbers, texts, keys]
 
 

@@ -84,12 +84,11 @@ def test_what_is_stored_is_read_again(data: st.DataObject, name: str, bits: int)
     form = key_form(get(name, bits))
     segment, rows = data.draw(segments(form.function))
     chosen = data.draw(st.permutations(range(len(rows))))
-    read = form.read(form.stored(segment, 0, np.array(chosen, np.int64)).to_pylist())
-    back = np.argsort(chosen)
-    assert form.segment_keys(read, back).tolist() == segment.keys[0].tolist()
-    for place, row in enumerate(chosen):
-        assert form.function.row_words(int(read.width[place])) == read.words[place]
-        assert read.width[place] >= len(rows[row])
+    stored = np.array([*form.stored(segment, 0, np.array(chosen, np.int64)).to_pylist(), None], object)[:-1]
+    assert form.read(stored[np.argsort(chosen)])[1].tolist() == segment.keys[0].tolist()
+    width, keys = form.read(stored)
+    assert sum(form.function.row_words(int(columns)) for columns in width) == len(keys)
+    assert (width >= [len(rows[row]) for row in chosen]).all()
 
 
 @given(st.lists(st.integers(0, 2**20 - 1), max_size=20))

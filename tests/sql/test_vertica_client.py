@@ -12,11 +12,12 @@ import pyarrow as pa
 import pytest
 
 from mate.build.changes.updates import Updates
+from mate.errors import StoreError
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.sql import load
 from mate.sql.address import Address
-from mate.sql.dialects.failures import ForbiddenError, PushBackError
+from mate.sql.dialects.failures import PushBackError
 from mate.sql.dialects.vertica import Vertica, VerticaSession
 from mate.sql.schema import CELLS, Column, Content, Generation
 from tests.sql.conftest import write_csv
@@ -60,7 +61,7 @@ def test_a_user_without_a_privilege_is_told_so(server: FaultyServer) -> None:
             raise ServerError("Permission denied for relation manifest", "42501", 4367)
 
     client = connected(server)
-    with server.faulty(fault), pytest.raises(ForbiddenError, match="ask the owner of the schema for the grants"):
+    with server.faulty(fault), pytest.raises(StoreError, match="ask the owner of the schema for the grants"):
         client.execute("SELECT load_id FROM mate.manifest")
     client.close()
 

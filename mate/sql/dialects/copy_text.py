@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from mate.hashing import Keys
 from mate.hashing.superkey import to_bytes
+from mate.lake.base import Ids
 
 _RECORDS = 50_000
 """Most records that are formatted at a time."""
@@ -48,7 +49,7 @@ def lines(columns: Sequence[pa.Array], style: Style) -> Iterator[bytes]:
     for start, count in _portions(columns):
         parts = [_field(column.slice(start, count), style) for column in columns]
         joined = pc.binary_join_element_wise(*parts, _text(style.delimiter)) if len(parts) > 1 else parts[0]
-        yield from frames(_bytes(pc.binary_join_element_wise(joined, _text(""), _text("\n"))))
+        yield from frames(_values(pc.binary_join_element_wise(joined, _text(""), _text("\n")))[1])
 
 
 def _portions(columns: Sequence[pa.Array]) -> Iterator[tuple[int, int]]:
@@ -66,7 +67,7 @@ def _portions(columns: Sequence[pa.Array]) -> Iterator[tuple[int, int]]:
 
 
 def _field(column: pa.Array, style: Style) -> pa.LargeStringArray:
-    if pa.types.is_fixed_size_binary(column.type) or pa.types.is_large_binary(column.type):
+    if pa.types.is_large_binary(column.type):
         texts = hexadecimal(column)
         return pc.binary_join_element_wise(_text(style.key_prefix), texts, _text("")) if style.key_prefix else texts
     texts = column.cast(pa.large_string())
@@ -82,11 +83,13 @@ def _text(value: str) -> pa.LargeStringScalar:
     return pa.scalar(value, pa.large_string())
 
 
-def _bytes(texts: pa.LargeStringArray) -> bytes:
-    """Return the texts one after the other: what their buffer holds already."""
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    return bytes(data[int(ends[0]) : int(ends[-1])]) if len(texts) else b""
+def _values(array: pa.LargeStringArray | pa.LargeBinaryArray) -> tuple[Ids, bytes]:
+    """Return where values end, after a zero, and the values one after the other: what their buffers hold already."""
+    if not len(array):
+        return np.zeros(1, np.int64), b""
+    _, offsets, data = array.buffers()
+    ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    return ends - ends[0], bytes(data[int(ends[0]) : int(ends[-1])])
 
 
 def frames(data: bytes) -> Iterator[bytes]:
@@ -95,23 +98,19 @@ def frames(data: bytes) -> Iterator[bytes]:
         yield data[start : start + FRAME]
 
 
-def hexadecimal(keys: pa.FixedSizeBinaryArray | pa.LargeBinaryArray) -> pa.LargeStringArray:
+def hexadecimal(keys: pa.LargeBinaryArray) -> pa.LargeStringArray:
     """Return super keys as hexadecimal digits."""
-    if pa.types.is_large_binary(keys.type):
-        _, offsets, octets = keys.buffers()
-        ends = np.frombuffer(offsets, np.int64)[keys.offset : keys.offset + len(keys) + 1]
-        data = bytes(octets)[ends[0] : ends[-1]]
-        ends = 2 * (ends - ends[0])
-    else:
-        width = keys.type.byte_width
-        data = bytes(keys.buffers()[1])[width * keys.offset : width * (keys.offset + len(keys))]
-        ends = np.arange(0, 2 * width * (len(keys) + 1), 2 * width, dtype=np.int64)
-    return pa.LargeStringArray.from_buffers(len(keys), pa.py_buffer(ends), pa.py_buffer(data.hex().encode()))
+    ends, data = _values(keys)
+    return pa.LargeStringArray.from_buffers(len(keys), pa.py_buffer(2 * ends), pa.py_buffer(data.hex().encode()))
 
 
-def key_array(keys: Keys) -> pa.FixedSizeBinaryArray:
-    """Return super keys as a column of records."""
-    return pa.Array.from_buffers(pa.binary(8 * keys.shape[1]), len(keys), [None, pa.py_buffer(to_bytes(keys))])
+def key_array(words: Keys, sizes: Ids | None = None) -> pa.LargeBinaryArray:
+    """Return super keys as a column of records: rows of a matrix, or so many words each."""
+    sizes = np.full(len(words), words.shape[1]) if sizes is None else sizes
+    ends = np.concatenate([[0], np.cumsum(8 * sizes)]).astype(np.int64)
+    return pa.Array.from_buffers(
+        pa.large_binary(), len(sizes), [None, pa.py_buffer(ends), pa.py_buffer(to_bytes(words))]
+    )
 
 
 class Stream:

@@ -19,16 +19,8 @@ class DuplicateKeyError(StoreError):
     """A record whose key is there already."""
 
 
-class NoRoomError(StoreError):
-    """A full disk, or a full quota of a schema or table."""
-
-
 class MissingError(StoreError):
     """A schema or table that does not exist, or that the user may not even see."""
-
-
-class ForbiddenError(StoreError):
-    """A schema or table that the user has no privilege on."""
 
 
 class BusyError(StoreError):
@@ -57,12 +49,12 @@ PUSH_BACK = Failure(PushBackError)
 UNKNOWN_STATEMENT = Failure(UnknownStatementError)
 REJECTED = Failure(StoreError, "a record was rejected: {text}")
 NO_ROOM = Failure(
-    NoRoomError,
+    StoreError,
     "the database has no room left: {text}; make room or raise the quota, then build again; "
     "the index in use is as it was",
 )
 MISSING = Failure(MissingError, "{text}; is schema= right, and was an index built there?")
-FORBIDDEN = Failure(ForbiddenError, "{text}; ask the owner of the schema for the grants in docs/databases.md")
+FORBIDDEN = Failure(StoreError, "{text}; ask the owner of the schema for the grants in docs/databases.md")
 LOST = Failure(ConnectionLostError, "the connection was lost ({text})")
 REFUSED = Failure(ConnectionLostError, "the server refuses: {text}")
 UNREACHABLE = Failure(

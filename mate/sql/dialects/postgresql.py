@@ -133,16 +133,6 @@ class PostgreSqlSession(Session):
                     stream.write(piece)
         return self._cursor.rowcount
 
-    def commit(self) -> None:
-        """End the transaction, if one was begun, and keep what it did."""
-        with self._translated():
-            self._connection.commit()
-
-    def rollback(self) -> None:
-        """End the transaction, if one was begun, and undo what it did."""
-        with self._translated():
-            self._connection.rollback()
-
     def close(self) -> None:
         """Close the connection; what was not committed is undone."""
         with suppress(psycopg.Error, OSError):
@@ -203,27 +193,17 @@ def _columns(data: bytes, octets: Sequence[int]) -> list[Ids]:
     end = len(data) - 2  # a record of -1 fields
     if end <= _HEADER:
         return [np.empty(0, np.int64) for _ in range(sum(octets) // 8)]
-    fields: list[tuple[str, str, int | tuple[int, ...]]] = [("count", ">i2", 1)]
+    fields: list[tuple[str, str, int | tuple[int]]] = [("count", ">i2", 1)]
     at = _HEADER + 2
     for number, octets_asked in enumerate(octets):
         size = int.from_bytes(data[at : at + 4], "big")
-        fields.append((f"size{number}", ">i4", 1))
-        if octets_asked == 8 and size in (4, 8):
-            fields.append((f"value{number}", f">i{size}", 1))
-        else:
-            fields += [(f"bits{number}", ">i4", 1), (f"value{number}", ">i8", (octets_asked // 8,))]
+        is_number = size in (4, 8)  # bits have their count in front
+        fields += [(f"size{number}", ">i4", 1 if is_number else 2)]
+        fields += [(f"value{number}", f">i{size if is_number else 8}", (octets_asked // 8,))]
         at += 4 + size
-    records = np.frombuffer(
-        data,
-        np.dtype([(n, t) if s == 1 else (n, t, s) for n, t, s in fields]),
-        offset=_HEADER,
-        count=(end - _HEADER) // (at - _HEADER),
-    )
-    arrays: list[Ids] = []
-    for number in range(len(octets)):
-        values = records[f"value{number}"].astype(np.int64)
-        arrays += [values] if values.ndim == 1 else [np.ascontiguousarray(word) for word in values.T]
-    return arrays
+    records = np.frombuffer(data, np.dtype(fields), offset=_HEADER, count=(end - _HEADER) // (at - _HEADER))
+    values = [records[f"value{number}"].astype(np.int64) for number in range(len(octets))]
+    return [np.ascontiguousarray(word) for column in values for word in column.T]
 
 
 # PostgreSQL's texts cannot hold the character 0.

@@ -40,8 +40,8 @@ class Session(ABC):
 
     def __init__(self, address: Address, password: Password, *, writes: bool = False) -> None:
         self.address, self._password, self._writes = address, password, writes
-        self._temporary: dict[str, bytes | None] = {}
-        """Temporary tables, and what identifies their content."""
+        self._temporary: dict[str, Columns] = {}
+        """Temporary tables, and the records that they were filled with."""
         self._connect_patiently()
 
     def _connect_patiently(self) -> None:
@@ -137,13 +137,13 @@ class Session(ABC):
         """Create a temporary table, committed at once: a rollback may take away one that is not."""
         if name not in self._temporary:
             self.execute(self.dialect.create_temporary_table(name, columns))
-            self._temporary[name] = None
+            self._temporary[name] = []
             if self._writes:
                 self.commit()
 
-    def fill(self, name: str, columns: Sequence[Column], records: Columns, digest: bytes | None = None) -> None:
-        """Make a temporary table hold just these records, unless the digest says that it does already."""
-        if digest is not None and self._temporary.get(name) == digest:
+    def fill(self, name: str, columns: Sequence[Column], records: Columns) -> None:
+        """Make a temporary table hold just these records, unless it does already."""
+        if not self._writes and self._temporary.get(name) == records:
             return
         if not self._writes and 0 < len(records[0]) <= self.dialect.most_inserted:
             self._fill_at_once(name, columns, records)
@@ -156,7 +156,7 @@ class Session(ABC):
                 self._load(name, columns, [records])
             if self.dialect.analyze_temporary:
                 self.execute(self.dialect.analyze_temporary.format(name=name))
-        self._temporary[name] = digest
+        self._temporary[name] = records
 
     def _fill_at_once(self, name: str, columns: Sequence[Column], records: Columns) -> None:
         """Fill a temporary table by several statements in one message."""
