@@ -1,9 +1,8 @@
 from mate.lake._arrays import SegmentView
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
-from mate.search.suggest.checks import Lookups
+from mate.search.suggest.checks import Growing, Grown, Lookups
 from mate.search.suggest.columns import SampledPlaces
-from mate.search.suggest.checks import Growing, Grown
 
 def add_weights(view: SegmentView, places: Ids, weights: Ids) -> Ids: ...
 def add_overlaps(
