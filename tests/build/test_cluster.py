@@ -60,12 +60,12 @@ def lake(tmp_path: Path) -> Path:
     return folder
 
 
-def bare_interpreter(folder: Path) -> Path:
-    """Return an interpreter with all installed packages but this one."""
+def bare_interpreter(folder: Path, without: str = "mate") -> Path:
+    """Return an interpreter with all installed packages but this one and, if wanted, another."""
     packages = folder / "packages"
     packages.mkdir()
     for path in Path(sysconfig.get_path("purelib")).iterdir():
-        if not path.name.startswith(("mate", "__editable__")) and path.suffix != ".pth":
+        if not path.name.startswith(("mate", "__editable__", without)) and path.suffix != ".pth":
             (packages / path.name).symlink_to(path)
     python = folder / "python"
     base = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
@@ -108,3 +108,22 @@ def test_a_cluster_gets_the_package_and_builds_the_same_index(
     cluster, local = dump_index(tmp_path / "cluster.mate"), dump_index(tmp_path / "local.mate")
     assert len(local["postings"]) == 3 * 3 * 4_000
     assert cluster == local
+
+
+def test_executors_that_cannot_load_the_package_are_one_line(lake: Path, tmp_path: Path) -> None:
+    python = bare_interpreter(tmp_path, without="pyarrow")
+    command = ["index", str(lake), "--store", str(tmp_path / "x.mate"), "--master", "local-cluster[1,1,1024]"]
+    memory = ["--spark", "spark.executor.memory=512m"]
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; from mate.cli.program import main; sys.exit(main())", *command, *memory],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYSPARK_PYTHON": str(python), "SPARK_HOME": str(spark_home(tmp_path))},
+    )
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert "the executors cannot load this package, which is compiled for Python 3." in line
+    assert line.endswith("ModuleNotFoundError: No module named 'pyarrow'")
+    assert not (tmp_path / "x.mate").exists()
