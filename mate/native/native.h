@@ -43,6 +43,13 @@ inline void check_range(int64_t start, int64_t stop, int64_t size) {
 #endif
 }
 
+// Any index will do: an address that is not the array's is fetched for nothing.
+template <class T>
+void prefetch(const T* data, int64_t index) {
+    uintptr_t address = reinterpret_cast<uintptr_t>(data) + static_cast<uintptr_t>(index) * sizeof(T);
+    __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 3);
+}
+
 template <class T>
 struct Span {
     T* data;
@@ -63,7 +70,7 @@ struct Span {
         check_range(0, other.size, size);
         if (other.size) std::memcpy(data, other.data, other.size * sizeof(T));
     }
-    void prefetch(int64_t index) const { __builtin_prefetch(data + index, 0, 3); }
+    void prefetch(int64_t index) const { mate::prefetch(data, index); }
 };
 
 template <class T>
@@ -100,7 +107,7 @@ struct Offsets {
         return wide ? wide[index] : static_cast<int64_t>(narrow[index]);
     }
     void prefetch(int64_t index) const {
-        __builtin_prefetch(wide ? static_cast<const void*>(wide + index) : static_cast<const void*>(narrow + index));
+        wide ? mate::prefetch(wide, index) : mate::prefetch(narrow, index);
     }
 };
 
