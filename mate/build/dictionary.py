@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mate.build.engine import Engine
 from mate.build.progress import Progress
@@ -55,10 +54,9 @@ def merge_dictionaries(units: Sequence[Staged]) -> tuple[Texts, list[list[Array]
     texts = pa.chunked_array([batch.column(1) for batch in flat], pa.string()).cast(pa.large_string())
     texts = pa.concat_arrays([pa.array([], pa.large_string()), *texts.chunks])
     known, first, place = np.unique(ids, return_index=True, return_inverse=True)
-    if len(differing(*_text_bytes(texts), first[place])):  # texts that share an id: each gets a place of its own
-        pairs = np.column_stack([ids, pc.rank(texts, tiebreaker="dense").to_numpy().astype(np.int64)])
-        _, first, place = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
-        known, place = ids[first], place.ravel()
+    shared = np.unique(place[differing(*_text_bytes(texts), first[place])])
+    if len(shared):
+        known, first, place = _split_shared(ids, texts, (known, first, place), shared)
     text, bounds = _text_bytes(texts.take(pa.array(first)))
     merged = Texts(known, bounds.astype(offset_type(int(bounds[-1]))), text[: int(bounds[-1])])
     ends = iter(np.cumsum([batch.num_rows for batch in flat]).tolist())
@@ -75,3 +73,29 @@ def _text_bytes(texts: pa.LargeStringArray) -> tuple[Array, Array]:
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, np.int64)[: len(texts) + 1] if len(texts) else np.zeros(1, np.int64)
     return np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8), bounds
+
+
+def _split_shared(
+    ids: Array, texts: pa.LargeStringArray, merged: tuple[Array, Array, Array], shared: Array
+) -> tuple[Array, Array, Array]:
+    """Give each text of the ids that several texts share a place of its own, in the order of the texts.
+
+    `merged` has the known ids, the first occurrence of each, and the place of every id among the known ones.
+    """
+    known, first, place = merged
+    occurrences = np.flatnonzero(np.isin(place, shared))
+    pairs = list(zip(ids[occurrences].tolist(), texts.take(pa.array(occurrences)).to_pylist(), strict=True))
+    example = dict(zip(reversed(pairs), reversed(occurrences.tolist()), strict=True))
+    distinct = sorted(example)
+    unshared = np.setdiff1d(np.arange(len(known)), shared)
+    new_ids = np.concatenate([known[unshared], np.array([number for number, _ in distinct], np.int64)])
+    new_first = np.concatenate([first[unshared], np.array([example[pair] for pair in distinct], np.int64)])
+    order = np.argsort(new_ids, kind="stable")
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    moved = np.zeros(len(known), np.int64)
+    moved[unshared] = rank[: len(unshared)]
+    new_place = moved[place]
+    rank_of = {pair: int(rank[len(unshared) + at]) for at, pair in enumerate(distinct)}
+    new_place[occurrences] = [rank_of[pair] for pair in pairs]
+    return new_ids[order], new_first[order], new_place

@@ -64,9 +64,12 @@ class Source(Protocol):
         """Yield its tables, in chunks, and its rejects; last its provenance."""
 
 
+BUFFER = 1 << 20  # bytes that are read and hashed at a time: each read is a call of Python
+
+
 def open_hashed(path: str, checksums: list[str]) -> BinaryIO:
     """Open a file whose bytes are hashed while they are read; each pass through the whole file adds its SHA-256."""
-    return cast(BinaryIO, io.BufferedReader(_HashingReader(path, checksums)))
+    return cast(BinaryIO, io.BufferedReader(_HashingReader(path, checksums), BUFFER))
 
 
 class _HashingReader(io.FileIO):

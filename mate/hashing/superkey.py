@@ -40,11 +40,6 @@ def from_positions(positions: npt.NDArray[np.integer], bits: int) -> Keys:
     return keys
 
 
-def from_ints(values: list[int], bits: int) -> Keys:
-    """Return keys from Python integers whose most significant bit is the leftmost."""
-    return from_bytes(b"".join(value.to_bytes(bits // 8, "big") for value in values), bits)
-
-
 def from_bytes(data: bytes, bits: int) -> Keys:
     """Return keys from their concatenated big-endian bytes."""
     return np.frombuffer(data, ">u8").astype(np.uint64).reshape(-1, bits // 64)

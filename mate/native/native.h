@@ -106,9 +106,7 @@ struct Offsets {
         check_index(index, size);
         return wide ? wide[index] : static_cast<int64_t>(narrow[index]);
     }
-    void prefetch(int64_t index) const {
-        wide ? mate::prefetch(wide, index) : mate::prefetch(narrow, index);
-    }
+    void prefetch(int64_t index) const { wide ? mate::prefetch(wide, index) : mate::prefetch(narrow, index); }
 };
 
 inline int64_t popcount(uint64_t word) { return __builtin_popcountll(word); }

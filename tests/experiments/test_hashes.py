@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from experiments.hashes import COMPONENTS, RARE_FIRST, compared, components, described
 from experiments.lakes import Request
 from mate.hashing import CorpusStatistics, find, fit, get
-from mate.hashing.superkey import from_ints
 from mate.hashing.xash import SEGMENTS, Features, Rotation, xash
+from tests.keys import from_ints
 
 FEATURES = {
     "xash-length": Features(characters=False, location=False, rotation=Rotation.OFF),

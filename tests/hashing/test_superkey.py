@@ -10,11 +10,10 @@ from mate.hashing import bits_set, or_aggregate
 from mate.hashing.superkey import (
     Keys,
     from_bytes,
-    from_ints,
     from_positions,
     to_bytes,
 )
-from tests.keys import to_ints
+from tests.keys import from_ints, to_ints
 
 sizes = st.sampled_from((64, 128, 256, 512))
 

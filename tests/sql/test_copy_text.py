@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.hashing.superkey import from_ints
 from mate.sql.dialects import copy_text
 from mate.sql.dialects.copy_text import CSV, VERTICA, Stream, key_array, lines
 from mate.sql.dialects.postgresql import decoded, encoded
 from mate.sql.dialects.vertica import copy_statement
 from mate.sql.export import cut
 from mate.sql.schema import Column, Content
+from tests.keys import from_ints
 from tests.vertica.standin.copying import records
 from tests.vertica.standin.statements import Copy
 from tests.vertica.standin.syntax import parse

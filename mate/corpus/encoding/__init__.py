@@ -144,10 +144,12 @@ def _utf16_without_bom(head: bytes) -> str | None:
 
 def _is_ebcdic(head: bytes) -> bool:
     """Tell EBCDIC, in which line ends, spaces, letters and digits are other bytes than in all other encodings."""
+    if b"\n" in head or b" " in head:
+        return False
     text = head.decode(EBCDIC)
     known = sum(text.count(mark) for mark in _EBCDIC_MARKS) + sum(c.isascii() and c.isalnum() for c in text)
     lines = text.count("\n") + text.count("\x85")
-    return b"\n" not in head and b" " not in head and lines > 0 and known > EBCDIC_SHARE * len(text)
+    return lines > 0 and known > EBCDIC_SHARE * len(text)
 
 
 class _Scan:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from simhash import Simhash
 
 from baselines.hashes.simhash import SimHash, _packed_shingles, majorities, shingles, simhash
-from mate.hashing.superkey import from_ints
-from tests.keys import to_ints
+from tests.keys import from_ints, to_ints
 
 DIGESTS = {128: hashlib.md5, 256: hashlib.sha256, 512: hashlib.sha512}
 
