@@ -202,7 +202,7 @@ class Lake(Reader):
 def open(address: str | PathLike[str], *, verify: bool | None = None) -> Lake:
     """Open an index: the folder of a lake, one in a store (s3://bucket/lake.mate), or the address of a database.
 
-    Each segment is verified when it is first used on this machine, so that damage is an error, never a wrong answer.
+    A segment that was not written here is verified when it is first used: damage is an error, never a wrong answer.
     `verify=True` verifies all segments now, even those verified before; `verify=False` none.
 
     >>> lake = mate.open("lake.mate")

@@ -1,6 +1,6 @@
 """Remember which files of arrays are verified, so that a machine reads each of them through only once.
 
-A file counts as verified if this process has written or verified it, or if the cache has a mark of it: an empty file in
+A file counts as verified if this machine has written or verified it. The cache has a mark of it then: an empty file in
 a private folder, named after the device, inode, size and modification time of the verified file. Without a writable
 cache, every process verifies for itself.
 """

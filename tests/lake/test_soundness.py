@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -136,9 +137,13 @@ def test_verification_is_remembered_and_may_be_asked_for(tmp_path: Path, monkeyp
     lake(tmp_path / "b.mate", [[["a1", "b1"]]])
     mate.open(sound).search(QUERY, ["x", "y"])
     assert checked == []  # this process has written it
+    monkeypatch.setattr(verified, "_in_this_process", set())  # as another process
+    mate.open(sound).search(QUERY, ["x", "y"])
+    assert checked == []  # this machine has written it
+    copied = str(shutil.copytree(sound, tmp_path / "c.mate"))
     for expected in (1, 1):
-        monkeypatch.setattr(verified, "_in_this_process", set())  # as another process
-        mate.open(sound).search(QUERY, ["x", "y"])
+        monkeypatch.setattr(verified, "_in_this_process", set())
+        mate.open(copied).search(QUERY, ["x", "y"])
         assert len(checked) == expected
         assert verified._in_this_process  # the next search looks for no mark
     mate.open(sound, verify=True)
