@@ -145,6 +145,10 @@ class KeyCounts:
         self.native = SegmentView(arrays)
         """Its segment."""
         self.rows = int(arrays.table_row_first[place + 1] - arrays.table_row_first[place])
+        self.values = int(
+            arrays.column_entry_first[int(arrays.table_column_first[place + 1])] - arrays.column_entry_first[self._first]
+        )
+        """Distinct values of all of its columns."""
         self._counts: dict[int, Ids] = {}
         self._uniqueness: dict[tuple[int, ...], float] = {}
 

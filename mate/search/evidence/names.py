@@ -9,8 +9,14 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
+
+from mate.lake.base import Ids
 from mate.lake.records import TableInfo
 from mate.values.text import token
+
+Floats = npt.NDArray[np.float64]
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _HUMP = re.compile(r"(?<=[a-zà-ÿ])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-zà-ÿ])")
@@ -44,14 +50,52 @@ def similarity(key: Sequence[str], table: TableInfo, mapping: Sequence[int]) -> 
     return (sum(by_column) / len(by_column) + _share(title, *wanted)) / 2
 
 
-def column_fits(name: str, table: TableInfo, columns: Sequence[int]) -> list[int]:
-    """Return how many words of a key column's name columns stand for that the table's name does not.
+class NameIndex:
+    """Names of columns and tables by their words, so that one name is compared with very many at once."""
 
-    The column that `similarity` prefers has the most.
-    """
-    title = words(table.name)
-    left = [word for word in words(name) if not is_among(word, title)]
-    return [sum(is_among(word, words(table.columns[at])) for word in left) for at in columns]
+    def __init__(self) -> None:
+        self._ids: dict[str, int] = {}
+        self._size: list[int] = []
+        self._words: dict[str, list[int]] = {}
+        """The names that have each word."""
+        self._short: dict[str, set[str]] = {}
+        """The words that each form stands for."""
+
+    def id(self, name: str) -> int:
+        """Return the number of a name."""
+        found = self._ids.get(name)
+        if found is None:
+            found = self._ids[name] = len(self._size)
+            own = words(name)
+            self._size.append(len(own))
+            for word in own:
+                if word not in self._words:
+                    self._words[word] = []
+                    for form in _forms(word):
+                        self._short.setdefault(form, set()).add(word)
+                self._words[word].append(found)
+        return found
+
+    def compare(self, name: str, columns: Ids, tables: Ids) -> tuple[Floats, Floats]:
+        """Return how well a name fits columns of tables, all given by their names' numbers.
+
+        First the share of the words that each column's name has, then the `similarity` with column and table.
+        """
+        own = words(name)
+        fit, among, title = np.zeros(len(columns)), np.zeros(len(columns)), np.zeros(len(self._size))
+        counted: set[str] = set()
+        for word in own:
+            same = self._short.get(word, set()) | (_forms(word) & self._words.keys())
+            has = np.zeros(len(self._size), np.bool_)
+            for one in same:
+                has[self._words[one]] = True
+                if one not in counted:
+                    title[self._words[one]] += 1
+            counted |= same
+            fit += has[columns]
+            among += has[columns] | has[tables]
+        titles = title[tables] / np.maximum(1, np.array(self._size, np.int64)[tables])
+        return fit / max(1, len(own)), (among / max(1, len(own)) + titles) / 2
 
 
 def _share(these: frozenset[str], *those: frozenset[str]) -> float:

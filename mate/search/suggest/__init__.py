@@ -1,41 +1,32 @@
 """Keys found for a table: which of its columns, alone or together, join with which tables of a lake.
 
-1. *Cover*: one pass over the directory entries of each column's values tells how many rows of the query table have a
-   value that a lake column holds.
-2. *Promise*: tables that share values of several columns that few other tables have come first
-   (`mate.search.suggest.cover`).
-3. *Joint check*: in such a table keys grow column by column, the most useful first, as long as a longer one is more
-   unique; what counts is measured as evidence is (`mate.search.suggest.tables`).
-4. What is left is answered as a search is, with the best mapping and exact evidence.
+    query columns --cover--> pairs of columns --growth--> keys of several columns --score--> best per key --> answers
+
+`mate.search.suggest.finder` finds candidates by the lake's directory and by joint checks on a sample of rows. The best
+table of each key comes first, keys of several columns that are unique only together before all others. What is chosen
+is answered as a search is, with the best mapping and exact evidence; docs/suggest.md has the score.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import combinations, pairwise
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from time import perf_counter
-from typing import TYPE_CHECKING, Self
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from mate.errors import QueryError
-from mate.lake.base import Ids, Index
+from mate.lake.base import Index
 from mate.lake.folder import LakeFolder, require_folder
-from mate.lake.records import TableInfo
-from mate.search.engine import match_table, rank_of
+from mate.search.engine import match_table
 from mate.search.evidence import KeyCounts
-from mate.search.evidence.names import column_fits
 from mate.search.query import QueryTable, as_query
 from mate.search.results import Result
-from mate.search.suggest.checks import LONGEST
-from mate.search.suggest.columns import QueryColumns
-from mate.search.suggest.cover import PromisingTable, promising_tables
-from mate.search.suggest.pairs import Pair, Pairs, pairs_of
-from mate.search.suggest.tables import Candidate, TableKeys
+from mate.search.suggest.columns import AskingTable
+from mate.search.suggest.finder import Asked, Candidate, KeyFinder
+from mate.search.suggest.keys import CHECKS, LONGEST, MOST_CHECKS
 from mate.work import current_work
 
 if TYPE_CHECKING:
@@ -44,17 +35,29 @@ if TYPE_CHECKING:
 MOST_WORK = 80_000_000
 """What joint checks may cost, about in rows that are read: what keeps it interactive."""
 
+TABLE_WORK = 2_000_000
+"""What further checks of keys of one length may cost in one table."""
+
 TABLES_PER_KEY = 3
 """Tables that are suggested for one key: the others are in the answer of a search for it."""
 
-COMMON = 10
-"""Tables that a single column may join with equally well: more of them are a coincidence unless names say otherwise."""
-
-FITTING = 0.5
-"""Similarity of names from which they say so."""
+MOST_TABLES = 100
+"""Tables that are candidates for one single column: those of the highest score."""
 
 ANSWERED = 2
 """How many times more suggestions are answered exactly than are wanted."""
+
+LEAST_SCORE = 0.1
+"""Score of a suggestion."""
+
+FURTHER = 0.4
+"""What a further table for the same key is worth, of its score."""
+
+SAME_TABLE = 0.6
+"""What a further key of several columns for the same table is worth."""
+
+FEW, FIRST = 10, 5
+"""Joins of fewer distinct small integers than `FEW` are not among the `FIRST` suggestions."""
 
 SHORTEST = 1
 
@@ -127,103 +130,30 @@ class SuggestionResult:
 
 
 def suggest(index: Index, table: AnyQuery, settings: SuggestionSettings | None = None) -> SuggestionResult:
-    """Return keys of a table and tables that they join with, the most useful first.
+    """Return keys of a table and tables that they join with, the best first.
 
-    Joins that chance may give are left out, and so are keys with a part that is as useful with the same table.
+    Joins that chance may give are left out, and so are keys with a part that is as good with the same table.
     """
     settings = settings or SuggestionSettings()
     query, lake, effort = as_query(table), _checked(index, settings), Effort()
+    finder = KeyFinder(lake, list(lake.search_segments()), names=settings.names)
     with effort.phase("cover"):
-        own = QueryColumns.of(query, settings.columns, frozenset(index.manifest.nulls))
-        tables = promising_tables(lake, own, settings.exclude)
+        asking = AskingTable.of_query(query, settings.columns, frozenset(index.manifest.nulls))
+        asked = finder.ask(asking, settings.exclude)
     with effort.phase("keys"):
-        keys = LakeKeys.of(lake, tables, own, names=settings.names)
-        grown = _grown(keys, settings, effort)
-    effort.columns, effort.tables, effort.candidates = len(own.columns), len(tables), len(keys.pairs) + len(grown)
+        found = [*finder.singles(asked, LEAST_SCORE, MOST_TABLES), *_grown(finder, asked, settings.most_columns, effort)]
+        chosen = _chosen(found, settings.k * ANSWERED)
+    effort.columns, effort.tables, effort.candidates = len(asking.columns), len(asked.pairs.tables), len(found)
     with effort.phase("answer"):
-        chosen = _chosen(keys, grown, settings.k * ANSWERED)
-        answers = _answers(lake, query, own, chosen, names=settings.names)
-    useful = [one for one in answers if not one.result.evidence.is_chance]
-    effort.answered, effort.chance = len(answers), len(answers) - len(useful)
-    best = sorted(useful, key=_order)[: settings.k]
+        answers = _answered(lake, query, asking, chosen, names=settings.names)
+    effort.answered, effort.chance = len(chosen), len(chosen) - len(answers)
+    best = _ordered(asking, answers)[: settings.k]
     effort.suggestions = len(best)
-    return SuggestionResult(best, effort)
-
-
-@dataclass(frozen=True)
-class LakeKeys:
-    """The tables that hold values of a query's columns, the most promising first, and its keys of one column."""
-
-    tables: list[PromisingTable]
-    infos: list[TableInfo]
-    own: QueryColumns
-    pairs: Pairs
-    names: bool
-
-    @classmethod
-    def of(cls, lake: LakeFolder, tables: list[PromisingTable], own: QueryColumns, *, names: bool) -> Self:
-        """Return the keys of one column for all tables."""
-        known = {info.table_id: info for info in lake.tables([table.table_id for table in tables])}
-        infos = [known[table.table_id] for table in tables]
-
-        def fits(table: int, column: int, others: list[int]) -> list[int]:
-            return column_fits(own.columns[column].name, infos[table], others) if names else [0] * len(others)
-
-        return cls(tables, infos, own, pairs_of(tables, fits), names)
-
-    def table(self, number: int) -> TableKeys:
-        """Return the search for keys in one table."""
-        pairs = self.pairs.of(number)
-        return TableKeys(self.tables[number], self.infos[number], self.own, pairs=pairs, names=self.names)
-
-    def singles(self, places: Iterable[int]) -> Iterator[Candidate]:
-        """Yield keys of one column, by their places in the pairs.
-
-        Columns that join as well with very many tables, such as small numbers, are left out unless names fit.
-        """
-        for place in places:
-            pair = Pair(int(self.pairs.own[place]), int(self.pairs.other[place]))
-            candidate = self.table(int(self.pairs.table[place])).single(pair)
-            if self._as_useful[place] <= COMMON or candidate.names >= FITTING:
-                yield candidate
-
-    @cached_property
-    def _as_useful(self) -> Ids:
-        return self.pairs.as_useful()
-
-
-def _grown(keys: LakeKeys, settings: SuggestionSettings, effort: Effort) -> list[Candidate]:
-    """Return keys of several columns with the tables that they join with, as far as the work allows."""
-    found: list[Candidate] = []
-    work, progress = 0, current_work()
-    progress.expect(len(keys.tables))
-    for number in range(len(keys.tables)):
-        progress.advance()
-        if work > MOST_WORK:
-            break
-        effort.tables_tried += 1
-        if settings.most_columns > 1 and keys.pairs.can_grow(number):
-            table = keys.table(number)
-            found += table.grow(settings.most_columns)
-            work += table.work
-            effort.checks += table.checks
-    return found
-
-
-def _by_usefulness(
-    keys: LakeKeys, grown: list[Candidate], is_open: Callable[[tuple[int, ...]], bool]
-) -> Iterator[Candidate]:
-    """Yield the keys that are open, the best first; those that are not asked for are never compared by their names."""
-    usefulness = np.concatenate([keys.pairs.usefulness, [candidate.usefulness for candidate in grown]])
-    order = np.argsort(-usefulness, kind="stable")
-    bounds = np.flatnonzero(np.diff(usefulness[order], prepend=np.inf, append=-np.inf))
-    singles, own = len(keys.pairs), keys.pairs.own.tolist()
-    for start, stop in pairwise(bounds.tolist()):
-        equals = order[start:stop].tolist()
-        found = list(keys.singles(at for at in equals if at < singles and is_open((own[at],))))
-        longer = [grown[at - singles] for at in equals if at >= singles]
-        found += [candidate for candidate in longer if is_open(candidate.key) and not candidate.is_chance]
-        yield from sorted(found, key=lambda candidate: candidate.order)
+    suggestions = []
+    for candidate, result in best:
+        key = asking.names(candidate.own)
+        suggestions.append(Suggestion(key, result, _unique_part(lake, key, result)))
+    return SuggestionResult(suggestions, effort)
 
 
 def _checked(index: Index, settings: SuggestionSettings) -> LakeFolder:
@@ -237,41 +167,89 @@ def _checked(index: Index, settings: SuggestionSettings) -> LakeFolder:
     return lake
 
 
-def _chosen(keys: LakeKeys, grown: list[Candidate], most: int) -> list[Candidate]:
+def _grown(finder: KeyFinder, asked: Asked, most_columns: int, effort: Effort) -> Iterator[Candidate]:
+    """Yield keys of several columns with the tables that they join with, as far as the work allows."""
+    work, progress = 0, current_work()
+    promising = finder.promising(asked).tolist() if most_columns > 1 else []
+    progress.expect(len(promising))
+    for place, table in enumerate(promising, start=1):
+        progress.advance()
+        growth = finder.growth(asked, table)
+        checks = min(MOST_CHECKS // place, TABLE_WORK // growth.cost)
+        yield from finder.grown(asked, table, growth, most_columns, max(CHECKS, checks))
+        effort.tables_tried += 1
+        effort.checks += growth.checks
+        work += growth.work
+        if work > MOST_WORK:
+            break
+
+
+def _order(candidate: Candidate) -> tuple[bool, float, int, int]:
+    """Return what candidates are ordered by: findings, then the best, then more columns that agree."""
+    return not candidate.is_finding, -candidate.score, -len(candidate.own), candidate.info.table_id
+
+
+def _chosen(found: list[Candidate], most: int) -> list[Candidate]:
     """Return the best candidates, a few tables for each key, and of keys that include each other just one."""
     chosen: list[Candidate] = []
     tables: Counter[tuple[int, ...]] = Counter()
-
-    def is_open(key: tuple[int, ...]) -> bool:
-        return tables[key] < TABLES_PER_KEY
-
-    for candidate in _by_usefulness(keys, grown, is_open):
-        if is_open(candidate.key) and not any(candidate.is_nested(other) for other in chosen):
-            tables[candidate.key] += 1
+    for candidate in sorted(found, key=_order):
+        if candidate.score < LEAST_SCORE or tables[candidate.own] == TABLES_PER_KEY:
+            continue
+        if not any(candidate.is_nested(other) for other in chosen):
+            tables[candidate.own] += 1
             chosen.append(candidate)
-            if len(chosen) == most:
-                break
-    return chosen
+    return _diverse(chosen)[:most]
 
 
-def _answers(
-    lake: LakeFolder, query: QueryTable, own: QueryColumns, chosen: list[Candidate], *, names: bool
-) -> list[Suggestion]:
-    """Answer the candidates exactly."""
-    keys = [(own.names(candidate.key), candidate.table_id) for candidate in chosen]
+def _diverse(candidates: list[Candidate]) -> list[Candidate]:
+    """Return candidates with the best table of each key first, further ones as if they were worth less."""
+    keys: Counter[tuple[int, ...]] = Counter()
+    tables: Counter[int] = Counter()
+    order = []
+    for candidate in sorted(candidates, key=_order):
+        worth = candidate.is_finding + candidate.score
+        worth *= FURTHER ** keys[candidate.own] * (SAME_TABLE ** tables[candidate.table] if candidate.is_finding else 1)
+        order.append((-worth, len(order), candidate))
+        keys[candidate.own] += 1
+        tables[candidate.table] += 1
+    return [candidate for _, _, candidate in sorted(order)]
+
+
+def _answered(
+    lake: LakeFolder, query: QueryTable, asking: AskingTable, chosen: list[Candidate], *, names: bool
+) -> list[tuple[Candidate, Result]]:
+    """Answer the candidates exactly, and return those that are better than chance."""
     progress = current_work()
-    progress.expect(len(keys))
-    results: list[tuple[tuple[str, ...], Result]] = []
-    for key, table_id in keys:
+    progress.expect(len(chosen))
+    answers = []
+    for candidate in chosen:
         progress.advance()
-        results += [(key, result) for result in match_table(lake, query, key, table_id, names=names)]
-    return [Suggestion(key, result, _unique_part(lake, key, result)) for key, result in results]
+        for result in match_table(lake, query, asking.names(candidate.own), candidate.info.table_id, names=names):
+            evidence = result.evidence
+            measured = replace(
+                candidate,
+                other=result.column_ids,
+                joined=evidence.joinability,
+                asked=evidence.key_tuples,
+                uniqueness=evidence.uniqueness,
+                chance=evidence.chance,
+            )
+            if not evidence.is_chance and measured.score > 0:
+                answers.append((measured, result))
+    return answers
 
 
-def _order(suggestion: Suggestion) -> tuple[float, float, int, int, int]:
-    """Return what suggestions are ordered by: more columns that agree are less likely to be a coincidence."""
-    rank = rank_of(suggestion.result)
-    return rank.useless, rank.unlike, -len(suggestion.key), rank.unjoined, rank.table_id
+def _ordered(asking: AskingTable, answers: list[tuple[Candidate, Result]]) -> list[tuple[Candidate, Result]]:
+    """Return answers, the best of each key first; few small integers never come among the first."""
+    results = {id(candidate): result for candidate, result in answers}
+    ordered = [(candidate, results[id(candidate)]) for candidate in _diverse([candidate for candidate, _ in answers])]
+
+    def is_doubtful(candidate: Candidate) -> bool:
+        return candidate.joined < FEW and all(asking.columns[column].is_small for column in candidate.own)
+
+    telling = [answer for answer in ordered if not is_doubtful(answer[0])]
+    return telling + [answer for answer in ordered if is_doubtful(answer[0])] if len(telling) >= FIRST else telling
 
 
 def _unique_part(lake: LakeFolder, key: tuple[str, ...], result: Result) -> tuple[str, ...] | None:

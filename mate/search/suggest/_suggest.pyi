@@ -1,22 +1,21 @@
-from mate.lake._arrays import SegmentView
-from mate.lake.arrays import Array
-from mate.lake.base import Ids
-from mate.search.suggest.checks import Growing, Grown, Lookups
-from mate.search.suggest.columns import SampledPlaces
+import numpy as np
+import numpy.typing as npt
 
-def add_weights(view: SegmentView, places: Ids, weights: Ids) -> Ids: ...
-def add_overlaps(
-    values: Array, rows: Array, value_first: Ids, value_column: Array, most_columns: int, room: Ids
-) -> tuple[Ids, Ids]: ...
-def longer_mappings(growing: Growing, grown: Grown, unique: Ids, least: float, most: int) -> Ids: ...
+from mate.lake._arrays import SegmentView
+from mate.lake.base import Ids
+from mate.search.suggest.keys import GrowthPairs, MeasuredMappings, SamplePlaces, ValueCodes
+
+def cover(view: SegmentView, places: Ids, rows: Ids, needed: int, room: Ids) -> tuple[Ids, Ids, Ids]: ...
+def distinct_tuples(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]: ...
+def longer_mappings(pairs: GrowthPairs, measured: MeasuredMappings, unique: Ids, least: float, most: int) -> Ids: ...
 def check_mappings(
     view: SegmentView,
     own: Ids,
     column: Ids,
-    sample: SampledPlaces,
-    lookups: Lookups,
+    sample: SamplePlaces,
+    codes: ValueCodes,
     mappings: Ids,
-    tuples: Array,
-    places: Ids,
+    tuples: npt.NDArray[np.int32],
+    tuple_first: Ids,
     least: float,
 ) -> Ids: ...

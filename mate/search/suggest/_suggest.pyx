@@ -1,112 +1,146 @@
-"""Native loops of suggestions and of the join graph: directories, longer keys, and joint checks of them."""
+"""Native loops of suggestions and of the join graph: cover, distinct tuples, longer keys, and joint checks of them."""
 
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libcpp.algorithm cimport sort
 
 from mate.lake._arrays cimport Segment, SegmentView, rows_of
-from mate.native cimport (
-    Arena, Interrupt, Mark, Matrix, Offsets, Span, bytes_of, int64_matrix, int64s, offsets_of, run,
-)
-from mate.search.evidence._evidence cimport KeyTuples, count_tuples, hold_columns, index_tuples
+from mate.native cimport Arena, Interrupt, Mark, Matrix, Span, bytes_of, int64_matrix, int64s, run
+from mate.search.evidence._evidence cimport FREE, KeyTuples, count_tuples, hold_columns, index_tuples, mix, new_slots
 
 import numpy as np
+
+
+@cython.boundscheck(False)
+cdef Matrix[int32_t] _int32_matrix(const int32_t[:, ::1] array) noexcept:
+    cdef Matrix[int32_t] found
+    found.data, found.rows, found.columns = <int32_t*>&array[0, 0], array.shape[0], array.shape[1]
+    return found
 
 
 cdef struct Covering:
     Segment* segment
     Span[int64_t] places
-    Span[int64_t] weights
-    Span[int64_t] found
+    Span[int64_t] rows
+    int64_t needed
+    Span[int64_t] row_count
+    Span[int64_t] value_count
+    Span[int64_t] columns
+    int64_t size
 
 
-cdef void _add_weights(void* state) noexcept nogil:
+cdef void _cover(void* state) noexcept nogil:
     cdef Covering* c = <Covering*>state
-    cdef int64_t number, token, entry
+    cdef int64_t number, token, entry, column, met = 0
     cdef Interrupt interrupt
     for number in range(c.places.size):
         token = c.places[number]
         if token < 0:
             continue
         for entry in range(c.segment.entry_first[token], c.segment.entry_first[token + 1]):
-            c.found[c.segment.entry_column[entry]] += c.weights[number]
+            column = c.segment.entry_column[entry]
+            if c.value_count[column] == 0:
+                c.columns[met] = column
+                met += 1
+            c.value_count[column] += 1
+            c.row_count[column] += c.rows[number]
         interrupt.tick(1 + c.segment.entry_first[token + 1] - c.segment.entry_first[token])
+    for number in range(met):
+        column = c.columns[number]
+        if c.row_count[column] >= c.needed:
+            c.columns[c.size] = column
+            c.size += 1
+        else:
+            c.value_count[column] = c.row_count[column] = 0
+    sort(c.columns.data, c.columns.data + c.size)
 
 
-def add_weights(SegmentView view not None, const int64_t[::1] places, const int64_t[::1] weights):
-    """Add up the weights of tokens by the columns of a segment that hold them; a negative place is no token."""
-    found = np.zeros(view.segment.column_table.size, np.int64)
+def cover(
+    SegmentView view not None,
+    const int64_t[::1] places,
+    const int64_t[::1] rows,
+    int64_t needed,
+    int64_t[:, ::1] room,
+):
+    """Return the columns of a segment that hold values found in enough rows.
+
+    Places are those of the values, negative where the segment does not have one; `rows` tells how many rows have each.
+    Three arrays: the columns, ascending; the rows whose value each holds, at least `needed`; how many values these are.
+    `room` has three places per column of the segment; the first two are 0 before and after.
+    """
     cdef Covering state
-    state.segment, state.found = &view.segment, int64s(found)
-    state.places, state.weights = int64s(places), int64s(weights)
-    with nogil:
-        run(&_add_weights, &state)
-    return found
+    state.segment, state.places, state.rows, state.needed = &view.segment, int64s(places), int64s(rows), needed
+    state.row_count, state.value_count = int64_matrix(room)[0], int64_matrix(room)[1]
+    state.columns, state.size = int64_matrix(room)[2], 0
+    row_count, value_count, columns = np.asarray(room)
+    try:
+        with nogil:
+            run(&_cover, &state)
+    except BaseException:
+        row_count.fill(0)
+        value_count.fill(0)
+        raise
+    found = columns[:state.size].copy()
+    counts = row_count[found], value_count[found]
+    row_count[found] = value_count[found] = 0
+    return found, *counts
 
 
-cdef struct Overlapping:
-    Offsets values
-    Offsets rows
-    Span[int64_t] value_first
-    Offsets value_column
-    int64_t most_columns
-    Span[int64_t] counts
-    Span[int64_t] touched
+cdef struct Tupling:
+    Matrix[int32_t] numbers
+    Matrix[int32_t] tuples
     int64_t size
 
 
-cdef void _add_overlaps(void* state) noexcept nogil:
-    cdef Overlapping* o = <Overlapping*>state
-    cdef int64_t number, start, stop, place, column
+cdef void _collect_tuples(void* state) noexcept nogil:
+    cdef Tupling* t = <Tupling*>state
+    cdef Arena arena
     cdef Interrupt interrupt
-    for number in range(o.values.size):
-        start, stop = o.value_first[o.values[number]], o.value_first[o.values[number] + 1]
-        if 0 < o.most_columns < stop - start:
-            continue
-        for place in range(start, stop):
-            column = o.value_column[place]
-            if o.counts[column] == 0:
-                o.touched[o.size] = column
-                o.size += 1
-            o.counts[column] += o.rows[number]
-        interrupt.tick(1 + stop - start)
-    sort(o.touched.data, o.touched.data + o.size)
+    cdef int64_t row, key, slot, number
+    cdef int64_t rows = t.numbers.columns, width = t.numbers.rows
+    cdef Span[int32_t] slots = new_slots(rows, arena)
+    cdef uint64_t mixed
+    for row in range(rows):
+        interrupt.tick()
+        mixed = 0
+        for key in range(width):
+            number = t.numbers[key][row]
+            if number < 0:
+                break
+            t.tuples[t.size][key] = <int32_t>number
+            mixed = mix(mixed, number)
+        else:
+            slot = mixed & <uint64_t>(slots.size - 1)
+            while slots[slot] != FREE:
+                for key in range(width):
+                    if t.tuples[slots[slot]][key] != t.tuples[t.size][key]:
+                        break
+                else:
+                    break
+                slot = (slot + 1) & (slots.size - 1)
+            if slots[slot] == FREE:
+                slots[slot] = <int32_t>t.size
+                t.size += 1
 
 
-cdef Offsets _numbers(array):
-    """View numbers that are not negative and have 32 or 64 bits."""
-    return offsets_of(array.view(np.uint32) if array.dtype.itemsize == 4 else array)
+def distinct_tuples(const int32_t[:, ::1] numbers):
+    """Return the distinct tuples of columns: one row per tuple, in the order of the rows that have them first.
 
-
-def add_overlaps(
-    values, rows, const int64_t[::1] value_first, value_column, int64_t most_columns, int64_t[:, ::1] room
-):
-    """Return the columns that hold values, ascending, and the sum of the rows of these values.
-
-    Values that more than `most_columns` columns hold do not count, unless it is 0. The first row of `room`, which has
-    two places per column, is 0 before and after.
+    Numbers, one row per column, stand for values; a negative one for none, and such rows have no tuple.
     """
-    cdef Overlapping state
-    state.values, state.rows, state.value_column = _numbers(values), _numbers(rows), _numbers(value_column)
-    state.value_first, state.most_columns, state.size = int64s(value_first), most_columns, 0
-    state.counts, state.touched = int64_matrix(room)[0], int64_matrix(room)[1]
-    counts, touched = np.asarray(room)
-    try:
-        with nogil:
-            run(&_add_overlaps, &state)
-    except BaseException:
-        counts.fill(0)
-        raise
-    columns = touched[:state.size].copy()
-    found = counts[columns]
-    counts[columns] = 0
-    return columns, found
+    tuples = np.empty((numbers.shape[1] + 1, numbers.shape[0]), np.int32)
+    cdef Tupling state
+    state.numbers, state.tuples, state.size = _int32_matrix(numbers), _int32_matrix(tuples), 0
+    with nogil:
+        run(&_collect_tuples, &state)
+    return tuples[:state.size].copy()
 
 
 cdef struct Growing:
     Span[int64_t] own
     Span[int64_t] other
     const double* share
+    const double* fit
     Span[int64_t] distinct
     Matrix[int64_t] mappings
     const double* containment
@@ -195,7 +229,8 @@ cdef void _grow(void* state) noexcept nogil:
     cdef Span[int64_t] digits = arena.empty[int64_t](width + 1)
     # Where mappings are single pairs, the one of each pair: the only other part of a mapping of two.
     cdef Span[int64_t] part_of = arena.full[int64_t](g.own.size, -1)
-    cdef double bound
+    cdef double bound, fit
+    cdef int64_t key
     if width == 1:
         for part in range(g.mappings.rows):
             part_of[g.mappings[part][0]] = part
@@ -213,7 +248,13 @@ cdef void _grow(void* state) noexcept nogil:
                 if part_of[added] < part:
                     continue
                 bound = min(bound, _bound(g, part_of[added], g.mappings[part][0]))
-            if bound < g.least or (g.count == most and not _is_before(bound, digits, bounds[most - 1], g.found[most - 1])):
+            if bound < g.least:
+                continue
+            fit = 0.0
+            for key in range(width + 1):
+                fit += g.fit[digits[key]]
+            bound *= 1 + fit / (width + 1)
+            if (g.count == most and not _is_before(bound, digits, bounds[most - 1], g.found[most - 1])):
                 continue
             if _has_unique_part(g.unique, digits):
                 continue
@@ -228,12 +269,17 @@ cdef void _grow(void* state) noexcept nogil:
 
 
 def longer_mappings(growing, grown, const int64_t[:, ::1] unique, double least, int64_t most):
-    """Return up to `most` longer mappings, the highest of their least bounds first."""
+    """Return up to `most` longer mappings without a unique part, by falling bound of their usefulness and names.
+
+    A mapping is bounded by each of its parts that was measured. Unique mappings have a row each, -1 where they end.
+    """
     cdef const double[::1] share = growing.share, containment = grown.containment, uniqueness = grown.uniqueness
+    cdef const double[::1] fit = growing.fit
     found = np.empty((most, grown.mappings.shape[1] + 1), np.int64)
     cdef Growing state
     state.own, state.other, state.distinct = int64s(growing.own), int64s(growing.other), int64s(growing.distinct)
     state.share, state.containment, state.uniqueness = &share[0], &containment[0], &uniqueness[0]
+    state.fit = &fit[0]
     state.mappings, state.unique, state.found = int64_matrix(grown.mappings), int64_matrix(unique), int64_matrix(found)
     state.least, state.count = least, 0
     with nogil:
@@ -252,7 +298,7 @@ cdef struct Checking:
     Span[uint8_t] is_known
     Matrix[int64_t] mappings
     Matrix[int32_t] tuples
-    Matrix[int64_t] places
+    Span[int64_t] tuple_first
     double least
     Span[int64_t] joined
 
@@ -293,7 +339,7 @@ cdef int64_t _needed(int64_t count, double least) noexcept nogil:
 cdef void _check(Checking* c, int64_t number, Arena& arena, Interrupt& interrupt) noexcept nogil:
     """Count the key tuples of a mapping that join."""
     cdef Span[int64_t] mapping = c.mappings[number]
-    cdef int64_t first = c.places[number][0], count = c.places[number][1] - first
+    cdef int64_t first = c.tuple_first[number], count = c.tuple_first[number + 1] - first
     cdef int64_t key, at, code, has_all, known = 0, needed
     cdef Span[int64_t] columns = arena.empty[int64_t](mapping.size)
     cdef Matrix[int64_t] asked = arena.empty_matrix[int64_t](count, mapping.size)
@@ -323,16 +369,9 @@ cdef void _check_mappings(void* state) noexcept nogil:
     cdef Interrupt interrupt
     cdef int64_t number
     for number in range(c.mappings.rows):
-        if c.places[number][1] > c.places[number][0]:
+        if c.tuple_first[number + 1] > c.tuple_first[number]:
             _check(c, number, arena, interrupt)
             arena.release(mark)
-
-
-@cython.boundscheck(False)
-cdef Matrix[int32_t] _int32_matrix(const int32_t[:, ::1] array) noexcept:
-    cdef Matrix[int32_t] found
-    found.data, found.rows, found.columns = <int32_t*>&array[0, 0], array.shape[0], array.shape[1]
-    return found
 
 
 def check_mappings(
@@ -343,13 +382,13 @@ def check_mappings(
     lookups,
     const int64_t[:, ::1] mappings,
     const int32_t[:, ::1] tuples,
-    const int64_t[:, ::1] places,
+    const int64_t[::1] tuple_first,
     double least,
 ):
     """Return how many key tuples of some mappings join, fewer where a smaller share than the least does.
 
     Mappings are places among pairs of an own column and a column of the segment. The tuples of mapping number n are
-    those of ``places[n]``, from one to another.
+    ``tuples[tuple_first[n]:tuple_first[n + 1]]``.
     """
     joined = np.zeros(len(mappings), np.int64)
     cdef Checking state
@@ -357,7 +396,7 @@ def check_mappings(
     state.sample_first, state.sample_place = int64s(sample.first), int64s(sample.place)
     state.sample_value = int64s(sample.value)
     state.codes, state.is_known = _int32_matrix(lookups.code), bytes_of(lookups.is_known.view(np.uint8))
-    state.mappings, state.tuples, state.places = int64_matrix(mappings), _int32_matrix(tuples), int64_matrix(places)
+    state.mappings, state.tuples, state.tuple_first = int64_matrix(mappings), _int32_matrix(tuples), int64s(tuple_first)
     state.least, state.joined = least, int64s(joined)
     with nogil:
         run(&_check_mappings, &state)

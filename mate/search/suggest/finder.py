@@ -1,0 +1,355 @@
+"""Where keys of a table are: the one search behind suggestions and the graph of a lake.
+
+1. *Cover*: one pass over the directory entries of each column's values tells which lake columns hold it, and how much
+   of it: the `Pairs`.
+2. *Promise*: tables come first that hold several columns which few other tables hold.
+3. *Growth*: in such a table keys of several columns grow from the pairs (`mate.search.suggest.keys`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from mate.lake.base import Ids
+from mate.lake.folder import LakeFolder
+from mate.lake.records import TableInfo
+from mate.lake.segment import SearchSegment
+from mate.search.evidence import KeyCounts
+from mate.search.evidence.names import NameIndex
+from mate.search.suggest._suggest import cover
+from mate.search.suggest.columns import AskingTable
+from mate.search.suggest.keys import CHECKS, LEAST, Floats, GrowthPairs, GrownKey, KeyGrowth, SamplePlaces
+
+PARTNERS = 3
+"""Columns of a table that are tried for one column: those that hold the most of it, and whose name is its own."""
+
+CACHED = 20_000_000
+"""Values of tables in which keys were measured last, and of which what was counted is cached: some 200 MB."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Columns of the lake that hold enough of an asking column: parallel arrays, by table, own and other column."""
+
+    table: Ids
+    """The table's number in the finder."""
+    own: Ids
+    other: Ids
+    """Counted within the table."""
+    share: Floats
+    """Share of the own column's rows whose value the other holds."""
+    values: Ids
+    """Distinct values that both have."""
+    distinct: Ids
+    """Distinct values of the other."""
+    rows: Ids
+    """Of the table."""
+    fit: Floats
+    """How well the columns' names fit, 0 to 1."""
+    names: Floats
+    """How well the own column's name fits both the other's and the table's."""
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def chosen(self, places: npt.NDArray[np.generic]) -> Pairs:
+        """Return some of them."""
+        return Pairs(*(getattr(self, name)[places] for name in self.__dataclass_fields__))
+
+    @cached_property
+    def tables(self) -> Ids:
+        """The tables, ascending."""
+        return np.unique(self.table)
+
+    @cached_property
+    def holders(self) -> Ids:
+        """For each pair, how many tables hold as much of its own column."""
+        found = np.zeros(len(self), np.int64)
+        for own in np.unique(self.own).tolist():
+            places = np.flatnonzero(self.own == own)
+            tables, first = np.unique(self.table[places], return_index=True)
+            best = np.sort(np.maximum.reduceat(self.share[places], first))
+            found[places] = len(tables) - np.searchsorted(best, self.share[places], "left")
+        return found
+
+
+@dataclass
+class Asked:
+    """A table that asks for keys, and what the lake's directory says of its columns."""
+
+    table: AskingTable
+    places: list[list[Ids]]
+    """For each segment, for each column, the places of its values."""
+    pairs: Pairs
+    _sampled: dict[int, SamplePlaces] = field(default_factory=dict)
+
+    def sampled(self, segment: int) -> SamplePlaces:
+        """Return where a segment has the values of the sample."""
+        if segment not in self._sampled:
+            self._sampled[segment] = SamplePlaces.of(self.table.sample, self.places[segment])
+        return self._sampled[segment]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A key with its mapping to a table, and what was measured of it."""
+
+    table: int
+    """The table's number in the finder."""
+    info: TableInfo
+    own: tuple[int, ...]
+    """The key's columns, ascending."""
+    other: tuple[int, ...]
+    joined: int
+    asked: int
+    uniqueness: float
+    chance: float
+    support: float
+    """How much the values tell, 0 to 1: see docs/suggest.md."""
+    names: float
+    """How well the names of the key's columns fit those of the table, 0 to 1."""
+
+    @cached_property
+    def usefulness(self) -> float:
+        """Containment beyond chance * uniqueness."""
+        beyond = (self.joined - self.chance) / max(self.asked - self.chance, 1e-9)
+        return max(0.0, beyond) * self.uniqueness
+
+    @cached_property
+    def score(self) -> float:
+        """What candidates are ordered by.
+
+        Of keys of several columns, those that are exact and short are more likely, whatever their names.
+        """
+        if len(self.own) == 1:
+            return self.usefulness * self.support * (1 + self.names) / 2
+        return self.usefulness**EXACT * self.support * (3 + self.names) / 4 * SHORT ** (len(self.own) - 2)
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether columns make rows unique together that do not alone, and hold most of the key."""
+        return len(self.own) > 1 and self.uniqueness >= UNIQUE and self.usefulness * self.support >= TELLING
+
+    def is_nested(self, other: Candidate) -> bool:
+        """Tell whether one of two keys for the same table includes the other."""
+        mine, yours = set(self.own), set(other.own)
+        return self.table == other.table and (mine <= yours or mine >= yours)
+
+
+UNIQUE = 0.95
+"""Uniqueness of a key whose columns make rows unique, errors aside."""
+TELLING = 0.5
+"""Usefulness of a key of several columns that is a finding of its own."""
+EXACT, SHORT = 5, 0.95
+UNLIKELY = 0.8
+"""Share of the joined key tuples that chance does not give, from which on numbers tell all that they can."""
+DOUBT = 2
+"""Joined values that a single column must have for half of its support."""
+
+
+class KeyFinder:
+    """Finds keys in the tables of a lake, each known by its number: segment after segment."""
+
+    def __init__(self, lake: LakeFolder, segments: Sequence[SearchSegment], *, names: bool = True) -> None:
+        self.lake, self.segments, self.by_names = lake, segments, names
+        sizes = [len(segment.arrays.table_id) for segment in segments]
+        self.first_table = np.cumsum([0, *sizes])
+        self.lake_tables = int(sum(np.count_nonzero(segment.live) for segment in segments))
+        self._room = [np.zeros((3, len(segment.arrays.column_table)), np.int64) for segment in segments]
+        self._counts: dict[int, KeyCounts] = {}
+        self._cached = 0
+        self._infos: dict[int, TableInfo] = {}
+        self._names = NameIndex()
+        self._column_names = [np.zeros(len(segment.arrays.column_table), np.int32) for segment in segments]
+        self._titles = [np.zeros(len(segment.arrays.table_id), np.int32) for segment in segments]
+
+    def place(self, table: int) -> tuple[int, int]:
+        """Return a table's segment and its place there."""
+        segment = int(np.searchsorted(self.first_table, table, "right")) - 1
+        return segment, table - int(self.first_table[segment])
+
+    def table_id(self, table: int) -> int:
+        """Return a table's number in the lake."""
+        segment, place = self.place(table)
+        return int(self.segments[segment].arrays.table_id[place])
+
+    def info(self, table: int) -> TableInfo:
+        """Return what is known of a table."""
+        return self._infos[table]
+
+    def load_infos(self, tables: Ids) -> None:
+        """Have what is known of tables at hand."""
+        wanted = {self.table_id(table): table for table in tables.tolist() if table not in self._infos}
+        for info in self.lake.tables(list(wanted)) if wanted else ():
+            table = wanted[info.table_id]
+            self._infos[table] = info
+            segment, place = self.place(table)
+            first = int(self.segments[segment].arrays.table_column_first[place])
+            self._column_names[segment][first : first + len(info.columns)] = list(map(self._names.id, info.columns))
+            self._titles[segment][place] = self._names.id(info.name)
+
+    def counts(self, table: int) -> KeyCounts:
+        """Return the counts of a table; those asked for last are cached."""
+        found = self._counts.pop(table, None)
+        if found is None:
+            segment, place = self.place(table)
+            found = KeyCounts(self.segments[segment].arrays, place)
+            self._cached += found.values
+        self._counts[table] = found  # the last one to be dropped
+        while len(self._counts) > 1 and self._cached > CACHED:
+            self._cached -= self._counts.pop(next(iter(self._counts))).values
+        return found
+
+    def ask(self, asking: AskingTable, exclude: frozenset[int] = frozenset()) -> Asked:
+        """Return the columns of the lake that hold enough of a table's, without those of some tables."""
+        places = [[segment.places(column.ids, column.texts) for column in asking.columns] for segment in self.segments]
+        parts = [
+            self._cover(number, column, asking, places[number][column], exclude)
+            for number in range(len(self.segments))
+            for column in range(len(asking.columns))
+        ]
+        pairs = Pairs(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        pairs = pairs.chosen(np.lexsort((pairs.other, pairs.own, pairs.table)))
+        self.load_infos(pairs.tables)
+        if self.by_names:
+            self._compare_names(asking, pairs)
+        return Asked(asking, places, self._partners(pairs))
+
+    def _cover(
+        self, number: int, own: int, asking: AskingTable, places: Ids, exclude: frozenset[int]
+    ) -> tuple[npt.NDArray[np.generic], ...]:
+        """Return the pairs of an asking column in a segment, as the fields of `Pairs`."""
+        segment, column = self.segments[number], asking.columns[own]
+        arrays = segment.arrays
+        total = int(column.rows.sum())
+        columns, rows, values = cover(segment.native, places, column.rows, -int(-LEAST * total // 1), self._room[number])
+        table = arrays.column_table[columns].astype(np.int64)
+        wanted = segment.live[table] & ~np.isin(arrays.table_id[table], list(exclude))
+        columns, rows, values, table = columns[wanted], rows[wanted], values[wanted], table[wanted]
+        first = arrays.column_entry_first
+        return (
+            self.first_table[number] + table,
+            np.full(len(columns), own),
+            columns - arrays.table_column_first[table],
+            rows / total,
+            values,
+            first[columns + 1].astype(np.int64) - first[columns].astype(np.int64),
+            arrays.table_row_first[table + 1] - arrays.table_row_first[table],
+            np.zeros(len(columns)),
+            np.zeros(len(columns)),
+        )
+
+    def _compare_names(self, asking: AskingTable, pairs: Pairs) -> None:
+        """Fill in how well the names of each pair fit."""
+        column, title = np.empty(len(pairs), np.int64), np.empty(len(pairs), np.int64)
+        segment = np.searchsorted(self.first_table, pairs.table, "right") - 1
+        for number, within in enumerate(self.segments):
+            places = np.flatnonzero(segment == number)
+            table = pairs.table[places] - self.first_table[number]
+            first = within.arrays.table_column_first[table]
+            column[places] = self._column_names[number][first + pairs.other[places]]
+            title[places] = self._titles[number][table]
+        for own, asked in enumerate(asking.columns):
+            places = np.flatnonzero(pairs.own == own)
+            pairs.fit[places], pairs.names[places] = self._names.compare(asked.name, column[places], title[places])
+
+    def _partners(self, pairs: Pairs) -> Pairs:
+        """Return the best pairs of each own column and table."""
+        group = np.cumsum((np.diff(pairs.table, prepend=-1) != 0) | (np.diff(pairs.own, prepend=-1) != 0))
+        order = np.lexsort((-pairs.distinct, -pairs.fit, -pairs.share, group))
+        rank = np.arange(len(group)) - np.searchsorted(group, group)  # the order leaves groups where they are
+        return pairs.chosen(np.sort(order[rank < PARTNERS]))
+
+    def singles(self, asked: Asked, least: float, most: int) -> list[Candidate]:
+        """Return keys of one column that score enough: for each column the best."""
+        pairs = asked.pairs
+        values = np.array([len(column.ids) for column in asked.table.columns])[pairs.own]
+        uniqueness = np.minimum(1.0, pairs.distinct / np.maximum(1, pairs.rows))
+        support = self._support(asked)
+        score = pairs.values / values * uniqueness * support * (1 + pairs.names) / 2
+        order = np.lexsort((-score, pairs.own))
+        rank = np.arange(len(order)) - np.searchsorted(pairs.own[order], pairs.own[order])
+        chosen = order[(rank < most) & (score[order] >= least)].tolist()
+        found = []
+        for at in chosen:
+            table, own, other = int(pairs.table[at]), int(pairs.own[at]), int(pairs.other[at])
+            measured = int(pairs.values[at]), int(values[at]), float(uniqueness[at]), 0.0
+            told = float(support[at]), float(pairs.names[at])
+            found.append(Candidate(table, self._infos[table], (own,), (other,), *measured, *told))
+        return found
+
+    def _support(self, asked: Asked) -> Floats:
+        """Return how much the values of each pair tell."""
+        pairs, columns = asked.pairs, asked.table.columns
+        enough = pairs.values / (pairs.values + DOUBT)
+        letterless, small = (
+            np.array([getattr(column, name) for column in columns])[pairs.own] for name in ("is_letterless", "is_small")
+        )
+        rarity = np.log((self.lake_tables + 1) / pairs.holders) / np.log(self.lake_tables + 1)
+        coverage = pairs.values / pairs.distinct
+        telling = np.where(small, coverage * rarity, np.maximum(coverage, rarity**2))
+        return enough * np.where(letterless, telling, 1.0)
+
+    def promising(self, asked: Asked) -> Ids:
+        """Return the tables that hold two columns and more in columns of their own, the least likely ones first.
+
+        How little a table's share in a column surprises is the part of all tables that have as much of it; columns
+        count as if they were independent.
+        """
+        pairs = asked.pairs
+        if not len(pairs):
+            return pairs.table
+        gain = np.log((self.lake_tables + 1) / pairs.holders) * (1 + pairs.fit)
+        group = np.flatnonzero((np.diff(pairs.table, prepend=-1) != 0) | (np.diff(pairs.own, prepend=-1) != 0))
+        tables, place, own = np.unique(pairs.table[group], return_inverse=True, return_counts=True)
+        total = np.bincount(place, np.maximum.reduceat(gain, group))
+        columns = np.unique(np.stack([np.searchsorted(tables, pairs.table), pairs.other]), axis=1)[0]
+        several = np.flatnonzero((own > 1) & (np.bincount(columns) > 1))
+        found: Ids = tables[several[np.lexsort((tables[several], -total[several]))]]
+        return found
+
+    def growth(self, asked: Asked, table: int) -> KeyGrowth:
+        """Return the search for keys of several columns in a table."""
+        pairs = asked.pairs
+        start, stop = np.searchsorted(pairs.table, [table, table + 1]).tolist()
+        segment, place = self.place(table)
+        within = self.segments[segment]
+        first = int(within.arrays.table_column_first[place])
+        other, distinct = pairs.other[start:stop], pairs.distinct[start:stop]
+        filled = np.maximum(1, within.filled(first + other))
+        own, fit, names = pairs.own[start:stop], pairs.fit[start:stop], pairs.names[start:stop]
+        constant = np.array([len(column.ids) == 1 for column in asked.table.columns])[own]
+        growing = GrowthPairs(own, other, pairs.share[start:stop], distinct, distinct / filled, fit, names)
+        chosen = growing.chosen(~constant | (fit > 0))
+        return KeyGrowth(self.counts(table), first, asked.table.sample, asked.sampled(segment), chosen)
+
+    def _joint_support(self, asked: Asked, table: int, key: GrownKey) -> float:
+        """Return how much the values of a key of several columns tell.
+
+        Numbers tell as much as their combinations are unlikely, or all that the table has; small integers as much as
+        their names, too.
+        """
+        enough = key.joined / (key.joined + DOUBT)
+        columns = [asked.table.columns[column] for column in key.own]
+        if not all(column.is_letterless for column in columns):
+            return enough
+        unlikely = min(1.0, (1 - key.chance / key.joined) / UNLIKELY) ** 2
+        if all(column.is_small for column in columns):
+            return enough * unlikely * key.fit
+        combinations = key.uniqueness * self.counts(table).rows
+        return enough * max(unlikely, min(1.0, key.joined / combinations))
+
+    def grown(
+        self, asked: Asked, table: int, growth: KeyGrowth, most_columns: int, checks: int = CHECKS
+    ) -> Iterator[Candidate]:
+        """Yield the keys of several columns in a table."""
+        for key in growth.grow(most_columns, checks):
+            measured = key.joined, key.asked, key.uniqueness, key.chance
+            support = self._joint_support(asked, table, key)
+            yield Candidate(table, self._infos[table], key.own, key.other, *measured, support, key.names)
+

@@ -1,0 +1,190 @@
+"""Keys of several columns in one table: they grow pair by pair while that makes them more unique."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mate.lake.base import Ids
+from mate.search.evidence import KeyCounts
+from mate.search.suggest._suggest import check_mappings, longer_mappings
+from mate.search.suggest.columns import KeyRows
+
+Floats = npt.NDArray[np.float64]
+
+LEAST = 0.3
+"""Share of the asking rows, or key tuples, that a table must hold."""
+
+LONGEST = 4
+"""Columns that a key may have."""
+
+CHECKS, MOST_CHECKS = 12, 120
+"""Keys of each length that are checked in a table, at least, and in the most promising one; the best bound first."""
+
+MOST_PAIRS = 200
+"""Pairs of columns that keys grow from and with: the most useful ones. Tables of a thousand columns have more."""
+
+CHECK_COSTS = 20_000
+"""What a check costs beside reading rows, in rows."""
+
+
+class GrowthPairs(NamedTuple):
+    """The pairs of columns that keys grow from and with; mappings are places among them, ascending."""
+
+    own: Ids
+    other: Ids
+    """Counted within the table."""
+    share: Floats
+    """Share of the own column's rows that the table's column holds."""
+    distinct: Ids
+    """Distinct values of the table's column."""
+    uniqueness: Floats
+    fit: Floats
+    """How well the columns' names fit, 0 to 1."""
+    names: Floats
+    """How well they fit the table's name, too."""
+
+    def chosen(self, wanted: npt.NDArray[np.bool_]) -> GrowthPairs:
+        """Return those wanted that a longer key can gain from: not unique, and the most useful of them."""
+        places = np.flatnonzero(wanted & (self.uniqueness < 1))  # pairs ascend
+        if len(places) > MOST_PAIRS:
+            useful = (self.share * self.uniqueness * (1 + self.fit))[places]
+            places = np.sort(places[np.argsort(-useful, kind="stable")[:MOST_PAIRS]])
+        return GrowthPairs(*(field[places] for field in self))
+
+
+class MeasuredMappings(NamedTuple):
+    """Mappings of the same length that were measured."""
+
+    mappings: Ids
+    """One row per mapping."""
+    containment: Floats
+    uniqueness: Floats
+
+
+class SamplePlaces(NamedTuple):
+    """Where a segment has the values of a sample, column after column and ascending within each."""
+
+    first: Ids
+    """Where a column's begin; one more at the end."""
+    place: Ids
+    value: Ids
+    """Which value of the column it is."""
+
+    @classmethod
+    def of(cls, sample: KeyRows, places: Sequence[Ids]) -> SamplePlaces:
+        """Order the places of columns' values, without those that the segment does not have."""
+        sampled = [own[values] for own, values in zip(places, sample.values, strict=True)]
+        order = [np.argsort(own, kind="stable")[np.count_nonzero(own < 0) :] for own in sampled]
+        first = np.cumsum([0, *map(len, order)])
+        place = np.concatenate([own[at] for own, at in zip(sampled, order, strict=True)])
+        return cls(first, place, np.concatenate(order))
+
+
+class ValueCodes(NamedTuple):
+    """The codes of the sample's values in the columns that keys grow with, where they are known."""
+
+    code: npt.NDArray[np.int32]
+    is_known: npt.NDArray[np.bool_]
+
+
+class GrownKey(NamedTuple):
+    """A key of several columns, as the sample measures it."""
+
+    own: tuple[int, ...]
+    other: tuple[int, ...]
+    joined: int
+    asked: int
+    uniqueness: float
+    chance: float
+    fit: float
+    """How well the columns' names fit, on average."""
+    names: float
+    """How well they fit the table's name, too."""
+
+
+@dataclass
+class KeyGrowth:
+    """The search for longer keys in one table."""
+
+    counts: KeyCounts
+    first_column: int
+    """Of the table, in its segment."""
+    sample: KeyRows
+    places: SamplePlaces
+    pairs: GrowthPairs
+    checks: int = 0
+    """Mappings that were measured."""
+
+    @property
+    def cost(self) -> int:
+        """What a check costs: rows that are read, and what it costs anyway."""
+        return self.counts.rows + len(self.sample.places[0]) + CHECK_COSTS
+
+    @property
+    def work(self) -> int:
+        """What the checks cost."""
+        return self.checks * self.cost
+
+    def grow(self, most_columns: int, checks: int = CHECKS) -> Iterator[GrownKey]:
+        """Yield the keys of two columns and more that the table holds enough of; none has a unique part."""
+        pairs = self.pairs
+        codes = ValueCodes(
+            np.zeros((len(pairs.own), max(map(len, self.sample.values))), np.int32), np.zeros(len(pairs.own), np.bool_)
+        )
+        last = MeasuredMappings(np.arange(len(pairs.own))[:, None], pairs.share, pairs.uniqueness)
+        unique: list[list[int]] = []
+        for _ in range(1, most_columns):
+            if not len(last.mappings):
+                break
+            mappings = longer_mappings(pairs, last, padded(unique), LEAST, checks)
+            self.checks += len(mappings)
+            measured = []
+            for mapping, joined, tuples in self._joined(mappings, codes):
+                if joined < LEAST * len(tuples) or not joined:
+                    continue
+                other = pairs.other[mapping].tolist()
+                uniqueness = self.counts.uniqueness(other)
+                asked = np.stack([codes.code[digit, tuples[:, at]] for at, digit in enumerate(mapping)], axis=1)
+                chance = self.counts.chance(other, asked)
+                own = pairs.own[mapping].tolist()
+                fit, names = float(pairs.fit[mapping].mean()), float(pairs.names[mapping].mean())
+                yield GrownKey(tuple(own), tuple(other), joined, len(tuples), uniqueness, chance, fit, names)
+                measured.append((mapping, joined / len(tuples), uniqueness))
+                if uniqueness == 1:
+                    unique.append(mapping)
+            last = MeasuredMappings(
+                np.array([mapping for mapping, _, _ in measured]),
+                np.array([containment for _, containment, _ in measured]),
+                np.array([uniqueness for _, _, uniqueness in measured]),
+            )
+
+    def _joined(self, mappings: Ids, codes: ValueCodes) -> Iterator[tuple[list[int], int, npt.NDArray[np.int32]]]:
+        """Yield each mapping with how many key tuples join, fewer where they are not enough, and the tuples."""
+        if not len(mappings):
+            return
+        tuples = [self.sample.tuples(tuple(key)) for key in self.pairs.own[mappings].tolist()]
+        joined = check_mappings(
+            self.counts.native,
+            self.pairs.own,
+            self.first_column + self.pairs.other,
+            self.places,
+            codes,
+            mappings,
+            np.concatenate(tuples),
+            np.cumsum([0, *map(len, tuples)]),
+            LEAST,
+        )
+        yield from zip(mappings.tolist(), joined.tolist(), tuples, strict=True)
+
+
+def padded(mappings: Sequence[Sequence[int]]) -> Ids:
+    """Return mappings of different lengths with a row each, -1 where they end."""
+    found = np.full((len(mappings), LONGEST), -1)
+    for row, mapping in enumerate(mappings):
+        found[row, : len(mapping)] = mapping
+    return found
