@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mate.build.engine import Engine
 from mate.build.progress import Progress
 from mate.build.stage import Staged
-from mate.lake._arrays import differing
 from mate.lake.arrays import Array, offset_type
 from mate.lake.layout import NO_PLACE, Texts
 
@@ -54,7 +54,8 @@ def merge_dictionaries(units: Sequence[Staged]) -> tuple[Texts, list[list[Array]
     texts = pa.chunked_array([batch.column(1) for batch in flat], pa.string()).cast(pa.large_string())
     texts = pa.concat_arrays([pa.array([], pa.large_string()), *texts.chunks])
     known, first, place = np.unique(ids, return_index=True, return_inverse=True)
-    shared = np.unique(place[differing(*_text_bytes(texts), first[place])])
+    differs = pc.not_equal(texts, texts.take(pa.array(first)).take(pa.array(place)))
+    shared = np.unique(place[differs.to_numpy(zero_copy_only=False)])
     if len(shared):
         known, first, place = _split_shared(ids, texts, (known, first, place), shared)
     text, bounds = _text_bytes(texts.take(pa.array(first)))

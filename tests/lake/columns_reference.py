@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 
 from mate.lake.arrays import Array
-from mate.lake.layout import WIDE_ROWS, Columns, offsets_of
+from mate.lake.layout import WIDE_ROWS, offsets_of
 
 
-def make_columns(cells: Array, rows: Array, tokens: int) -> Columns:
+def make_columns(cells: Array, rows: Array, tokens: int) -> dict[str, Array]:
     """Return what follows from the cells of columns of so many rows each."""
     encoded = [_encoded(cells[start:stop]) for start, stop in pairwise(offsets_of(rows).tolist())]
     dictionaries = [distinct for distinct, _ in encoded]
@@ -21,17 +21,17 @@ def make_columns(cells: Array, rows: Array, tokens: int) -> Columns:
     by_column = [iter(_posted(codes, len(d), w)) for (d, codes), w in zip(encoded, wide, strict=True)]
     # Tokens ascend in the directory as they do in each column, so that a column's next entry is always its first left.
     postings = [next(by_column[column]) for holding in directory for column in holding]
-    return Columns(
-        offsets_of(np.array([len(distinct) for distinct in dictionaries], np.int64)),
-        np.concatenate([np.empty(0, np.uint32), *dictionaries]).astype(np.uint32),
-        np.array(sizes, np.uint8),
-        offsets_of(np.array([len(piece) for piece in data], np.int64)),
-        np.frombuffer(b"".join(data), np.uint8),
-        offsets_of(np.array([len(holding) for holding in directory], np.int64)),
-        np.array([column for holding in directory for column in holding], np.uint32),
-        offsets_of(np.array([len(own) for own in postings], np.int64)),
-        np.concatenate([np.empty(0, np.uint16), *postings]).astype(np.uint16),
-    )
+    return {
+        "column_entry_first": offsets_of(np.array([len(distinct) for distinct in dictionaries], np.int64)),
+        "column_token": np.concatenate([np.empty(0, np.uint32), *dictionaries]).astype(np.uint32),
+        "code_bytes": np.array(sizes, np.uint8),
+        "code_first": offsets_of(np.array([len(piece) for piece in data], np.int64))[:-1],
+        "codes": np.frombuffer(b"".join(data), np.uint8),
+        "entry_first": offsets_of(np.array([len(holding) for holding in directory], np.int64)),
+        "entry_column": np.array([column for holding in directory for column in holding], np.uint32),
+        "posting_first": offsets_of(np.array([len(own) for own in postings], np.int64)),
+        "postings": np.concatenate([np.empty(0, np.uint16), *postings]).astype(np.uint16),
+    }
 
 
 def _encoded(tokens: Array) -> tuple[Array, Array]:
