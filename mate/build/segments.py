@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from mate.build.engine import Task
 from mate.build.stage import Staged, StageSettings
 from mate.corpus import Limits
 from mate.errors import CorpusError
+from mate.files import file_crc32
 from mate.lake.arrays import Array, ArrayWriter
 from mate.lake.folder import sync_folder
 from mate.lake.layout import SegmentArrays, Shapes, Texts, make_arrays
@@ -45,8 +45,6 @@ LOTS_PER_SEGMENT = 4
 """Lots that the tables of a large unit are staged in, for each segment that memory allows: so that segments fill up."""
 _HASHED_AT_A_TIME = 1_000_000
 """Tokens."""
-_READ_AT_A_TIME = 1 << 24
-"""Bytes."""
 
 
 # Planning: which units make which segment
@@ -266,12 +264,3 @@ def checksums(folder: Path) -> dict[str, tuple[int, int]]:
             os.fsync(stream.fileno())
         found[path.name] = (path.stat().st_size, file_crc32(path))
     return found
-
-
-def file_crc32(path: Path) -> int:
-    """Return the CRC-32 of a file."""
-    crc = 0
-    with path.open("rb") as stream:
-        while piece := stream.read(_READ_AT_A_TIME):
-            crc = zlib.crc32(piece, crc)
-    return crc

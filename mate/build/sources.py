@@ -188,10 +188,10 @@ class RemoteSource:
         if self.format is None and detect(self.name, b"") is None and detect(self.name, place.head(HEAD)) is None:
             return None, "", False  # no reader fits, and it may be large
         before = place.info()
-        sha256 = place.fetch(copy).sha256
+        place.fetch(copy)
         with copy.open("rb") as stream:
             format = self.format or detect(self.name, stream.read(HEAD))
-        return format, sha256, place.info() != before
+        return format, file_checksum(copy), place.info() != before
 
 
 @dataclass(frozen=True, slots=True)

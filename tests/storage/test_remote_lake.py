@@ -110,23 +110,6 @@ def test_a_damaged_object_is_refused(
     assert answers(address)
 
 
-def test_an_object_that_is_right_at_the_second_attempt(
-    address: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fetch, failed = Place.fetch, []
-
-    def fail_once(place: Place, target: Path) -> Any:
-        if place.path.endswith("/arrays") and not failed:
-            failed.append(place)
-            raise StoreError("the line was cut")
-        return fetch(place, target)
-
-    monkeypatch.setattr(Place, "fetch", fail_once)
-    with other_machine(monkeypatch, folder / "other"):
-        assert answers(address)
-    assert failed
-
-
 @pytest.mark.parametrize("step", ["put", "write"])
 def test_a_change_that_is_cut_off_leaves_the_old_state(
     address: str, folder: Path, bucket: Bucket, step: str, monkeypatch: pytest.MonkeyPatch

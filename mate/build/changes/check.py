@@ -21,11 +21,12 @@ from mate.build.build_directory import BuildDirectory
 from mate.build.changes.lake_writer import stored_table, table_counts
 from mate.build.engine import failure_explained
 from mate.build.progress import Progress, Silent
-from mate.build.segments import SegmentPlan, Written, file_crc32, write_segment
+from mate.build.segments import SegmentPlan, Written, write_segment
 from mate.build.sources import SYNTHETIC, Unit
 from mate.build.stage import StageSettings, stage_unit
 from mate.corpus import Limits
 from mate.errors import StoreError
+from mate.files import file_crc32
 from mate.lake.arrays import Array, ArrayFile
 from mate.lake.folder import MANIFEST, SEGMENTS, LakeFolder, open_folder, read_manifest
 from mate.lake.layout import SegmentArrays
