@@ -97,11 +97,6 @@ class ArrayFile:
         return content
 
     @property
-    def size(self) -> int:
-        """Bytes of the file."""
-        return len(self._mapped)
-
-    @property
     def names(self) -> list[str]:
         """Names of the arrays."""
         return list(self._described)

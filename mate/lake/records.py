@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import pyarrow as pa
@@ -58,8 +58,7 @@ class TableInfo:
 
     def record(self) -> dict[str, Any]:
         """Return it as a record of `TABLES_SCHEMA`."""
-        names = TABLES_SCHEMA.names
-        return {name: getattr(self, name) for name in names} | {"columns": list(self.columns)}
+        return asdict(self) | {"columns": list(self.columns)}
 
     def column_names(self) -> list[str]:
         """Return a name for every column; those without one are numbered."""

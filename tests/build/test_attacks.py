@@ -242,7 +242,7 @@ def test_a_file_that_is_rewritten_while_it_is_read(
     updates = Updates(str(lake.with_suffix(".mate")))
     difference = updates.compare([str(lake)])
     with open_folder(lake.with_suffix(".mate")) as opened:
-        [record] = opened.sources_named([str(path)])
+        [record] = opened.sources([str(path)])
         tables = [cells_of(opened, number) for number in opened.tables_named("a")]
     if record["sha256"]:
         version = {hashlib.sha256(data).hexdigest(): word for data, word in ((old, "old"), (new, "new"))}
@@ -277,7 +277,7 @@ def test_a_file_that_is_rewritten_between_its_passes_is_a_reject(lake: Path, mon
     _, rejects = index(lake)
     assert rejects == {"a.csv": "changed while it was read; mate sync reads it again"}
     with open_folder(lake.with_suffix(".mate")) as opened:
-        assert [record["sha256"] for record in opened.sources_named([str(path)])] == [""]
+        assert [record["sha256"] for record in opened.sources([str(path)])] == [""]
     assert [table.name for table in Updates(str(lake.with_suffix(".mate"))).sync([str(lake)]).changed] == ["a"]
 
 
@@ -318,7 +318,7 @@ def test_a_text_is_read_twice_and_its_checksum_is_that_of_its_bytes(
     index(lake)
     assert 2 * path.stat().st_size <= counted[str(path)] < 2.1 * path.stat().st_size + (1 << 16)
     with open_folder(lake.with_suffix(".mate")) as opened:
-        [record] = opened.sources_named([str(path)])
+        [record] = opened.sources([str(path)])
     assert record["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 

@@ -238,10 +238,10 @@ def test_sources_and_rejects_of_some_files_are_those_of_all(store: Path, lake: P
     with open_folder(store) as index:
         assert len(index.segments) == 2
         for names in ([], [str(lake / "people.csv")], [str(lake / "torn.xyz"), str(lake / "notes.xyz"), "none"]):
-            assert index.sources_named(names) == [r for r in index.sources() if r["source"] in names]
-            assert index.rejects_from(names) == [r for r in index.rejects() if r["source"] in names]
-        assert len(index.rejects_from([str(lake / name) for name in ("torn.xyz", "notes.xyz")])) == 2
-        assert len(index.sources_named([str(lake / "people.csv")])) == 1
+            assert index.sources(names) == [r for r in index.sources() if r["source"] in names]
+            assert index.rejects(sources=names) == [r for r in index.rejects() if r["source"] in names]
+        assert len(index.rejects(sources=[str(lake / name) for name in ("torn.xyz", "notes.xyz")])) == 2
+        assert len(index.sources([str(lake / "people.csv")])) == 1
 
 
 def test_opening_reads_no_record_and_a_change_opens_the_lake_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

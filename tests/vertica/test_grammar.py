@@ -42,9 +42,9 @@ def ask_everything(opened: Index) -> None:
     opened.tables_from(["one", "two"])
     opened.rejects()
     opened.rejects(3)
-    opened.rejects_from(["one"])
+    opened.rejects(sources=["one"])
     opened.sources()
-    opened.sources_named(["one"])
+    opened.sources(["one"])
     opened.sizes()
 
 

@@ -36,8 +36,8 @@ class Difference:
 
     def check(self, index: Index) -> None:
         """Raise an error if the index was changed after the comparison."""
-        found = {r["source"]: r["sha256"] for r in index.sources_named(list(self.records))}
-        if found != self.records or index.sources_named([source.name for source in self.new]):
+        found = {r["source"]: r["sha256"] for r in index.sources(list(self.records))}
+        if found != self.records or index.sources([source.name for source in self.new]):
             raise UpdateError("the index was changed by somebody else in the meantime; please try again")
 
 

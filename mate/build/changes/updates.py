@@ -262,7 +262,7 @@ class Updates:
             report = work(builder)
             change = builder.finish()
             if change:
-                rejects = sum(record["count"] for record in writer.index.rejects_from(change.gone_sources))
+                rejects = sum(record["count"] for record in writer.index.rejects(sources=change.gone_sources))
                 gone = writer.counts_of(change.gone_tables) + Counts(rejects=rejects)
                 after = writer.apply(change, counts_after(before.counts, gone, change))
             return replace(report, before=before, after=after, seconds=time.perf_counter() - start)
@@ -292,10 +292,10 @@ def _rewrite(
     limit = builder.settings.limits.cell_characters
     lengths = characters(tokens(string_array([value for _, value in values]), builder.settings.nulls))
     long = np.flatnonzero(lengths > limit).tolist()
-    rejects = builder.index.rejects_from([table.source])
+    rejects = builder.index.rejects(sources=[table.source])
     if long:
         rejects = [*rejects, asdict(oversized_cells(table.source, values[long[0]][0], len(long), limit))]
-    for record in builder.index.sources_named([table.source]):
+    for record in builder.index.sources([table.source]):
         builder.put_source({**record, "sha256": ""}, rejects)
     return Report(changed=[changed], rows_added=rows[0], rows_removed=rows[1])
 
@@ -318,7 +318,7 @@ def _check_new(index: Index, sources: list[Source]) -> None:
     """Refuse files that the index has, however their path is written."""
     spelled = {source.name: source.name for source in sources}
     spelled |= {name: s.name for s in sources if isinstance(s, FileSource) for name in spellings(s.name)}
-    for record in index.sources_named(list(spelled)):
+    for record in index.sources(list(spelled)):
         raise UpdateError(f"the index has {spelled[record['source']]} already; mate sync takes its new content")
     twice = [name for name, count in Counter(source.name for source in sources).items() if count > 1]
     if twice:
@@ -328,10 +328,10 @@ def _check_new(index: Index, sources: list[Source]) -> None:
 def _update_sources(builder: ChangeBuilder, removed: list[TableInfo]) -> None:
     """Lower the table counts of sources, or forget the sources of which nothing is left."""
     counts = Counter(table.source for table in removed)
-    for record in builder.index.sources_named(list(counts)):
+    for record in builder.index.sources(list(counts)):
         name = record["source"]
         left = record["tables"] - counts[name]
         if left:
-            builder.put_source({**record, "sha256": "", "tables": left}, builder.index.rejects_from([name]))
+            builder.put_source({**record, "sha256": "", "tables": left}, builder.index.rejects(sources=[name]))
         else:
             builder.remove_sources([name])
