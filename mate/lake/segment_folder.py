@@ -66,10 +66,10 @@ class ParquetRecords:
         except (OSError, IndexError, pa.ArrowException) as error:
             raise damaged(self._path, str(error).splitlines()[0]) from None
 
-    def note(self, name: str) -> str | None:
-        """Return an item of the file's metadata."""
-        notes = self._file.schema_arrow.metadata or {}
-        return notes[name.encode()].decode() if name.encode() in notes else None
+    @property
+    def notes(self) -> dict[bytes, bytes]:
+        """The file's metadata."""
+        return self._file.schema_arrow.metadata or {}
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return all records, or some columns of them."""
@@ -103,7 +103,7 @@ class SegmentFolder:
     def open(cls, path: Path) -> SegmentFolder:
         """Open the files in a folder."""
         tables, sources, rejects, pieces = (ParquetRecords(path / name) for name in (TABLES, SOURCES, REJECTS, PIECES))
-        files = int(pieces.note("cell_files") or 0)
+        files = int(pieces.notes.get(b"cell_files", 0))
         cells = [ParquetRecords(path / CELLS.format(number)) for number in range(files)]
         return cls(path, tables, sources, rejects, pieces, cells)
 
@@ -124,7 +124,7 @@ class SegmentFolder:
     def source_names(self, among: Sequence[str] | None = None) -> set[str]:
         """Return the sources with a record or rejects here: a file in parts may have these in two segments."""
         files = (self.sources_file, self.rejects_file)
-        return {name for file in files for name in _with_sources(file.read(["source"]), among)["source"].to_pylist()}
+        return {record["source"] for file in files for record in _records(file, among, ["source"])}
 
     def tables(self, places: Array | None = None) -> list[TableInfo]:
         """Describe some tables, given by their places, or all."""
@@ -187,13 +187,12 @@ class SegmentFolder:
         return [found[row] for row in np.asarray(rows).tolist()]
 
 
-def _records(file: ParquetRecords, sources: Sequence[str] | None) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = _with_sources(file.read(), sources).to_pylist()
-    return records
-
-
-def _with_sources(records: pa.Table, sources: Sequence[str] | None) -> pa.Table:
+def _records(
+    file: ParquetRecords, sources: Sequence[str] | None, columns: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
     """Return the records of some sources, or of all."""
-    if sources is None:
-        return records
-    return records.filter(pc.is_in(records["source"], value_set=pa.array(list(sources), pa.string())))
+    table = file.read(columns)
+    if sources is not None:
+        table = table.filter(pc.is_in(table["source"], value_set=pa.array(list(sources), pa.string())))
+    records: list[dict[str, Any]] = table.to_pylist()
+    return records
