@@ -25,7 +25,7 @@ from mate.build.stage import Staged, StageSettings
 from mate.corpus import Limits
 from mate.errors import CorpusError
 from mate.files import file_crc32
-from mate.lake.arrays import Array, ArrayWriter
+from mate.lake.arrays import Array, write_arrays
 from mate.lake.folder import sync_folder
 from mate.lake.layout import SegmentArrays, Shapes, Texts, make_arrays
 from mate.lake.manifest import Counts, HashSpec, SegmentRecord
@@ -135,14 +135,13 @@ def write_segment(plan: SegmentPlan, directory: str, hashes: Sequence[HashSpec])
     _check_numbers(plan, layout.shapes, len(tokens.token_id))
     cells = _cells(plan, layout, places)
     texts = _strings(tokens)
-    with ArrayWriter(folder / ARRAYS) as writer:
-        arrays = make_arrays(layout.shapes, tokens, cells)
-        for name in SegmentArrays._fields:
-            writer.add(name, getattr(arrays, name))
-        del arrays
+
+    def arrays() -> Iterator[tuple[str, Array]]:
+        yield from zip(SegmentArrays._fields, make_arrays(layout.shapes, tokens, cells), strict=True)
         for number, spec in enumerate(hashes):
-            writer.add(f"keys{number}", super_keys(spec.function(), layout.shapes, cells, texts))
-        writer.close({"format": FORMAT})
+            yield f"keys{number}", super_keys(spec.function(), layout.shapes, cells, texts)
+
+    write_arrays(folder / ARRAYS, arrays(), {"format": FORMAT})
     for number, unit in enumerate(plan.units):
         path, target = unit.path("cells.parquet"), folder / CELLS.format(number)
         try:

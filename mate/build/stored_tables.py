@@ -71,7 +71,7 @@ class StoredTable:
 @lru_cache(maxsize=4)
 def _opened(folder: str) -> SegmentFolder:
     """Open the folder of a segment, once for all tables that are read from it: segments never change."""
-    return SegmentFolder.open(Path(folder))
+    return SegmentFolder(Path(folder))
 
 
 def _by_row(columns: Columns) -> pa.StringArray:

@@ -8,35 +8,20 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+_TEXT, _NUMBER = pa.string(), pa.int64()
 TABLES_SCHEMA = pa.schema(
-    [
-        ("table_id", pa.int64()),
-        ("name", pa.string()),
-        ("source", pa.string()),
-        ("position", pa.int64()),
-        ("line", pa.int64()),
-        ("columns", pa.list_(pa.string())),
-        ("rows", pa.int64()),
-    ]
+    {
+        "table_id": _NUMBER,
+        "name": _TEXT,
+        "source": _TEXT,
+        "position": _NUMBER,
+        "line": _NUMBER,
+        "columns": pa.list_(_TEXT),
+        "rows": _NUMBER,
+    }
 )
-REJECTS_SCHEMA = pa.schema(
-    [
-        ("source", pa.string()),
-        ("line", pa.int64()),
-        ("kind", pa.string()),
-        ("reason", pa.string()),
-        ("count", pa.int64()),
-    ]
-)
-SOURCES_SCHEMA = pa.schema(
-    [
-        ("source", pa.string()),
-        ("format", pa.string()),
-        ("bytes", pa.int64()),
-        ("sha256", pa.string()),
-        ("tables", pa.int64()),
-    ]
-)
+REJECTS_SCHEMA = pa.schema({"source": _TEXT, "line": _NUMBER, "kind": _TEXT, "reason": _TEXT, "count": _NUMBER})
+SOURCES_SCHEMA = pa.schema({"source": _TEXT, "format": _TEXT, "bytes": _NUMBER, "sha256": _TEXT, "tables": _NUMBER})
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,10 +79,6 @@ class SearchSegment:
     def _filled(self) -> Array:
         return np.full(len(self.arrays.column_table), -1)
 
-    def for_search(self) -> SearchSegment:
-        """Return the segment itself, verified if it is on disk."""
-        return self
-
     def posting_counts(self, places: Array) -> Array:
         """Return how many postings tokens have in the tables in use; 0 for `NO_PLACE`."""
         return count_postings(self.native, np.ascontiguousarray(places, np.int64), self.live.view(np.uint8))
@@ -107,7 +103,7 @@ class Segment(SearchSegment):
         if wrong:
             raise damaged(file.path, f"the array {wrong} does not fit the others")
         live = ~np.isin(arrays.table_id, np.asarray(superseded, np.int64))
-        return cls(arrays, keys, live, None, SegmentFolder.open(path), file)
+        return cls(arrays, keys, live, None, SegmentFolder(path), file)
 
     def for_search(self) -> Segment:
         """Return the segment itself, verified now unless it was on this machine before."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from mate.errors import StoreError
-from mate.lake.arrays import ALIGNMENT, MAGIC, ArrayFile, ArrayWriter, offset_type
+from mate.lake.arrays import ALIGNMENT, MAGIC, ArrayFile, offset_type, write_arrays
 
 TYPES = (np.uint8, np.uint16, np.uint32, np.int64, np.uint64)
 ARRAYS = st.sampled_from(TYPES).flatmap(
@@ -20,10 +20,7 @@ ARRAYS = st.sampled_from(TYPES).flatmap(
 
 
 def write(path: Path, arrays: dict[str, np.ndarray]) -> Path:
-    with ArrayWriter(path) as writer:
-        for name, array in arrays.items():
-            writer.add(name, array)
-        writer.close({"note": "Ünï"})
+    write_arrays(path, arrays.items(), {"note": "Ünï"})
     return path
 
 
@@ -90,9 +87,10 @@ def test_a_reader_keeps_a_file_that_is_gone(path: Path) -> None:
     assert file["b"].tolist() == list(range(7))
 
 
-def test_a_file_is_incomplete_until_it_is_closed(tmp_path: Path) -> None:
-    with ArrayWriter(tmp_path / "file") as writer:
-        writer.add("a", np.arange(9))
+def test_a_file_is_incomplete_until_its_last_array_is_written(tmp_path: Path) -> None:
+    arrays = (("a", np.arange(9 // divisor)) for divisor in (1, 0))
+    with pytest.raises(ZeroDivisionError):
+        write_arrays(tmp_path / "file", arrays, {})
     with pytest.raises(StoreError, match="is damaged"):
         ArrayFile(tmp_path / "file")
 

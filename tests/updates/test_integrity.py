@@ -20,7 +20,7 @@ from mate.build.changes.check import Findings, check, check_segment, repair
 from mate.build.changes.updates import Updates
 from mate.build.segments import checksums
 from mate.errors import StoreError
-from mate.lake.arrays import ArrayFile, ArrayWriter
+from mate.lake.arrays import ArrayFile, write_arrays
 from mate.lake.folder import MANIFEST, SEGMENTS, open_folder, publish, read_manifest
 from mate.lake.layout import SegmentArrays
 from mate.lake.manifest import Manifest
@@ -130,7 +130,7 @@ def test_damage_of_any_file_is_found_and_named(index: tuple[Path, Model], what: 
 def test_every_byte_region_of_the_arrays(index: tuple[Path, Model]) -> None:
     """Each array is named that is damaged; so is what lies between them found."""
     store, _ = index
-    segment = max(open_folder(store).segments, key=lambda segment: segment.file.size)
+    segment = max(open_folder(store).segments, key=lambda segment: segment.file.path.stat().st_size)
     path = segment.file.path
     good = path.read_bytes()
     for name, described in segment.file._described.items():
@@ -169,12 +169,8 @@ def rewrite_arrays(store: Path, name: str, change: Callable[[np.ndarray], np.nda
     lake = open_folder(store)
     segment, record = max(zip(lake.segments, manifest.segments, strict=True), key=lambda pair: pair[1].counts.cells)
     arrays = {n: np.array(segment.file[n]) for n in segment.file.names}
-    notes = segment.file.notes
     arrays[name] = change(arrays[name])
-    with ArrayWriter(segment.file.path) as writer:
-        for array_name, array in arrays.items():
-            writer.add(array_name, array)
-        writer.close(notes)
+    write_arrays(segment.file.path, arrays.items(), segment.file.notes)
     written = replace(record, files=checksums(segment.folder.path))
     publish(store, replace(manifest, segments=tuple(written if r is record else r for r in manifest.segments)))
     return record.name

@@ -268,7 +268,7 @@ def repair(address: str, findings: Findings, wait: float = 10.0, progress: Progr
         progress.start("rebuild segments", len(names))
         written: dict[str, Written] = {}
         for number, name in enumerate(names):
-            folder = SegmentFolder.open(workspace.path / SEGMENTS / name)
+            folder = SegmentFolder(workspace.path / SEGMENTS / name)
             written[name] = _rewrite(folder, manifest, str(workspace.directory))
             progress.update(number + 1)
         segments = tuple(
