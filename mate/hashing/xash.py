@@ -73,7 +73,7 @@ PAPER = Features()
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class BitLayout:
     """The segments of a bit array (section 5.3.2)."""
 
     bits: int
@@ -135,7 +135,7 @@ def rarest(value: str, count: int) -> list[str]:
 
 def xash(value: str, bits: int, alpha: int, features: Features = PAPER) -> int:
     """Return the XASH of one value as an integer whose most significant bit is the leftmost of the array."""
-    layout = Layout.of(bits)
+    layout = BitLayout.of(bits)
     folded = "".join(map(fold, value))
     positions: list[int] = []
     if folded and features.length:
@@ -188,7 +188,7 @@ class Xash(SuperKeyHash):
         """Hash a batch."""
         data, offsets = string_buffers(tokens)
         keys = np.zeros((len(tokens), self.words), np.uint64)
-        layout, features = Layout.of(self.bits), self.features
+        layout, features = BitLayout.of(self.bits), self.features
         ranks = _ranks(bool(data[offsets[0] : offsets[-1]].max(initial=0) < 0x80))
         order = ranks[[*map(ord, features.rare_first)]] if features.rare_first else ranks[:0]
 

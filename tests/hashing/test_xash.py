@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mate.errors import HashError, TextError
 from mate.hashing import CorpusStatistics, Xash, bits_set, fit, get
-from mate.hashing.xash import SEGMENTS, Features, Layout, Rotation, alpha_for, fold, fold_table, rarest, xash
+from mate.hashing.xash import SEGMENTS, Features, BitLayout, Rotation, alpha_for, fold, fold_table, rarest, xash
 from tests.keys import to_ints
 
 SIZES = (64, 128, 256, 512)
@@ -42,7 +42,7 @@ class TestFigure:
         assert places(xash("muhammad", 128, 4), 128) == [8, 51, 62, 100]
 
     def test_layout(self) -> None:
-        assert [(Layout.of(bits).beta, Layout.of(bits).length_bits) for bits in SIZES] == [
+        assert [(BitLayout.of(bits).beta, BitLayout.of(bits).length_bits) for bits in SIZES] == [
             (1, 27),
             (3, 17),
             (6, 34),
