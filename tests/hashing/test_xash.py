@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mate.errors import HashError, TextError
 from mate.hashing import CorpusStatistics, Xash, bits_set, fit, get
-from mate.hashing.xash import SEGMENTS, Features, BitLayout, Rotation, alpha_for, fold, fold_table, rarest, xash
+from mate.hashing.xash import SEGMENTS, BitLayout, Features, Rotation, alpha_for, fold, fold_table, rarest, xash
 from tests.keys import to_ints
 
 SIZES = (64, 128, 256, 512)
