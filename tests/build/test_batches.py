@@ -13,7 +13,7 @@ from mate.build.batches import TOKENS_SCHEMA, Batch, make_batch
 from mate.corpus import Chunk
 from mate.corpus.table import Table
 from mate.values.text import NULL_SPELLINGS, token
-from mate.values.token_ids import token_id
+from tests.keys import token_id
 
 CELLS = st.one_of(st.none(), st.text(max_size=6), st.sampled_from(["a", "A ", " a", "ß", "SS", "NaN", "-", ""]))
 

@@ -18,7 +18,7 @@ from mate.build.stage import Staged, StageSettings, stage_unit
 from mate.corpus import Chunk, Limits, Reject
 from mate.corpus.table import Table
 from mate.values.text import NULL_SPELLINGS, token
-from mate.values.token_ids import token_id
+from tests.keys import token_id
 
 
 @dataclass(frozen=True)
