@@ -79,6 +79,10 @@ class SearchSegment:
     def _filled(self) -> Array:
         return np.full(len(self.arrays.column_table), -1)
 
+    def for_search(self) -> SearchSegment:
+        """Return the segment itself, verified if it is on disk."""
+        return self
+
     def posting_counts(self, places: Array) -> Array:
         """Return how many postings tokens have in the tables in use; 0 for `NO_PLACE`."""
         return count_postings(self.native, np.ascontiguousarray(places, np.int64), self.live.view(np.uint8))
