@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self, TypeAlias, cast
 
 from mate.corpus import READERS, Chunk, File, Limits, Reject, detect, discover, read
 from mate.corpus.formats import HEAD
@@ -30,6 +30,8 @@ SYNTHETIC = "synthetic:"
 CHANGED = "changed while it was read; mate sync reads it again"
 _LAKE_DEPTH = 3
 """Folders of a lake that a file of it is in: the lake itself, its segments, one of them."""
+_SYNTHETIC_PARTS = 32
+"""Sources that a synthetic lake is cut into at least."""
 _LEAST_UNIT = 1 << 20
 _MOST_UNIT = 64 << 20
 
@@ -105,20 +107,20 @@ def file_checksum(path: str | Path) -> str:
         return ""
 
 
-def file_size(path: str) -> int:
-    """Return the size of a file, 0 if there is none."""
-    try:
-        return Path(path).stat().st_size
-    except OSError:
-        return 0
-
-
 @dataclass(frozen=True, slots=True)
 class FileSource:
     """A file of the corpus."""
 
     file: File
     size: int
+
+    @classmethod
+    def of(cls, file: File) -> Self:
+        """Return a file with the size that it has now; 0 if there is none."""
+        try:
+            return cls(file, Path(file.path).stat().st_size)
+        except OSError:
+            return cls(file, 0)
 
     @property
     def name(self) -> str:
@@ -222,18 +224,15 @@ class Unit:
     sources: tuple[Source, ...]
 
 
-def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None, tasks: int) -> list[Source]:
-    """Return the sources under paths, in the order in which their tables are numbered.
-
-    A synthetic lake is cut into as many as there are tasks; into more if it is large.
-    """
+def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None = None) -> list[Source]:
+    """Return the sources under paths, in the order in which their tables are numbered."""
     given = [os.fspath(path) for path in paths]
     synthetic = [path for path in given if path.startswith(SYNTHETIC)]
     remote = [path for path in given if is_remote(path)]
     files = [path for path in given if path not in synthetic and path not in remote]
     sources: list[Source] = []
     if files:
-        sources += (FileSource(file, file_size(file.path)) for file in corpus_files(files, format))
+        sources += map(FileSource.of, corpus_files(files, format))
     for address in remote:
         sources += _remote_sources(address, format)
     for address in synthetic:
@@ -241,7 +240,7 @@ def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None, ta
 
         lake = SyntheticLake.parse(address)
         size = lake.expected_cells * 8
-        parts = lake.split(max(1, tasks, -(-size // _MOST_UNIT)))
+        parts = lake.split(max(_SYNTHETIC_PARTS, -(-size // _MOST_UNIT)))
         sources += (SyntheticSource(lake, p.start, p.stop, max(1, size // len(parts))) for p in parts)
     return sources
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mate.build import build_directory
+from mate.build import lake_target
 from mate.build import segments as segments_module
 from mate.build.build import BuildSettings, Summary, build
 from mate.build.lake_target import LakeTarget
@@ -242,7 +241,7 @@ def test_a_reader_that_meets_a_build_opens_the_new_state(
         assert len(index.tables()) == 2
 
 
-@pytest.mark.parametrize("step", ["task", "publish"])
+@pytest.mark.parametrize("step", ["loader", "publish"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(13, "Permission denied"), StoreError("no way")])
 def test_a_build_that_fails_leaves_the_old_index_and_nothing_else(
     lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException
@@ -262,16 +261,6 @@ def test_a_build_that_fails_leaves_the_old_index_and_nothing_else(
     assert "\n" not in str(raised.value)
     assert state(store) == before
     assert names(store) == SOUND
-
-
-def test_a_rename_that_fails_is_one_line(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def replace(*_: Any) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "replace", replace)
-    with pytest.raises(MateError, match=r"the step 'publish' failed: PermissionError: \[Errno 13\] Permission denied"):
-        publish(lake, tmp_path / "a.mate")
-    assert names(tmp_path) == ["lake"]
 
 
 def test_a_task_that_is_tried_again_finds_what_it_needs(
@@ -377,20 +366,10 @@ def test_what_is_no_index_is_a_clear_error(lake: Path, tmp_path: Path, what: str
 
 def test_the_name_of_a_new_lake_is_on_disk(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[Path] = []
-    monkeypatch.setattr(build_directory, "sync_folder", synced.append)
+    monkeypatch.setattr(lake_target, "sync_folder", synced.append)
     store = tmp_path / "new" / "newer" / "a.mate"
     publish(lake, store)
     assert {tmp_path, tmp_path / "new", tmp_path / "new" / "newer"} <= set(synced)
     synced.clear()
     publish(lake, store)
     assert synced == [store / SEGMENTS]
-
-
-def test_a_lake_that_may_not_be_written_says_so(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> int:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(build_directory.os, "open", refuse)
-    with pytest.raises(StoreError, match=r"cannot write to .*a\.mate: Permission denied"):
-        publish(lake, tmp_path / "a.mate")
-    monkeypatch.setattr(build_directory.os, "open", os.open)

@@ -82,40 +82,6 @@ def test_a_removed_table_is_gone_with_its_source(store: Path, lake: Path) -> Non
                 ask(PEOPLE)
 
 
-def test_rows_are_numbered_as_the_table_is_now(store: Path) -> None:
-    updates = Updates(str(store))
-    updates.append_rows(CITIES, [["Mainz", "RP"], [None, ""]])
-    updates.remove_rows(CITIES, [0, 2])
-    updates.update_cells(CITIES, [(1, 0, "Köln"), (1, 1, "NW"), (0, 1, "x")])
-    with open_folder(store) as index:
-        assert cells(index, CITIES) == [["Ulm", "x"], ["Köln", "NW"], [None, ""]]
-        assert index.table(CITIES).rows == 3
-        assert names(index, ("köln", "nw")) == [("cities", 1)]
-        assert names(index, ("mainz", "rp")) == names(index, ("bonn", "nw")) == []
-
-
-def keys_of(lake: LakeFolder, table: int) -> Any:
-    found = lake.place_of(table)
-    assert found
-    segment, place = found
-    first, last = segment.arrays.table_row_first[place : place + 2]
-    return np.array(segment.keys[0][first:last])
-
-
-def test_the_super_keys_of_a_wider_row_are_those_before_and_the_new_hash(store: Path) -> None:
-    with open_folder(store) as index:
-        before, function = keys_of(index, CITIES), index.manifest.hashes[0].function()
-    values = ["West", None, "North"]
-    Updates(str(store)).add_column(CITIES, "region", values)
-    with open_folder(store) as index:
-        assert (keys_of(index, CITIES) == (before | function.hash(["west", "", "north"]))).all()
-        assert index.table(CITIES).columns == ("city", "state", "region")
-        assert names(index, ("bonn", "west")) == [("cities", 1)]
-    Updates(str(store)).remove_column(CITIES, 2)
-    with open_folder(store) as index:
-        assert (keys_of(index, CITIES) == before).all()
-
-
 def test_a_table_without_rows_can_be_filled_again(store: Path) -> None:
     updates = Updates(str(store))
     updates.remove_rows(PEOPLE, [0, 1])
