@@ -543,8 +543,8 @@ def test_a_task_that_fails_is_one_line(engine: Engine) -> None:
     assert str(error.value) == "the step 'read and tokenise' failed: OSError: [Errno 5] Input/output error"
 
 
-def test_tasks_answer_in_order_and_progress_is_told(engine: Engine) -> None:
-    class Told:
+def test_tasks_answer_in_order_and_progress_is_shown(engine: Engine) -> None:
+    class RecordedProgress:
         def __init__(self) -> None:
             self.phases: list[tuple[str, int]] = []
             self.last: tuple[int, dict[str, int]] = (0, {})
@@ -555,11 +555,11 @@ def test_tasks_answer_in_order_and_progress_is_told(engine: Engine) -> None:
         def update(self, done: int, **counts: int) -> None:
             self.last = (done, {name: count for name, count in counts.items() if count})
 
-    told = Told()
-    found = engine.run(list(range(9)), lambda item: (item * item, {"cells": item}), told, "squares")
+    progress = RecordedProgress()
+    found = engine.run(list(range(9)), lambda item: (item * item, {"cells": item}), progress, "squares")
     assert found == [n * n for n in range(9)]
-    assert told.phases == [("squares", 9)]
-    assert told.last == (9, {"cells": 36})
+    assert progress.phases == [("squares", 9)]
+    assert progress.last == (9, {"cells": 36})
 
 
 @pytest.mark.parametrize("marker", ["No space left on device", "Disk quota exceeded"])

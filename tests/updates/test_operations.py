@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import mate.build.changes.compact
-from mate.build.changes import lake_writer
 from mate.build.changes.check import check
 from mate.build.changes.naming import find_column, find_table
 from mate.build.changes.updates import Updates
@@ -210,7 +209,7 @@ def test_sources_and_rejects_of_some_files_are_those_of_all(store: Path, lake: P
         assert len(index.sources_named([str(lake / "people.csv")])) == 1
 
 
-def test_opening_reads_no_record_and_a_change_opens_the_lake_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_reads_no_record(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     real = ParquetRecords.read
 
@@ -223,19 +222,6 @@ def test_opening_reads_no_record_and_a_change_opens_the_lake_once(store: Path, m
         assert read == []
         assert len(opened.sources()) == 3
         assert read == ["sources.parquet"]
-    opens: list[object] = []
-    monkeypatch.setattr(lake_writer, "open_lake", lambda address: [opens.append(address), open_folder(address)][1])
-    Updates(str(store)).remove_rows(PEOPLE, [0])
-    assert opens == [str(store)]
-
-
-def test_a_report_has_the_manifest_as_it_was_published(store: Path) -> None:
-    before = manifest_of(store)
-    report = Updates(str(store)).append_rows(PEOPLE, [["Ada", "Kiel", "2001"]])
-    with open_folder(store) as opened:
-        assert report.after == opened.manifest
-    assert report.before
-    assert (len(report.before.segments), report.before.to_json().encode()) == (1, before)
 
 
 @pytest.fixture
@@ -301,25 +287,6 @@ def test_a_new_build_makes_old_changes_void(store: Path, lake: Path) -> None:
     with open_folder(store) as opened:
         assert (opened.manifest.counts.tables, opened.manifest.operations) == (2, 0)
         assert len(list((store / SEGMENTS).iterdir())) == 1
-
-
-def test_tokens_that_share_an_id_are_told_apart(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import mate.build.batches as batches
-
-    taken = int(token_ids(pa.array(["bonn"]))[0])
-    real = batches.token_ids
-    monkeypatch.setattr(
-        batches,
-        "token_ids",
-        lambda texts: np.where(pa.compute.equal(texts, "new").to_numpy(False), taken, real(texts)),
-    )
-    updates = Updates(str(store))
-    updates.append_rows(CITIES, [["new", "x"]])
-    updates.compact()
-    with open_folder(store) as index:
-        ids, texts = np.array([taken, taken, taken]), pa.array(["bonn", "new", "third"])
-        assert index.posting_counts(ids, texts).tolist() == [2, 1, 0]
-    assert check(str(store)).sound
 
 
 def test_a_source_of_several_tables(tmp_path: Path) -> None:
