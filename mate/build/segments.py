@@ -169,22 +169,19 @@ class _Layout:
     @classmethod
     def of(cls, plan: SegmentPlan) -> _Layout:
         """Read the lots' lists of pieces."""
-        records = [lot.records("pieces") for lot in plan.lots]
-        columns = {n: np.concatenate([r.column(n).to_numpy() for r in records]) for n in records[0].column_names}
-        lot = np.repeat(np.arange(len(records)), [r.num_rows for r in records])
-        numbers = [ids[r.column("table_no").to_numpy()] for ids, r in zip(plan.table_ids, records, strict=True)]
-        table_id = np.concatenate(numbers)
-        order = np.argsort(table_id, kind="stable")
-        known, first, table = np.unique(table_id[order], return_index=True, return_inverse=True)
-        rows, width = columns["rows"][order], columns["width"][order]
+        parts = []
+        for number, (lot, ids) in enumerate(zip(plan.lots, plan.table_ids, strict=True)):
+            table_no, rows, width, group, offset = (column.to_numpy() for column in lot.records("pieces").columns)
+            sizes = rows * width
+            starts = np.cumsum(sizes) - sizes
+            parts.append((ids[table_no], rows, width, np.full(len(rows), number), group, offset, starts))
+        columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+        order = np.argsort(columns[0], kind="stable")
+        table_id, rows, width, lot_no, group, offset, starts = (column[order] for column in columns)
+        known, first, table = np.unique(table_id, return_index=True, return_inverse=True)
         before = np.cumsum(rows) - rows
         shapes = Shapes(known, np.add.reduceat(rows, first) if len(first) else rows, width[first])
-        first_row = before - before[first][table]
-        pieces = Pieces(table, first_row, rows, lot[order], columns["group"][order], columns["offset"][order])
-        sizes = columns["rows"] * columns["width"]
-        starts = np.cumsum(sizes) - sizes
-        lot_start = np.array([starts[lot == u][0] if (lot == u).any() else 0 for u in range(len(records))])
-        return cls(shapes, pieces, (starts - lot_start[lot])[order])
+        return cls(shapes, Pieces(table, before - before[first][table], rows, lot_no, group, offset), starts)
 
 
 def _check_numbers(plan: SegmentPlan, shapes: Shapes, tokens: int) -> None:
