@@ -98,15 +98,6 @@ class _HashingReader(io.FileIO):
         return count
 
 
-def file_checksum(path: str | Path) -> str:
-    """Return the SHA-256 of a file; nothing if it cannot be read."""
-    try:
-        with Path(path).open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError:
-        return ""
-
-
 @dataclass(frozen=True, slots=True)
 class FileSource:
     """A file of the corpus."""
@@ -146,9 +137,14 @@ class FileSource:
         yield Provenance(self.format, self.size, "" if changed else checksums[0])
 
     def checksum(self) -> str:
-        """Return the SHA-256 of the file as it is now, or of what keeps it from being read."""
-        problem = self.file.problem
-        return hashlib.sha256(problem.encode()).hexdigest() if problem else file_checksum(self.name)
+        """Return the SHA-256 of the file as it is now, or of its known problem; nothing if it cannot be read."""
+        if self.file.problem:
+            return hashlib.sha256(self.file.problem.encode()).hexdigest()
+        try:
+            with Path(self.name).open("rb") as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError:
+            return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,13 +109,6 @@ def test_tables_are_numbered_and_know_where_their_rows_are(tmp_path: Path) -> No
     ]
 
 
-def test_a_source_read_twice_gives_two_tables(tmp_path: Path) -> None:
-    rows = Rows(1)
-    rows.add(0, [["a"]])
-    [staged] = stage_unit(Unit(0, (ListSource(rows.chunks), ListSource(rows.chunks))), str(tmp_path), settings())
-    assert [(p["table_no"], p["rows"]) for p in part(staged, "pieces")] == [(0, 1), (1, 1)]
-
-
 def test_many_batches_hold_the_same_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = Rows(3)
     for position in range(40):

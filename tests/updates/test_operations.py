@@ -281,14 +281,6 @@ def test_a_segment_of_which_nothing_is_in_use_goes(store: Path, tmp_path: Path) 
         assert all(record["source"] != new for record in index.sources())
 
 
-def test_a_new_build_makes_old_changes_void(store: Path, lake: Path) -> None:
-    Updates(str(store)).remove_tables([PEOPLE])
-    index(lake, store)
-    with open_folder(store) as opened:
-        assert (opened.manifest.counts.tables, opened.manifest.operations) == (2, 0)
-        assert len(list((store / SEGMENTS).iterdir())) == 1
-
-
 def test_a_source_of_several_tables(tmp_path: Path) -> None:
     lake = tmp_path / "web"
     lake.mkdir()

@@ -84,9 +84,9 @@ class ChangeBuilder:
         self._next_table = manifest.next_table
 
     def update_sources(self, removed: Mapping[str, int], rejects: Records) -> None:
-        """Note that the index no longer has what files hold: so many of their tables are removed, others are edited.
+        """Note that the index differs from these sources; `removed` counts the tables of each that go.
 
-        Sources of which no table is left are forgotten; to the others belong further rejects.
+        A source without tables is forgotten. The others get further rejects.
         """
         for record in self.index.sources_named(list(removed)):
             name = record["source"]
