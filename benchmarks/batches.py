@@ -22,7 +22,7 @@ from experiments.queries import Query, Shape, sample_queries
 from mate.api.batch import Batch
 from mate.api.batch_queries import PlannedQuery
 from mate.build.engine import Engine, start_engine
-from mate.build.progress import Silent
+from mate.build.progress import NoProgress
 from mate.cli.terminal import console, table
 from mate.errors import MateError
 from mate.lake.base import Index
@@ -119,7 +119,7 @@ def _ways(
     batch = Batch([PlannedQuery(query.name, query.table, query.key) for query in queries], lake, search)
 
     def answers(engine: Engine | None) -> Callable[[], pa.Table]:
-        return lambda: batch.run(None, engine, Silent()).to_arrow()
+        return lambda: batch.run(None, engine, NoProgress()).to_arrow()
 
     yield "one by one", lambda _: lambda: _one_by_one(lake, queries, search)
     yield "threads", lambda _: answers(None)

@@ -212,7 +212,7 @@ def search_many(
 ) -> BatchAnswers:
     """Answer queries in one state of an index."""
     from mate.build.engine import NO_SPARK, start_engine
-    from mate.build.progress import Silent
+    from mate.build.progress import NoProgress
     from mate.search.batches import BatchSearch
     from mate.search.batches.file import AnswersFile
 
@@ -240,4 +240,4 @@ def search_many(
         if options.get("master", NO_SPARK) != NO_SPARK:
             spark, verbose = options.get("spark") or {}, options.get("verbose", False)
             engine = stack.enter_context(start_engine(options["master"], spark, verbose=verbose))
-        return batch.run(file, engine, options.get("progress") or Silent())
+        return batch.run(file, engine, options.get("progress") or NoProgress())

@@ -30,14 +30,14 @@ def index(paths: Paths, store: str | PathLike[str], **options: Unpack[IndexOptio
     >>> lake.close()
     """
     from mate.build.build import build
-    from mate.build.progress import Silent
+    from mate.build.progress import NoProgress
     from mate.stores import open_target
 
     address = lake_address(store)
     settings = _settings(options, address)
     settings.check()
     with open_target(address) as target:
-        summary = build(path_list(paths), target, settings, options.get("progress") or Silent())
+        summary = build(path_list(paths), target, settings, options.get("progress") or NoProgress())
     lake = Lake(address)
     lake.build_summary = summary
     return lake

@@ -41,7 +41,7 @@ def write_synthetic(
     >>> mate.write_synthetic("made-up", tables=3, rows=10, seed=7).tables
     3
     """
-    from mate.build.progress import Silent
+    from mate.build.progress import NoProgress
 
     if format not in ("csv", "parquet"):
         raise CorpusError(f'a made-up lake is written as csv or parquet, not "{format}"')
@@ -51,7 +51,7 @@ def write_synthetic(
         target.mkdir(parents=True, exist_ok=True)
         if not force and any(target.iterdir()):
             raise CorpusError(f"{target} is not empty; name another folder, or add --force to write into it")
-        cells = _write(lake, target, format, progress or Silent())
+        cells = _write(lake, target, format, progress or NoProgress())
     except OSError as error:
         raise CorpusError(f"{error.filename or target}: {error.strerror or error}") from error
     return WrittenLake(lake.tables, cells)

@@ -81,7 +81,7 @@ class DatabaseWriter:
 
     def stored(self, table: TableInfo) -> DatabaseTable:
         """Return a table of the index, to be read again."""
-        return DatabaseTable(folder="", place=0, info=table, size=0, index=self.index)
+        return DatabaseTable(folder="", place=0, info=table, index=self.index)
 
     def counts_of(self, tables: list[TableInfo]) -> Counts:
         """Count what tables hold, by their cells."""
@@ -104,8 +104,8 @@ class DatabaseWriter:
             session.create_temporary(_SOURCES, [Column("source", Content.PATH)])
             self._delete_tables(session, change.gone_tables)
             self._delete_sources(session, change.gone_sources)
-            for written in change.written:
-                load_segment(session, written, self._generation, before.hashes, _TOUCHED)
+            for segment in change.new_segments:
+                load_segment(session, segment, self._generation, before.hashes, _TOUCHED)
             self._update_tokens(session)
             session.execute(f"{update} WHERE load_id = %s", [manifest.to_json(), self._generation.number])
             self._verify_lock()

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from mate.build.build import BuildSettings
-from mate.build.segments import Written
+from mate.build.segments import NewSegment
 from mate.errors import StoreError
 from mate.hashing import get
 from mate.lake.manifest import Manifest
@@ -106,7 +106,7 @@ class DatabaseTarget:
         for request in settings.hashes:
             check_form(get(request.name, request.bits, **request.parameters), settings.limits.columns, self.dialect)
 
-    def task(self, manifest: Manifest) -> Loader:
+    def loader(self, manifest: Manifest) -> Loader:
         """Create the tables, and return the function that loads a segment into them."""
         generation = self._generation(manifest)
         with self._session() as session:
@@ -118,7 +118,7 @@ class DatabaseTarget:
     def _generation(self, manifest: Manifest) -> Generation:
         return generation_of(self.address, self._number, replace(manifest, layout=self.address.layout))
 
-    def publish(self, manifest: Manifest, written: list[Written], stored: list[Any]) -> None:
+    def publish(self, manifest: Manifest, new_segments: list[NewSegment]) -> None:
         """Merge the dictionaries, check that nothing was lost, and make the new generation the one in use."""
         manifest = replace(manifest, segments=(), layout=self.address.layout)
         generation = self._generation(manifest)
@@ -126,7 +126,7 @@ class DatabaseTarget:
         with self._session() as session:
             session.execute(merge_tokens(generation, generation.name(TOKEN_COUNTS)))
             session.commit()
-            self._verify(session, manifest, generation, len(written))
+            self._verify(session, manifest, generation, len(new_segments))
             session.execute(f"DROP TABLE IF EXISTS {generation.name(TOKEN_COUNTS)} CASCADE")
             session.commit()
             for statement in self.dialect.after_load(generation, distinct_share):

@@ -11,7 +11,7 @@ import pyarrow as pa
 from mate.api.graph.files import EDGES, NODES
 from mate.api.graph.graph import ComparedPairs, Graph
 from mate.build.engine import NO_SPARK, start_engine
-from mate.build.progress import Silent
+from mate.build.progress import NoProgress
 from mate.errors import QueryError
 from mate.lake.folder import LakeFolder, require_folder
 from mate.search.graph import JoinGraph, all_joins
@@ -50,7 +50,7 @@ def compare_tables(index: Index, most_columns: int, options: GraphOptions) -> Gr
 
 
 def _graph(index: LakeFolder, most_columns: int, engine: Engine, options: GraphOptions) -> Graph:
-    progress = options.get("progress") or Silent()
+    progress = options.get("progress") or NoProgress()
     index.verify()
     progress.start("merge directories", 1)
     directory = lake_directory(index)
