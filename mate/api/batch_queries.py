@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from mate.api.arguments import Key, column_names
+from mate.api.arguments import Key, text_list
 from mate.api.tables import AnyTable, read, user_table
 from mate.errors import MateError, QueryError
 
@@ -93,7 +93,7 @@ def _folder(path: Path, key: Key | None) -> list[PlannedQuery]:
     """Return the files of a folder, named by their paths in it."""
     from mate.corpus import discover
 
-    columns = None if key is None else column_names(key)
+    columns = None if key is None else text_list(key)
     files = [Path(file.path) for file in discover([path])]
     return [PlannedQuery(file.relative_to(path).as_posix(), file, columns, ",") for file in files]
 
@@ -128,6 +128,6 @@ def _pairs(
             raise QueryError("a query of a batch is a pair of a table and its key, such as (frame, ['city', 'day'])")
         table, own_key = pair
         default = fspath(table) if isinstance(table, str | PathLike) else f"query {number}"
-        columns = None if own_key is None else column_names(own_key)
+        columns = None if own_key is None else text_list(own_key)
         planned.append(PlannedQuery(default if name is None else str(name), table, columns))
     return planned

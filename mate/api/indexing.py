@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
-from mate.api.arguments import lake_address, path_list, reader_name, require_type, size, texts, whole_number
+from mate.api.arguments import lake_address, path_list, reader_name, text_list, whole_number
 from mate.api.lake import Lake
 from mate.api.options import ChangeOptions, IndexOptions, check_options
-from mate.errors import StoreError
-from mate.limits import Limits
+from mate.display import size_of
+from mate.errors import MateError, StoreError
 
 if TYPE_CHECKING:
     from mate.api.arguments import Paths
@@ -49,24 +48,16 @@ def _settings(options: IndexOptions, address: str) -> BuildSettings:
     from mate.values.text import NULL_SPELLINGS, token
 
     check_options("mate.index", options, IndexOptions)
-    for name, kind, example in (
-        ("limits", Limits, "mate.Limits(...)"),
-        ("master", str, 'a text such as "none", "auto" or "local[*]"'),
-        ("spark", Mapping, "a dictionary of settings"),
-    ):
-        if name in options:
-            require_type(name, options.get(name), kind, example)
-    settings: dict[str, Any] = {**options}
+    settings: dict[str, Any] = {**options, "format": reader_name(options.get("format"))}
     settings.pop("progress", None)
-    default = "xash" if "bits" in options else usual_hash(address)
-    hashes = texts("hashes", settings.pop("hashes", default))
     bits = whole_number("bits", settings.pop("bits", 128))
-    nulls = {token(text, nulls=frozenset()) or "" for text in texts("nulls", settings.pop("nulls", ()))}
-    if "memory" in options:
-        settings["memory"] = size("memory", options["memory"])
-    if options.get("segments") is not None:
-        settings["segments"] = whole_number("segments", options["segments"])
-    settings |= {"format": reader_name(options.get("format")), "nulls": NULL_SPELLINGS | nulls}
+    hashes = text_list(settings.pop("hashes", "xash" if "bits" in options else usual_hash(address)))
+    nulls = {token(text, nulls=frozenset()) or "" for text in text_list(options.get("nulls", ()))}
+    settings["nulls"] = NULL_SPELLINGS | nulls
+    if isinstance(memory := options.get("memory"), str):
+        settings["memory"] = size_of(memory)
+        if settings["memory"] is None:
+            raise MateError(f"memory takes a number of bytes or a size such as 2GB, not {memory!r}")
     return with_hashes(BuildSettings(**settings), hashes, bits)
 
 

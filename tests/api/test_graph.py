@@ -14,7 +14,6 @@ import pytest
 
 import mate
 from mate.cli.program import main
-from mate.errors import MateError
 from tests.lakes import write_csv
 
 EVIL = "</script><img src=x onerror=\"document.title='broken'\">&amp;\x01{{data}}"
@@ -104,13 +103,6 @@ def test_the_command_says_what_it_found(written: Path, tmp_path: Path, capsys: p
     (tmp_path / "file").touch()
     assert main(["graph", "--store", str(written / "lake.mate"), "-o", str(tmp_path / "file")]) == 2
     assert capsys.readouterr().err.startswith(f"mate: {tmp_path / 'file'}")
-
-
-def test_what_makes_no_sense(lake: mate.Lake) -> None:
-    with pytest.raises(MateError, match="a key has 1 to 4 columns, not 5"):
-        lake.graph(5)
-    with pytest.raises(MateError, match='graph has no option "masters"; did you mean "master"'):
-        lake.graph(masters="local[2]")  # type: ignore[call-arg]
 
 
 @pytest.mark.usefixtures("spark")

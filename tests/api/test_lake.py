@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import pickle
 import threading
@@ -206,10 +205,8 @@ def test_answers_stay_when_the_lake_is_closed(folder: Path) -> None:
             call()
 
 
-def test_answers_are_copied_and_not_pickled(lake: mate.Lake, recwarn: pytest.WarningsRecorder) -> None:
+def test_answers_are_not_pickled(lake: mate.Lake, recwarn: pytest.WarningsRecorder) -> None:
     found = lake.search("sensors.csv", KEY)
-    assert copy.copy(found[0]) is copy.deepcopy(found[0]) is found[0]
-    assert copy.deepcopy(found).to_dicts() == found.to_dicts()
     for thing in (found[0], found, lake.suggest("sensors.csv")):
         with pytest.raises(StoreError, match="cannot be pickled; keep to_dicts"):
             pickle.dumps(thing)
@@ -338,10 +335,10 @@ def test_tables_by_number_name_and_file(lake: mate.Lake) -> None:
     assert lake.table(1, into="polars").height == lake.table(1, into="arrow").num_rows == 3
 
 
-@pytest.mark.parametrize("which", [-1, 4, 2**63, 2**80, "²", "9" * 30, "nothing", 1.5, True, None])
-def test_a_table_that_is_not_there(lake: mate.Lake, which: object) -> None:
-    with pytest.raises(mate.MateError, match=r"has no table|a table is named by"):
-        lake.find(which)  # type: ignore[arg-type]
+@pytest.mark.parametrize("which", [-1, 4, 2**63, 2**80, "²", "9" * 30, "nothing"])
+def test_a_table_that_is_not_there(lake: mate.Lake, which: int | str) -> None:
+    with pytest.raises(mate.MateError, match="has no table"):
+        lake.find(which)
 
 
 # Changes
@@ -381,14 +378,10 @@ def test_an_endless_range_of_rows_is_refused(lake: mate.Lake) -> None:
 
 def test_changes_that_make_no_sense(lake: mate.Lake) -> None:
     refused: list[tuple[Callable[[], object], str]] = [
-        (lambda: lake.update("weather", [("a", 0, "x")]), "a row is a whole number from 0 on, not 'a'"),  # type: ignore[list-item]
         (lambda: lake.update("weather", [(10**30, 0, "x")]), "weather has no row"),
         (lambda: lake.update("weather", [(0, 9, "x")]), "weather has no column 10; it has 4"),
         (lambda: lake.update("weather", [(0, "wnd", "x")]), 'weather has no column "wnd"; it has: date'),
-        (lambda: lake.remove_rows("weather", [1.5]), "a row is a whole number from 0 on, not 1.5"),  # type: ignore[list-item]
-        (lambda: lake.add(7), "paths are given as one path, or as a list of them"),  # type: ignore[arg-type]
         (lambda: lake.add("none.csv"), "none.csv: no such file or folder"),
-        (lambda: lake.remove("weather", wait=-1), "wait takes a number of seconds from 0 on, not -1"),
     ]
     before = lake.stats().manifest
     for change, message in refused:
@@ -396,15 +389,6 @@ def test_changes_that_make_no_sense(lake: mate.Lake) -> None:
             change()
         assert str(error.value).startswith(message)
     assert mate.open("lake.mate").stats().manifest == before
-
-
-def test_options_that_there_are_not(lake: mate.Lake) -> None:
-    with pytest.raises(mate.MateError, match=r'a change has no option "mster"; did you mean "master"\?'):
-        lake.remove("weather", mster="none")  # type: ignore[call-arg]
-    with pytest.raises(mate.MateError, match=r'mate.index has no option "hashs"; did you mean "hashes"\?'):
-        mate.index("lake", "again.mate", hashs=["xash"])  # type: ignore[call-arg]
-    with pytest.raises(mate.MateError, match='there is no format "xls"'):
-        mate.index("lake", "again.mate", format="xls")
 
 
 # Closing, threads
@@ -465,7 +449,6 @@ def test_threads_search_while_the_lake_changes(lake: mate.Lake, tmp_path: Path) 
     ("query", "key", "message"),
     [
         ("sensors.csv", ["city", "dya"], 'sensors has no column "dya"; did you mean "day"?'),
-        ("sensors.csv", 5, "columns are given as a list of names, not as int"),
         ("sensors.csv", [], "a query needs at least one key column"),
         ("sensors.csv", "", 'sensors has no column ""; known: '),
         ("sensors.csv", ["city", "city"], 'the key names the column "city" twice'),
@@ -524,7 +507,6 @@ def test_a_huge_k_gives_what_there_is(lake: mate.Lake, k: int) -> None:
     [
         ("none.mate", "there is no index at none.mate"),
         ("", "a lake is named by a path or the address of a database"),
-        (17, "a lake is named by a path or the address of a database, not int"),
         ("mysql://root:geheim@host/db", "mysql:// is no address of an index"),
         ("Vertica://dbadmin:geheim@host/db", "a Vertica address must not hold a password"),
     ],
@@ -553,6 +535,6 @@ def test_rows_of_a_table(lake: mate.Lake) -> None:
     assert lake.table("weather", "arrow", range(2)).equals(whole.slice(0, 2))
     assert lake.table("weather", "arrow", [4, 0, 4]).equals(whole.take([4, 0, 4]))
     assert lake.table("weather", "arrow", []).num_rows == 0
-    for wrong, message in (([6], "has 6 rows, and no row 6"), ([-1], "no row -1"), (["a"], "whole numbers")):
+    for wrong, message in (([6], "has 6 rows, and no row 6"), ([-1], "no row -1")):
         with pytest.raises(mate.MateError, match=message):
-            lake.table("weather", "arrow", wrong)  # type: ignore[arg-type]
+            lake.table("weather", "arrow", wrong)

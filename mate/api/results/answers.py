@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -15,7 +15,6 @@ from mate.display import visible
 
 if TYPE_CHECKING:
     from mate.api.snapshot import Snapshot
-    from mate.lake.base import Index
     from mate.lake.records import TableInfo
     from mate.search.evidence import Evidence
     from mate.search.query import KeyTuples
@@ -82,11 +81,9 @@ class Answer:
     @cached_property
     def evidence(self) -> Evidence:
         """Evidence for the join: containment, uniqueness, fan-out, chance, names."""
-        known = self._measured
-        if known is not None:
-            return known
-        with self.snapshot.use():
-            return self.result.evidence
+        if self._measured is None:
+            self.snapshot.require_open()
+        return self.result.evidence
 
     @property
     def _measured(self) -> Evidence | None:
@@ -96,8 +93,8 @@ class Answer:
     @cached_property
     def matches(self) -> Matches:
         """Which key tuple of the query joins with which row of the table: two parallel arrays."""
-        with self.snapshot.use():
-            return self.result.matches
+        self.snapshot.require_open()
+        return self.result.matches
 
     @property
     def added(self) -> list[str]:
@@ -147,10 +144,9 @@ class Answer:
         """Join as `join` does; return the table with what is known of the join."""
         from mate.search.joins import enrich
 
-        with self.snapshot.use() as index:
-            joined = enrich(index, self.query.query.header, self.find_key(), self.result, matches)
-        sources = partial(_source_names, index)
-        return Enriched(self.query, joined, self.mapping, index.address, sources)
+        index = self.snapshot.index
+        joined = enrich(index, self.query.query.header, self.find_key(), self.result, matches)
+        return Enriched(self.query, joined, self.mapping, index.address, self.snapshot.source_names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data."""
@@ -172,20 +168,10 @@ class Answer:
             shown += ", no better than chance" if evidence.is_chance else ""
         return visible(f"<{type(self).__name__}: {shown}>")
 
-    def __copy__(self) -> Self:
-        return self  # it never changes, and belongs to its lake
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
 
 def mapping_text(answer: Answer) -> str:
     """Return the mapping of an answer for people."""
     return ", ".join(f"{key} = {column}" for key, column in answer.mapping.items())
-
-
-def _source_names(index: Index) -> list[str]:
-    return [record["source"] for record in index.sources()]
 
 
 @dataclass(frozen=True, repr=False)
@@ -253,9 +239,6 @@ class _AnswerList(Sequence[One], Generic[One]):
         more = f", and {len(self) - 5:,} more" if len(self) > 5 else ""
         return visible(f"<{type(self).__name__}: {names or 'no table joins'}{more}>")
 
-    def __deepcopy__(self, memo: object) -> Self:
-        return copy(self)
-
 
 def _record(answer: Answer) -> dict[str, Any]:
     """Return an answer as a row of a table."""
@@ -319,9 +302,10 @@ class Suggestions(_AnswerList[SuggestedKey]):
 
     _columns: ClassVar[Mapping[str, str]] = {"key": "string", **COLUMNS, "unique_part": "string"}
 
-    def __init__(self, query: UserTable, snapshot: Snapshot, found: SuggestionResult, nulls: Set[str]) -> None:
+    def __init__(self, query: UserTable, snapshot: Snapshot, found: SuggestionResult) -> None:
         from mate.search.query import key_tuples
 
+        nulls = frozenset(snapshot.index.manifest.nulls)
         answers = []
         for one in found:
             find_key = partial(key_tuples, query.query, one.key, nulls)
