@@ -8,12 +8,13 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Unpack
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mate.api.batch_queries import PlannedQuery
 from mate.api.options import WorkOptions, engine_for
@@ -33,6 +34,7 @@ TASKS_PER_CORE = 2
 """Spark tasks per core and round, where there are enough queries."""
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class BatchAnswers:
     """The answers to many queries: one row per answer, best first, in the order of the queries.
 
@@ -45,45 +47,40 @@ class BatchAnswers:
     ['missing.csv']
     """
 
-    def __init__(self, queries: Sequence[str], rows: pa.Table, resumed: int) -> None:
-        self.queries = list(queries)
-        """Names of all queries, in their order."""
-        self.resumed = resumed
-        """How many of them an earlier run of the same batch answered."""
-        self._rows = rows
-        self._places: dict[str, list[int]] = {query: [] for query in queries}
-        for place, query in enumerate(rows["query"].to_pylist()):
-            self._places[query].append(place)
+    queries: list[str]
+    """Names of all queries, in their order."""
+    rows: pa.Table = field(repr=False)
+    resumed: int
+    """How many queries an earlier run of the same batch answered."""
 
     def __len__(self) -> int:
         return len(self.queries)
 
     def __getitem__(self, query: str) -> list[dict[str, Any]]:
-        if query not in self._places:
+        if query not in self.queries:
             raise QueryError(f'no query of the batch is called "{query}"')
-        places = self._places[query]
-        own = self._rows.slice(places[0] if places else 0, len(places))  # rows of a query stand together
+        own = self.rows.filter((pc.field("query") == query) & pc.field("error").is_null())
         rows: list[dict[str, Any]] = own.to_pylist(maps_as_pydicts="strict")
-        return [row for row in rows if row["error"] is None]
+        return rows
 
     @property
     def errors(self) -> dict[str, str]:
         """What went wrong, by query."""
-        pairs = zip(self._rows["query"].to_pylist(), self._rows["error"].to_pylist(), strict=True)
-        return {query: error for query, error in pairs if error is not None}
+        failed = self.rows.filter(pc.field("error").is_valid())
+        return dict(zip(failed["query"].to_pylist(), failed["error"].to_pylist(), strict=True))
 
     @property
     def answers(self) -> int:
         """Number of answers to all queries."""
-        return len(self._rows) - len(self.errors)
+        return len(self.rows) - len(self.errors)
 
     def to_arrow(self) -> pa.Table:
         """Return all rows as an Arrow table: query, rank, table, mapping, a column per piece of evidence, error."""
-        return self._rows
+        return self.rows
 
     def to_pandas(self) -> Any:
         """Return all rows as a DataFrame."""
-        return as_frame(self._rows, "pandas")
+        return as_frame(self.rows, "pandas")
 
     def __repr__(self) -> str:
         return f"<BatchAnswers: {len(self):,} queries, {self.answers:,} answers, {len(self.errors):,} errors>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -51,23 +52,19 @@ class PlannedQuery:
 
     def fingerprint(self) -> list[object]:
         """Return what identifies the query in a later run, without reading a file."""
-        return [self.name, self.key, self.encoding, self._state()]
-
-    def _state(self) -> object:
+        state: object = None
         if isinstance(self.table, str | PathLike):
-            try:
-                state = Path(self.table).stat()
-            except OSError:
-                return None
-            return [fspath(Path(self.table).resolve()), state.st_size, state.st_mtime_ns]
-        try:
-            columns = user_table(self.table, self.name).query.columns
-        except MateError as error:
-            return str(error)
-        digest = hashlib.sha256(repr(columns.column_names).encode())
-        for batch in columns.to_batches():
-            digest.update(batch.serialize())
-        return digest.hexdigest()
+            with suppress(OSError):
+                found = Path(self.table).stat()
+                state = [fspath(Path(self.table).resolve()), found.st_size, found.st_mtime_ns]
+        else:
+            with suppress(MateError):
+                columns = user_table(self.table, self.name).query.columns
+                digest = hashlib.sha256(repr(columns.column_names).encode())
+                for batch in columns.to_batches():
+                    digest.update(batch.serialize())
+                state = digest.hexdigest()
+        return [self.name, self.key, self.encoding, state]
 
 
 def plan_queries(queries: Queries, key: Key | None, encoding: str | None = None) -> list[PlannedQuery]:

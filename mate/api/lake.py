@@ -8,17 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from mate.api.arguments import (
-    Key,
-    Paths,
-    TableRef,
-    Tables,
-    lake_address,
-    path_list,
-    reader_name,
-    text_list,
-    whole_number,
-)
+from mate.api.arguments import lake_address, path_list, reader_name, text_list, whole_number
 from mate.api.options import COLUMN_FIRST, ChangeOptions, SearchSystem, WorkOptions, check_options
 from mate.api.outputs import check_output
 from mate.api.results.answers import Answer, Answers, Suggestions
@@ -30,6 +20,7 @@ from mate.errors import QueryError, UpdateError
 from mate.lake.records import TableInfo
 
 if TYPE_CHECKING:
+    from mate.api.arguments import Key, Paths, TableRef, Tables
     from mate.api.batch import BatchAnswers
     from mate.api.batch_queries import Queries
     from mate.api.graph.graph import Graph
@@ -95,8 +86,8 @@ class Lake:
         """
         from mate.search.systems import find_system
 
-        snapshot, index = self._snapshot, self._snapshot.index
-        own = user_table(query)
+        snapshot = self._snapshot
+        own, index = user_table(query), snapshot.index
         chosen = SearchSystem(system) if isinstance(system, str) else system
         excluded = snapshot.excluded(exclude, own.query.source)
         settings = chosen.settings(index, k, rank=rank, names=names, exclude=excluded)
@@ -132,18 +123,17 @@ class Lake:
         from mate.search.batches import BatchSearch
 
         check_options("search_many", options, WorkOptions)
-        snapshot, index = self._snapshot, self._snapshot.index
+        snapshot = self._snapshot
         of_own_file = isinstance(exclude, str) and exclude == "self"
         excluded = snapshot.excluded(() if of_own_file else exclude, None)
         chosen = SearchSystem(system) if isinstance(system, str) else system
-        settings = chosen.settings(index, k, rank=rank, names=names, exclude=excluded)
+        search = BatchSearch(chosen.name, chosen.settings(snapshot.index, k, rank=rank, names=names, exclude=excluded))
         planned = plan_queries(queries, key, encoding)
         if into is not None:
-            check_output(
-                Path(into), self.address, snapshot.source_names, [queries, *(query.table for query in planned)]
-            )
-        search = BatchSearch(chosen.name, settings)
-        return Batch(planned, index, search, snapshot.source_tables() if of_own_file else None).answer(into, **options)
+            files = [queries, *(query.table for query in planned)]
+            check_output(Path(into), snapshot.source_names, files)
+        own_tables = snapshot.source_tables() if of_own_file else None
+        return Batch(planned, snapshot.index, search, own_tables).answer(into, **options)
 
     def suggest(
         self,
@@ -166,8 +156,8 @@ class Lake:
         from mate.search.suggest import SHORTEST, SuggestionSettings, suggest
         from mate.search.suggest.checks import LONGEST
 
-        snapshot, index = self._snapshot, self._snapshot.index
-        own = user_table(table, "the table")
+        snapshot = self._snapshot
+        own, index = user_table(table, "the table"), snapshot.index
         settings = SuggestionSettings(
             whole_number("k", k),
             whole_number("most_columns", most_columns, SHORTEST, LONGEST),
@@ -201,9 +191,9 @@ class Lake:
         """
         from mate.search.engine import match_table
 
-        snapshot, index = self._snapshot, self._snapshot.index
+        snapshot = self._snapshot
         own, info = user_table(query), snapshot.find(table)
-        found = match_table(index, own.query, text_list(key), info.table_id, names=names)
+        found = match_table(snapshot.index, own.query, text_list(key), info.table_id, names=names)
         if not found.results:
             on = ", ".join(found.key.columns)
             raise QueryError(f"table {info.table_id} ({info.name}) does not join with {own.query.name} on {on}")
@@ -249,12 +239,13 @@ class Lake:
 
         from mate.search.query import unique_names
 
-        index, info = self._snapshot.index, self._snapshot.find(table)
+        snapshot = self._snapshot
+        info = snapshot.find(table)
         chosen = np.arange(info.rows) if rows is None else np.fromiter(map(as_index, rows), np.int64)
         wrong = chosen[(chosen < 0) | (chosen >= info.rows)]
         if len(wrong):
             raise QueryError(f"table {info.table_id} ({info.name}) has {info.rows:,} rows, and no row {wrong[0]:,}")
-        cells = index.cells(info.table_id, chosen)
+        cells = snapshot.index.cells(info.table_id, chosen)
         columns = [pa.array([row[place] for row in cells], pa.string()) for place in range(len(info.columns))]
         return as_frame(pa.table(columns, names=unique_names(info.columns)), into)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import chain, groupby
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from mate.errors import CorpusError, did_you_mean
+from mate.errors import CorpusError
 from mate.files import replacing
 
 if TYPE_CHECKING:
@@ -42,10 +42,11 @@ def write_synthetic(
     3
     """
     from mate.build.progress import Silent
+    from mate.corpus.synthetic import SyntheticLake
 
     if format not in ("csv", "parquet"):
         raise CorpusError(f'a made-up lake is written as csv or parquet, not "{format}"')
-    lake = _synthetic_lake(settings)
+    lake = SyntheticLake(**settings)  # type: ignore[arg-type]
     target = Path(folder)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -57,21 +58,12 @@ def write_synthetic(
     return WrittenLake(lake.tables, cells)
 
 
-def _synthetic_lake(settings: dict[str, float]) -> SyntheticLake:
-    from mate.corpus.synthetic import SyntheticLake
-
-    known = [name for name in SyntheticLake.__dataclass_fields__ if not name.startswith("_")]
-    for name, value in settings.items():
-        if name not in known:
-            raise CorpusError(f'a made-up lake has no setting "{name}"; {did_you_mean(name, known)}')
-        whole = isinstance(getattr(SyntheticLake, name), int)
-        if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-            raise CorpusError(f"{name} of a made-up lake is a {'whole ' if whole else ''}number, not {value!r}")
-    return SyntheticLake(**settings)  # type: ignore[arg-type]
-
-
 def _write(lake: SyntheticLake, folder: Path, format: str, progress: Progress) -> int:
     """Write one file per table, each under its name only when it is complete; return the number of cells."""
+    from pyarrow.csv import CSVWriter
+    from pyarrow.parquet import ParquetWriter
+
+    writer_of = {"csv": CSVWriter, "parquet": ParquetWriter}[format]
     cells = 0
     progress.start("write tables", lake.tables)
     tables = groupby(lake.read(0, lake.tables), key=lambda chunk: chunk.table.position)
@@ -79,7 +71,7 @@ def _write(lake: SyntheticLake, folder: Path, format: str, progress: Progress) -
         batches = map(_record_batch, chunks)
         first = next(batches)
         path = folder / f"synthetic-{position:06d}.{format}"
-        with replacing(path) as stream, _writer(stream, first.schema, format) as writer:
+        with replacing(path) as stream, writer_of(stream, first.schema) as writer:
             for batch in chain([first], batches):
                 writer.write_batch(batch)
                 cells += batch.num_rows * batch.num_columns
@@ -95,10 +87,3 @@ def _record_batch(chunk: Chunk) -> pa.RecordBatch:
     places = np.arange(chunk.rows) * len(header)
     columns = [chunk.cells.take(pa.array(places + column)) for column in range(len(header))]
     return pa.record_batch(columns, names=list(header))
-
-
-def _writer(stream: Any, schema: pa.Schema, format: str) -> Any:
-    from pyarrow.csv import CSVWriter
-    from pyarrow.parquet import ParquetWriter
-
-    return (ParquetWriter if format == "parquet" else CSVWriter)(stream, schema)

@@ -74,7 +74,7 @@ class Graph:
             target / "graph.html": lambda stream: stream.write(page(self.address, self.nodes, self.edges).encode()),
         }
         for file in writers:
-            check_output(file, self.address, self.nodes["source"].to_pylist)
+            check_output(file, self.nodes["source"].to_pylist)
         try:
             target.mkdir(parents=True, exist_ok=True)
             for file, write in writers.items():

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
 from mate.api.results.enriched import Enriched
 from mate.api.results.explanation import Explanation, search_explanation, suggestion_explanation
 from mate.api.tables import UserTable, as_frame
-from mate.display import visible
+from mate.display import counted, visible
 
 if TYPE_CHECKING:
     from mate.api.snapshot import Snapshot
@@ -78,19 +78,14 @@ class Answer:
         """Key column of the query to column of the table."""
         return self.result.mapping
 
-    @cached_property
+    @property
     def evidence(self) -> Evidence:
         """Evidence for the join: containment, uniqueness, fan-out, chance, names."""
-        if self._measured is None:
+        if "evidence" not in vars(self.result):  # it was not measured for the ranking
             self.snapshot.require_open()
         return self.result.evidence
 
     @property
-    def _measured(self) -> Evidence | None:
-        """The evidence if it was measured before, which needs no open lake."""
-        return vars(self.result).get("evidence")
-
-    @cached_property
     def matches(self) -> Matches:
         """Which key tuple of the query joins with which row of the table: two parallel arrays."""
         self.snapshot.require_open()
@@ -144,9 +139,8 @@ class Answer:
         """Join as `join` does; return the table with what is known of the join."""
         from mate.search.joins import enrich
 
-        index = self.snapshot.index
-        joined = enrich(index, self.query.query.header, self.find_key(), self.result, matches)
-        return Enriched(self.query, joined, self.mapping, index.address, self.snapshot.source_names)
+        joined = enrich(self.snapshot.index, self.query.query.header, self.find_key(), self.result, matches)
+        return Enriched(self.query, joined, self.mapping, self.snapshot.source_names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data."""
@@ -160,12 +154,8 @@ class Answer:
         }
 
     def __repr__(self) -> str:
-        evidence = self._measured
-        joins = f"{self.joinability:,} key tuple{'' if self.joinability == 1 else 's'}"
+        joins = counted(self.joinability, "key tuple")
         shown = f"{self.table.name} (table {self.table_id}) joins {joins} on {mapping_text(self)}"
-        if evidence is not None:
-            shown += f"; {evidence.containment:.0%} of the key, {evidence.uniqueness:.0%} unique"
-            shown += ", no better than chance" if evidence.is_chance else ""
         return visible(f"<{type(self).__name__}: {shown}>")
 
 
