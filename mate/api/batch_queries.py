@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -40,15 +41,12 @@ class PlannedQuery:
 
         found = read(self.table, self.encoding) if isinstance(self.table, str | PathLike) else self.table
         table = user_table(found, self.name).query
-        key = key_columns(table, table.header if self.key is None else self._names(table.header))
-        return QueryTable(table.name, table.columns.select(list(key)), table.source), key
-
-    def _names(self, header: Sequence[str]) -> list[str]:
-        names: list[str] = []
+        names = table.header if self.key is None else []
         for text in self.key or ():
-            is_name = self.separator is None or text in header
+            is_name = self.separator is None or text in table.header
             names += [text] if is_name else [part.strip() for part in text.split(self.separator)]
-        return names
+        key = key_columns(table, names)
+        return QueryTable(table.name, table.columns.select(list(key)), table.source), key
 
     def fingerprint(self) -> list[object]:
         """Return what identifies the query in a later run, without reading a file."""
@@ -73,32 +71,28 @@ def plan_queries(queries: Queries, key: Key | None, encoding: str | None = None)
         from mate.corpus import check_encoding
 
         check_encoding(encoding)
-    if isinstance(queries, str | PathLike):
-        path = Path(queries)
-        planned = _folder(path, key) if path.is_dir() else _listed(path, key)
+    if isinstance(queries, str | PathLike) and Path(queries).is_dir():
+        planned = _folder(Path(queries), None if key is None else text_list(key))
+    elif key is not None:
+        raise QueryError("a key for all queries is for a folder of tables; listed queries have a key of their own")
     else:
-        planned = _pairs(queries, key)
-    seen: set[str] = set()
-    for query in planned:
-        if query.name in seen:
-            raise QueryError(f'two queries of the batch are called "{query.name}"; give each a name of its own')
-        seen.add(query.name)
+        planned = _listed(Path(queries)) if isinstance(queries, str | PathLike) else _pairs(queries)
+    for name, count in Counter(query.name for query in planned).items():
+        if count > 1:
+            raise QueryError(f'two queries of the batch are called "{name}"; give each a name of its own')
     return [replace(query, encoding=encoding) for query in planned]
 
 
-def _folder(path: Path, key: Key | None) -> list[PlannedQuery]:
+def _folder(path: Path, key: list[str] | None) -> list[PlannedQuery]:
     """Return the files of a folder, named by their paths in it."""
     from mate.corpus import discover
 
-    columns = None if key is None else text_list(key)
     files = [Path(file.path) for file in discover([path])]
-    return [PlannedQuery(file.relative_to(path).as_posix(), file, columns, ",") for file in files]
+    return [PlannedQuery(file.relative_to(path).as_posix(), file, key, ",") for file in files]
 
 
-def _listed(path: Path, key: Key | None) -> list[PlannedQuery]:
+def _listed(path: Path) -> list[PlannedQuery]:
     """Return the queries that a CSV file lists, with their keys; paths in it are relative to its folder."""
-    if key is not None:
-        raise QueryError(f"{path} lists a key for each query; a key for all of them is for the files of a folder")
     table = user_table(path, f"the list {path}").query
     if not {"query", "key"} <= set(table.header):
         columns = ", ".join(table.header)
@@ -113,18 +107,13 @@ def _listed(path: Path, key: Key | None) -> list[PlannedQuery]:
     return planned
 
 
-def _pairs(
-    queries: Iterable[tuple[AnyTable, Key]] | Mapping[str, tuple[AnyTable, Key]], key: Key | None
-) -> list[PlannedQuery]:
-    if key is not None:
-        raise QueryError("each table of a batch comes with a key of its own: give pairs of a table and its key")
+def _pairs(queries: Iterable[tuple[AnyTable, Key]] | Mapping[str, tuple[AnyTable, Key]]) -> list[PlannedQuery]:
     named = queries.items() if isinstance(queries, Mapping) else ((None, pair) for pair in queries)
     planned = []
     for number, (name, pair) in enumerate(named):
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise QueryError("a query of a batch is a pair of a table and its key, such as (frame, ['city', 'day'])")
-        table, own_key = pair
+        table, key = pair
         default = fspath(table) if isinstance(table, str | PathLike) else f"query {number}"
-        columns = None if own_key is None else text_list(own_key)
-        planned.append(PlannedQuery(default if name is None else str(name), table, columns))
+        planned.append(PlannedQuery(default if name is None else name, table, None if key is None else text_list(key)))
     return planned
