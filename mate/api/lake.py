@@ -262,11 +262,7 @@ class Lake:
         return self._snapshot.index.rejects(limit)
 
     def stats(self) -> Stats:
-        """Return counts, settings and sizes.
-
-        >>> lake.stats().tables
-        4
-        """
+        """Return counts, settings and sizes."""
         return Stats.of(self._snapshot.index)
 
     # Tables
@@ -315,13 +311,7 @@ class Lake:
         return Updates(self.address).compare(path_list(paths), reader_name(format))
 
     def apply(self, difference: Difference, **options: Unpack[ChangeOptions]) -> Report:
-        """Make the changes that `compare` found.
-
-        >>> import pathlib
-        >>> pathlib.Path("lake", "events.csv").unlink()
-        >>> [table.name for table in lake.apply(lake.compare("lake")).removed]
-        ['events']
-        """
+        """Make the changes that `compare` found."""
         return self._change(lambda updates: updates.apply(difference), options)
 
     # Rows, columns and cells
@@ -380,12 +370,7 @@ class Lake:
         return self._change(lambda updates: updates.remove_rows(info.table_id, map(as_index, rows)), options)
 
     def remove_column(self, table: TableRef, column: int | str, **options: Unpack[ChangeOptions]) -> Report:
-        """Remove a column of a table, by its name or its place counted from 0.
-
-        >>> report = lake.remove_column("weather", "wind")
-        >>> lake.find("weather").columns
-        ('date', 'place', 'temperature')
-        """
+        """Remove a column of a table, by its name or its place counted from 0."""
         info = self.find(table)
         place = _column_number(info, column)
         return self._change(lambda updates: updates.remove_column(info.table_id, place), options)

@@ -32,6 +32,9 @@ def index(**options: Any) -> Call:
     ("call", "message"),
     [
         (search(rank=None), 'there is no ranking "None"; known: joinability, usefulness'),
+        (search(k=0), "k must be a whole number of at least 1, not 0"),
+        (search(k=1.5), "k must be a whole number of at least 1, not 1.5"),
+        (search(k=True), "k must be a whole number of at least 1, not True"),
         (search(k=None), "k must be a whole number of at least 1, not None"),
         (lambda lake: lake.graph(5), "most_columns must be a whole number from 1 to 4, not 5"),
         (lambda lake: lake.graph(masters="local[2]"), 'graph has no option "masters"; did you mean "master"'),
@@ -42,6 +45,11 @@ def index(**options: Any) -> Call:
         (suggest(most_columns="a"), "most_columns must be a whole number from 1 to 4, not 'a'"),
         (suggest(most_columns=2.5), "most_columns must be a whole number from 1 to 4, not 2.5"),
         (lambda lake: lake.join("sensors.csv", KEY, "weather", None), "matches can be first, all, aggregate, not"),
+        (lambda lake: lake.update("weather", [(10**30, 0, "x")]), "weather has no row"),
+        (lambda lake: lake.update("weather", [(0, 9, "x")]), "weather has no column 10; it has 4"),
+        (lambda lake: lake.update("weather", [(0, "wnd", "x")]), 'weather has no column "wnd"; it has: date'),
+        (lambda lake: lake.remove_rows("weather", range(10**15)), "weather has no row 7; it has 6 rows"),
+        (lambda lake: lake.add("none.csv"), "none.csv: no such file or folder"),
         (index(memory="much"), "memory takes a number of bytes or a size such as 2GB, not 'much'"),
         (
             lambda lake: lake.search(pd.DataFrame({"a": pd.Series(["\ud800", "b"], dtype=object)}), "a"),

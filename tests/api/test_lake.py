@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import pickle
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from mate.errors import QueryError, StoreError
 from tests.lakes import write_csv
 
 KEY = ["city", "day"]
+NO_TABLE = "the query must be a path, a pandas or polars DataFrame, or an Arrow table"
 
 
 def names(answers: mate.Answers) -> list[str]:
@@ -97,7 +97,10 @@ def test_answers_carry_evidence(lake: mate.Lake) -> None:
     assert (weather.evidence.containment, weather.evidence.uniqueness) == (5 / 6, 1)
     assert (traffic.evidence.fan_out, traffic.evidence.most_fan_out) == (4 / 3, 2)
     assert weather.evidence.names is not None
-    assert lake.search("sensors.csv", KEY, names=False)[0].evidence.names is None
+    for found in (lake.search("sensors.csv", KEY, names=False), lake.suggest("sensors.csv", names=False)):
+        assert found
+        assert all(one.evidence.names is None for one in found)
+    assert lake.match("sensors.csv", KEY, "weather", names=False).evidence.names is None
 
 
 def test_answers_are_a_sequence(lake: mate.Lake) -> None:
@@ -106,11 +109,7 @@ def test_answers_are_a_sequence(lake: mate.Lake) -> None:
     assert found[-1] is found[1]
     assert list(found[:1]) == [found[0]]
     assert isinstance(found[:1], mate.Answers)
-    assert (len(found[:1].to_pandas()), found[:1].key, found[1:].explain().system) == (
-        1,
-        ("city", "day"),
-        "column-first",
-    )
+    assert (len(found[:1].to_pandas()), found[:1].key) == (1, ("city", "day"))
     assert found[0] in found
     assert (found.key, found.key_tuples, found.rows_left_out) == (("city", "day"), 6, 0)
     assert "weather (5), traffic (3)" in repr(found)
@@ -211,15 +210,6 @@ def test_answers_are_not_pickled(lake: mate.Lake, recwarn: pytest.WarningsRecord
 
 
 # Suggest
-
-
-def test_names_may_be_left_aside(lake: mate.Lake) -> None:
-    assert all(one.evidence.names is not None for one in lake.suggest("sensors.csv"))
-    without = lake.suggest("sensors.csv", names=False)
-    assert without
-    assert all(one.evidence.names is None for one in without)
-    assert lake.match("sensors.csv", KEY, "weather").evidence.names is not None
-    assert lake.match("sensors.csv", KEY, "weather", names=False).evidence.names is None
 
 
 def test_suggestions_are_explained(stations: Path) -> None:
@@ -367,26 +357,6 @@ def test_others_see_changes_after_a_refresh(lake: mate.Lake) -> None:
         assert list(found[0].join()["wind"]) == ["3", "5", "1", None, "9", "8"]  # the state that it came from
 
 
-def test_an_endless_range_of_rows_is_refused(lake: mate.Lake) -> None:
-    with pytest.raises(mate.MateError, match="weather has no row 7; it has 6 rows"):
-        lake.remove_rows("weather", range(10**15))
-
-
-def test_changes_that_make_no_sense(lake: mate.Lake) -> None:
-    refused: list[tuple[Callable[[], object], str]] = [
-        (lambda: lake.update("weather", [(10**30, 0, "x")]), "weather has no row"),
-        (lambda: lake.update("weather", [(0, 9, "x")]), "weather has no column 10; it has 4"),
-        (lambda: lake.update("weather", [(0, "wnd", "x")]), 'weather has no column "wnd"; it has: date'),
-        (lambda: lake.add("none.csv"), "none.csv: no such file or folder"),
-    ]
-    before = lake.stats().manifest
-    for change, message in refused:
-        with pytest.raises(mate.MateError) as error:
-            change()
-        assert str(error.value).startswith(message)
-    assert mate.open("lake.mate").stats().manifest == before
-
-
 # Closing, threads
 
 
@@ -456,16 +426,12 @@ def test_threads_search_while_the_lake_changes(lake: mate.Lake, tmp_path: Path) 
         (pd.DataFrame(), ["a"], "the query has no columns"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), ["a"], 'the query has several columns "a"; give each'),
         (pd.DataFrame([[1, 2]], columns=[1, "1"]), ["1"], 'the query has several columns "1"; give each'),
-        (
-            pd.Series([1]),
-            ["a"],
-            "the query must be a path, a pandas or polars DataFrame, or an Arrow table, not Series",
-        ),
-        (pl.LazyFrame({"a": [1]}), ["a"], "the query must be a path, a pandas or polars DataFrame, or an Arrow table"),
-        (pl.Series([1]), ["a"], "the query"),
-        ({"a": [1]}, ["a"], "the query must be a path, a pandas or polars DataFrame, or an Arrow table, not dict"),
-        (17, ["a"], "the query must be a path, a pandas or polars DataFrame, or an Arrow table, not int"),
-        (None, ["a"], "the query must be a path, a pandas or polars DataFrame, or an Arrow table, not NoneType"),
+        (pd.Series([1]), ["a"], f"{NO_TABLE}, not Series"),
+        (pl.LazyFrame({"a": [1]}), ["a"], f"{NO_TABLE}, not LazyFrame"),
+        (pl.Series([1]), ["a"], f"{NO_TABLE}, not Series"),
+        (pa.array([1]), ["a"], f"{NO_TABLE}, not Int64Array"),
+        ({"a": [1]}, ["a"], f"{NO_TABLE}, not dict"),
+        (None, ["a"], f"{NO_TABLE}, not NoneType"),
     ],
     ids=lambda given: str(given)[:20] if isinstance(given, str | list) else type(given).__name__,
 )
@@ -485,12 +451,6 @@ def test_a_million_rows(lake: mate.Lake) -> None:
     joined = best.join()
     assert len(joined) == size
     assert joined["wind"].notna().sum() == size // 8 * 3
-
-
-@pytest.mark.parametrize("k", [0, -1, 1.5, True, "ten"])
-def test_k_is_a_whole_number(lake: mate.Lake, k: object) -> None:
-    with pytest.raises(QueryError, match="k must be a whole number of at least 1"):
-        lake.search("sensors.csv", KEY, k=k)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("k", [10**8, 2**63, 10**30])
