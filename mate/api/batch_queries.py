@@ -9,14 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from mate.api.arguments import Key, text_list
 from mate.api.tables import AnyTable, read, user_table
+from mate.corpus import check_encoding, discover
 from mate.errors import MateError, QueryError
-
-if TYPE_CHECKING:
-    from mate.search.query import QueryTable
+from mate.search.query import QueryTable, key_columns
 
 Queries: TypeAlias = "str | PathLike[str] | Mapping[str, tuple[AnyTable, Key]] | Iterable[tuple[AnyTable, Key]]"
 """A folder, a CSV file with the columns `query` and `key`, or pairs of a table and its key, with names or without."""
@@ -37,8 +36,6 @@ class PlannedQuery:
 
     def read(self) -> tuple[QueryTable, tuple[str, ...]]:
         """Return its key columns and their names."""
-        from mate.search.query import QueryTable, key_columns
-
         found = read(self.table, self.encoding) if isinstance(self.table, str | PathLike) else self.table
         table = user_table(found, self.name).query
         names = table.header if self.key is None else []
@@ -68,8 +65,6 @@ class PlannedQuery:
 def plan_queries(queries: Queries, key: Key | None, encoding: str | None = None) -> list[PlannedQuery]:
     """Return queries with distinct names; `key` is that of all queries of a folder."""
     if encoding is not None:
-        from mate.corpus import check_encoding
-
         check_encoding(encoding)
     if isinstance(queries, str | PathLike) and Path(queries).is_dir():
         planned = _folder(Path(queries), None if key is None else text_list(key))
@@ -85,8 +80,6 @@ def plan_queries(queries: Queries, key: Key | None, encoding: str | None = None)
 
 def _folder(path: Path, key: list[str] | None) -> list[PlannedQuery]:
     """Return the files of a folder, named by their paths in it."""
-    from mate.corpus import discover
-
     files = [Path(file.path) for file in discover([path])]
     return [PlannedQuery(file.relative_to(path).as_posix(), file, key, ",") for file in files]
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
-from mate.api.arguments import lake_address, path_list, reader_name, text_list, whole_number
+from mate.api.arguments import Paths, lake_address, path_list, reader_name, text_list, whole_number
 from mate.api.lake import Lake
 from mate.api.options import ChangeOptions, IndexOptions, check_options
+from mate.build.build import BuildSettings, build, with_hashes
+from mate.build.changes.check import Findings
+from mate.build.changes.check import check as check_folder
+from mate.build.changes.check import repair as repair_folder
+from mate.build.progress import Progress, Silent
 from mate.display import size_of
 from mate.errors import MateError, StoreError
-
-if TYPE_CHECKING:
-    from mate.api.arguments import Paths
-    from mate.build.build import BuildSettings
-    from mate.build.changes.check import Findings
-    from mate.build.progress import Progress
+from mate.stores import is_database, open_target, usual_hash
+from mate.values.text import NULL_SPELLINGS, token
 
 
 def index(paths: Paths, store: str | PathLike[str], **options: Unpack[IndexOptions]) -> Lake:
@@ -28,10 +29,6 @@ def index(paths: Paths, store: str | PathLike[str], **options: Unpack[IndexOptio
     (4, 4)
     >>> lake.close()
     """
-    from mate.build.build import build
-    from mate.build.progress import Silent
-    from mate.stores import open_target
-
     address = lake_address(store)
     settings = _settings(options, address)
     settings.check()
@@ -43,10 +40,6 @@ def index(paths: Paths, store: str | PathLike[str], **options: Unpack[IndexOptio
 
 
 def _settings(options: IndexOptions, address: str) -> BuildSettings:
-    from mate.build.build import BuildSettings, with_hashes
-    from mate.stores import usual_hash
-    from mate.values.text import NULL_SPELLINGS, token
-
     check_options("mate.index", options, IndexOptions)
     settings: dict[str, Any] = {**options, "format": reader_name(options.get("format"))}
     settings.pop("progress", None)
@@ -67,9 +60,6 @@ def check(address: str | PathLike[str], progress: Progress | None = None) -> Fin
     >>> mate.check("lake.mate").problems
     []
     """
-    from mate.build.changes.check import check as check_folder
-    from mate.stores import is_database
-
     place = lake_address(address)
     if is_database(place):
         raise StoreError("mate check is for a lake; a database checks its own storage")
@@ -78,7 +68,5 @@ def check(address: str | PathLike[str], progress: Progress | None = None) -> Fin
 
 def repair(address: str | PathLike[str], findings: Findings, **options: Unpack[ChangeOptions]) -> Findings:
     """Rebuild what a check found damaged; return the findings of another check."""
-    from mate.build.changes.check import repair as repair_folder
-
     check_options("a repair", options, ChangeOptions)
     return repair_folder(lake_address(address), findings, options.get("wait", 10.0), options.get("progress"))

@@ -8,6 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
+import numpy as np
+import pyarrow as pa
+
 from mate.api.arguments import lake_address, path_list, reader_name, text_list, whole_number
 from mate.api.options import COLUMN_FIRST, ChangeOptions, SearchSystem, WorkOptions, check_options
 from mate.api.outputs import check_output
@@ -16,8 +19,11 @@ from mate.api.results.enriched import Enriched
 from mate.api.results.stats import Stats
 from mate.api.snapshot import Snapshot
 from mate.api.tables import AnyTable, Frame, as_frame, user_table
+from mate.build.changes.naming import find_column
 from mate.errors import QueryError, UpdateError
 from mate.lake.records import TableInfo
+from mate.search.query import unique_names
+from mate.stores import open_index
 
 if TYPE_CHECKING:
     from mate.api.arguments import Key, Paths, TableRef, Tables
@@ -52,8 +58,6 @@ class Lake:
         self._snapshot = Snapshot(self._open())
 
     def _open(self) -> Index:
-        from mate.stores import open_index
-
         index = open_index(self.address)
         if self._verify:
             index.verify()
@@ -234,11 +238,6 @@ class Lake:
         >>> lake.table("traffic", into="arrow").column_names
         ['Stadt', 'Tag', 'Autos']
         """
-        import numpy as np
-        import pyarrow as pa
-
-        from mate.search.query import unique_names
-
         snapshot = self._snapshot
         info = snapshot.find(table)
         chosen = np.arange(info.rows) if rows is None else np.fromiter(map(as_index, rows), np.int64)
@@ -462,8 +461,6 @@ def open(address: str | PathLike[str], *, verify: bool | None = None) -> Lake:
 
 def _matched_names(table: TableInfo, header: Sequence[str]) -> Sequence[str]:
     """Return for each column of a table the name of the new column that belongs to it."""
-    from mate.search.query import unique_names
-
     names = unique_names(table.columns)
     unknown = [name for name in header if name not in names]
     if not unknown:
@@ -475,6 +472,4 @@ def _matched_names(table: TableInfo, header: Sequence[str]) -> Sequence[str]:
 
 
 def _column_number(table: TableInfo, column: int | str) -> int:
-    from mate.build.changes.naming import find_column
-
     return find_column(table, column) if isinstance(column, str) else as_index(column)

@@ -6,15 +6,14 @@ import hashlib
 from collections import defaultdict
 from operator import index as as_index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mate.api.arguments import TableRef, Tables
+from mate.build.changes.naming import find_table
 from mate.errors import QueryError, StoreError
+from mate.lake.base import Index
+from mate.lake.records import TableInfo
 from mate.stores import is_database
-
-if TYPE_CHECKING:
-    from mate.api.arguments import TableRef, Tables
-    from mate.lake.base import Index
-    from mate.lake.records import TableInfo
 
 
 class Snapshot:
@@ -38,9 +37,6 @@ class Snapshot:
 
     def find(self, table: TableRef) -> TableInfo:
         """Return a table by its number, file or name."""
-        from mate.build.changes.naming import find_table
-        from mate.lake.records import TableInfo
-
         if isinstance(table, str):
             return find_table(self.index, table)
         number = as_index(table.table_id if isinstance(table, TableInfo) else table)

@@ -5,17 +5,20 @@ from __future__ import annotations
 from itertools import chain, groupby
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
+import pyarrow as pa
+from pyarrow.csv import CSVWriter
+from pyarrow.parquet import ParquetWriter
+
+from mate.build.progress import Progress, Silent
+from mate.corpus import Chunk
+from mate.corpus.synthetic import SyntheticLake
 from mate.errors import CorpusError
 from mate.files import replacing
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from mate.build.progress import Progress
-    from mate.corpus import Chunk
-    from mate.corpus.synthetic import SyntheticLake
+WRITERS = {"csv": CSVWriter, "parquet": ParquetWriter}
 
 
 class WrittenLake(NamedTuple):
@@ -41,10 +44,7 @@ def write_synthetic(
     >>> mate.write_synthetic("made-up", tables=3, rows=10, seed=7).tables
     3
     """
-    from mate.build.progress import Silent
-    from mate.corpus.synthetic import SyntheticLake
-
-    if format not in ("csv", "parquet"):
+    if format not in WRITERS:
         raise CorpusError(f'a made-up lake is written as csv or parquet, not "{format}"')
     lake = SyntheticLake(**settings)  # type: ignore[arg-type]
     target = Path(folder)
@@ -60,10 +60,6 @@ def write_synthetic(
 
 def _write(lake: SyntheticLake, folder: Path, format: str, progress: Progress) -> int:
     """Write one file per table, each under its name only when it is complete; return the number of cells."""
-    from pyarrow.csv import CSVWriter
-    from pyarrow.parquet import ParquetWriter
-
-    writer_of = {"csv": CSVWriter, "parquet": ParquetWriter}[format]
     cells = 0
     progress.start("write tables", lake.tables)
     tables = groupby(lake.read(0, lake.tables), key=lambda chunk: chunk.table.position)
@@ -71,7 +67,7 @@ def _write(lake: SyntheticLake, folder: Path, format: str, progress: Progress) -
         batches = map(_record_batch, chunks)
         first = next(batches)
         path = folder / f"synthetic-{position:06d}.{format}"
-        with replacing(path) as stream, writer_of(stream, first.schema) as writer:
+        with replacing(path) as stream, WRITERS[format](stream, first.schema) as writer:
             for batch in chain([first], batches):
                 writer.write_batch(batch)
                 cells += batch.num_rows * batch.num_columns
@@ -80,9 +76,6 @@ def _write(lake: SyntheticLake, folder: Path, format: str, progress: Progress) -
 
 
 def _record_batch(chunk: Chunk) -> pa.RecordBatch:
-    import numpy as np
-    import pyarrow as pa
-
     header = chunk.table.header
     places = np.arange(chunk.rows) * len(header)
     columns = [chunk.cells.take(pa.array(places + column)) for column in range(len(header))]

@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
+import numpy as np
+import pyarrow as pa
+
 from mate.api.results.enriched import Enriched
 from mate.api.results.explanation import Explanation, search_explanation, suggestion_explanation
+from mate.api.snapshot import Snapshot
 from mate.api.tables import UserTable, as_frame
 from mate.display import counted, visible
+from mate.lake.records import TableInfo
+from mate.search.query import KeyTuples, key_tuples
 
 if TYPE_CHECKING:
-    from mate.api.snapshot import Snapshot
-    from mate.lake.records import TableInfo
     from mate.search.evidence import Evidence
-    from mate.search.query import KeyTuples
     from mate.search.results import Matches, Result, SearchResult
     from mate.search.suggest import SuggestionResult
 
@@ -116,8 +119,6 @@ class Answer:
         >>> lake.match("sensors.csv", ["city", "day"], "traffic").rows_with_all()
         7
         """
-        import numpy as np
-
         row_tuple = self.find_key().row_tuple
         partners = np.bincount(self.matches.tuple_id, minlength=int(row_tuple.max(initial=0)) + 1)
         return int(np.maximum(partners[row_tuple[row_tuple >= 0]], 1).sum()) + int((row_tuple < 0).sum())
@@ -210,8 +211,6 @@ class _AnswerList(Sequence[One], Generic[One]):
 
     def to_arrow(self) -> Any:
         """Return the answers as an Arrow table."""
-        import pyarrow as pa
-
         types = {name: pa.type_for_alias(kind) for name, kind in self._columns.items()}
         return pa.Table.from_pylist([_record(answer) for answer in self], pa.schema(types))
 
@@ -293,8 +292,6 @@ class Suggestions(_AnswerList[SuggestedKey]):
     _columns: ClassVar[Mapping[str, str]] = {"key": "string", **COLUMNS, "unique_part": "string"}
 
     def __init__(self, query: UserTable, snapshot: Snapshot, found: SuggestionResult) -> None:
-        from mate.search.query import key_tuples
-
         nulls = frozenset(snapshot.index.manifest.nulls)
         answers = []
         for one in found:

@@ -8,13 +8,13 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from mate.api.outputs import ENDINGS, check_output, write_table
 from mate.api.tables import Frame, UserTable, with_columns
 from mate.errors import QueryError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from mate.search.joins import Enrichment
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-if TYPE_CHECKING:
-    from mate.lake.base import Index
+from mate.hashing.xash import alpha_for
+from mate.lake.base import Index
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,7 @@ class Stats:
     @classmethod
     def of(cls, index: Index) -> Self:
         """Return the statistics of an index."""
-        from mate.build.changes.compact import worth_merging
-        from mate.hashing.xash import alpha_for
+        from mate.build.changes.compact import worth_merging  # loads what builds indexes
 
         manifest = index.manifest
         outgrown = {}
