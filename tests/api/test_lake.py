@@ -39,16 +39,11 @@ def test_a_query_may_be_any_kind_of_table(lake: mate.Lake, kind: str) -> None:
         "batch": pa.RecordBatch.from_pandas(frame),
         "polars": pl.from_pandas(frame),
         "read": mate.read("sensors.csv"),
-        "stream": pa.RecordBatchReader.from_batches(*_batches(frame)),
+        "stream": pa.Table.from_pandas(frame).to_reader(),
     }[kind]
     found = lake.search(given, KEY)
     assert [(a.table.name, a.joinability) for a in found] == [("weather", 5), ("traffic", 3)]
     assert found[0].mapping == {"city": "place", "day": "date"}
-
-
-def _batches(frame: pd.DataFrame) -> tuple[pa.Schema, list[pa.RecordBatch]]:
-    table = pa.Table.from_pandas(frame)
-    return table.schema, table.to_batches()
 
 
 @pytest.fixture
@@ -289,6 +284,7 @@ def test_a_join_is_written(lake: mate.Lake, tmp_path: Path) -> None:
         (tmp_path / "out.xlsx", r'has the ending "\.xlsx"; results are written as \.csv, \.parquet, \.pq'),
         (tmp_path / "out", "has no ending"),
         ("sensors.csv", "is the query itself"),
+        ("lake/traffic.csv", "is a file of the lake"),
         ("lake.mate/out.csv", "is inside the lake lake.mate"),
         (tmp_path / "none" / "out.csv", "cannot write .*: No such file or directory"),
     ):
