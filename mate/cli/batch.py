@@ -40,22 +40,23 @@ def run(options: argparse.Namespace) -> int:
     for name in ("json", "explain"):
         if getattr(options, name):
             raise MateError(f"--{name} is for one query; the answers of a batch are in the file of -o")
-    chosen: mate.BatchOptions = {
-        "k": options.k,
-        "rank": options.rank,
-        "names": not options.no_names,
-        "exclude": "self" if options.exclude_self else (),
-        "system": mate.SearchSystem(options.system, options.hash, options.initial_column),
-        "master": options.master,
-        "spark": dict(options.spark),
-        "verbose": options.verbose,
-    }
-    if options.encoding is not None:
-        chosen["encoding"] = options.encoding
     started = perf_counter()
     with mate.open(options.store) as lake, ProgressBar("read queries") as bar:
-        chosen["progress"] = bar
-        found = lake.search_many(options.batch, options.key, options.output, **chosen)
+        found = lake.search_many(
+            options.batch,
+            options.key,
+            options.output,
+            k=options.k,
+            rank=options.rank,
+            names=not options.no_names,
+            exclude="self" if options.exclude_self else (),
+            system=mate.SearchSystem(options.system, options.hash, options.initial_column),
+            encoding=options.encoding,
+            master=options.master,
+            spark=dict(options.spark),
+            verbose=options.verbose,
+            progress=bar,
+        )
     _print(found, options.output, perf_counter() - started)
     return 1 if found.errors else 0
 

@@ -62,11 +62,12 @@ def tables_of(index: Index, table_ids: Iterable[int]) -> list[TableInfo]:
 
 def check_rows(table: TableInfo, rows: Iterable[int]) -> list[int]:
     """Return rows of a table, each once; raise UpdateError for one that it does not have."""
-    chosen = list(dict.fromkeys(rows))
-    for row in chosen:
+    chosen: dict[int, None] = {}
+    for row in rows:  # one by one: an endless range ends at the first row that the table does not have
         if not 0 <= row < table.rows:
             raise UpdateError(f"{table.name} has no row {row + 1}; it has {table.rows:,} rows")
-    return chosen
+        chosen[row] = None
+    return list(chosen)
 
 
 def check_column(table: TableInfo, column: int) -> None:
