@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import mate
 from mate.errors import MateError
 from mate.web.limits import ServerLimits
 from mate.web.profiles import cut
-from mate.web.service import Given, Json, SearchedTable, Service
+from mate.web.requests import JoinRequest, MatchRequest, QueryRequest, SearchRequest, SuggestRequest, TablesRequest
+from mate.web.service import Json, Service
+from mate.web.uploads import SearchedTable
 
-LIMITS = ServerLimits(cell_characters=80)
-MOST_ITEMS = 20
-MOST_PREVIEW_ROWS = 5
+CELL_CHARACTERS = 80
 NAME_CHARACTERS = 200
 """Names of key columns are cut later than other texts: assistants use them in further questions."""
+MOST_ITEMS = 20
+MOST_PREVIEW_ROWS = 5
+Matches = Literal["first", "all", "aggregate"]
 OMITTED = ("explanation", "python")
 """Fields of the page's API that assistants have no use for."""
 
@@ -28,9 +31,9 @@ class FolderService(Service):
         super().__init__(lake, limits)
         self._folder = folder
 
-    def find_query(self, given: Given) -> SearchedTable:
+    def find_query(self, request: QueryRequest) -> SearchedTable:
         """Return the table that is searched with: a path, or the number of a table of the lake."""
-        query = given["query"]
+        query = request.query or ""
         if query.isascii() and query.isdecimal():
             return self.lake_query(self.find_table(int(query[:19])))
         return SearchedTable(mate.read(self.inside(query)), query, "self")
@@ -38,38 +41,34 @@ class FolderService(Service):
     def inside(self, path: str) -> Path:
         """Return a path inside the folder; raise an error for one that leads out of it."""
         try:
-            found = (self._folder / path).resolve()
-            found.exists()
+            resolved = (self._folder / path).resolve()
+            resolved.exists()
         except (ValueError, OSError, RuntimeError):  # a NUL, a name that is too long, links in a circle
             raise MateError(f"{cut(path, 80)!r} is not a path of a file") from None
-        if not found.is_relative_to(self._folder.resolve()):
+        if not resolved.is_relative_to(self._folder.resolve()):
             raise MateError(f"{path} is outside {self._folder}; start mate mcp with --folder to work elsewhere")
-        return found
+        return resolved
 
 
 class Tools:
     """What an assistant can do: each method is a tool, and its docstring and parameters are its description."""
 
-    def __init__(self, lake: mate.Lake, folder: Path, limits: ServerLimits = LIMITS) -> None:
-        self._service = FolderService(lake, folder, limits)
+    def __init__(self, lake: mate.Lake, folder: Path, limits: ServerLimits | None = None) -> None:
+        self._service = FolderService(lake, folder, limits or ServerLimits())
 
     def tables(self, words: str = "", limit: int = MOST_ITEMS) -> Json:
         """List tables of the lake whose name, source or column names contain all the given words."""
-        found = self._service.tables({"search": words, "offset": 0, "limit": _few(limit)})
-        if not found["total"]:
-            total = self._service.lake.stats().tables
-            found["message"] = f"no table matches {cut(words, 80)!r}; the lake has {total:,}"
-        return shortened(found)
+        found = self._service.tables(TablesRequest(search=words, limit=_few(limit)))
+        lake = self._service.lake.stats().tables
+        return shortened(found, "tables", f"no table matches {cut(words, 80)!r}; the lake has {lake:,}")
 
     def suggest(self, query: str, k: int = 5, columns: list[str] | None = None) -> Json:
         """Find keys: which columns of a table, alone or together, join with which tables of the lake.
 
         `query` is the path of a file (CSV, Parquet, JSON), or the number of a table of the lake, such as "17".
         """
-        found = self._service.find_keys({"query": query, "k": _few(k), "columns": columns, "most_columns": 4})
-        if not found["suggestions"]:
-            found["message"] = "no table of the lake joins with any of the columns that were tried"
-        return shortened(found)
+        found = self._service.find_keys(SuggestRequest(query=query, k=_few(k), columns=columns))
+        return shortened(found, "suggestions", "no table of the lake joins with any of the columns that were tried")
 
     def search(self, query: str, key: list[str], k: int = 5) -> Json:
         """Find the tables of the lake that hold most combinations of a table's key columns, each in one row.
@@ -77,20 +76,16 @@ class Tools:
         `query` is as for suggest; `key` are names of its columns. An answer whose evidence says "is_chance" is no
         better than if the columns had nothing to do with each other.
         """
-        given = {"query": query, "key": key, "k": _few(k), "rank": "usefulness", "names": True}
-        found = self._service.search(given)
-        if not found["answers"]:
-            found["message"] = "no table of the lake holds any combination of these key columns in one row"
-        return shortened(found)
+        found = self._service.search(SearchRequest(query=query, key=key, k=_few(k)))
+        return shortened(found, "answers", "no table of the lake holds any combination of these key columns in one row")
 
     def preview(self, query: str, key: list[str], table: int) -> Json:
         """Show a few rows of a table beside the rows of a table of the lake that they match, and what a join adds."""
-        found = self._service.preview({"query": query, "key": key, "with": table})
-        for name in ("query_rows", "table_rows"):
-            found[name] = found[name][:MOST_PREVIEW_ROWS]
-        return shortened(found)
+        found = self._service.preview(MatchRequest(query=query, key=key, with_=table))
+        rows = {name: found[name][:MOST_PREVIEW_ROWS] for name in ("query_rows", "table_rows")}
+        return shortened({**found, **rows})
 
-    def join(self, query: str, key: list[str], table: int, output: str, matches: str = "first") -> Json:
+    def join(self, query: str, key: list[str], table: int, output: str, matches: Matches = "first") -> Json:
         """Join a table with one of the lake, and write the result to a new file, .csv or .parquet.
 
         Every row is kept. Where several rows match, `matches` takes the "first" or "all", or combines them
@@ -99,24 +94,25 @@ class Tools:
         target = self._service.inside(output)
         if target.exists():
             raise MateError(f"{output} already exists; name a new file")
-        joined = self._service.joined({"query": query, "key": key, "with": table, "matches": matches})
+        joined = self._service.joined(JoinRequest(query=query, key=key, with_=table, matches=matches))
         joined.write(target)
-        found = {"rows": joined.rows, "matched_rows": joined.matched_rows, "added": joined.added}
-        return {"file": output, **shortened(found)}
+        written = {"rows": joined.rows, "matched_rows": joined.matched_rows, "added": joined.added}
+        return {"file": output, **shortened(written)}
 
 
 def _few(asked: int) -> int:
     return max(1, min(asked, MOST_ITEMS))
 
 
-def shortened(record: Json) -> Json:
-    """Return a record of the API without details, with long texts and lists cut and numbers rounded."""
-    return {name: _shortened(value, name) for name, value in record.items() if name not in OMITTED}
+def shortened(record: Json, results: str = "", if_none: str = "") -> Json:
+    """Return a record of the API without details, with long texts and lists cut, and a message if nothing was found."""
+    message = {"message": if_none} if results and not record[results] else {}
+    return {name: _shortened(value, name) for name, value in record.items() if name not in OMITTED} | message
 
 
 def _shortened(value: Any, name: str) -> Any:
     if isinstance(value, str):
-        return cut(value, NAME_CHARACTERS if name in ("key", "unique_part") else LIMITS.cell_characters)
+        return cut(value, NAME_CHARACTERS if name in ("key", "unique_part") else CELL_CHARACTERS)
     if isinstance(value, float):
         return round(value, 3)
     if isinstance(value, dict):

@@ -19,14 +19,13 @@ from starlette.routing import Route
 
 import mate
 from mate.errors import MateError
-from mate.web.errors import TooLargeError, WebError, WrongTypeError
 from mate.web.guard import DOCUMENT, Access, Guard
 from mate.web.limits import ServerLimits
-from mate.web.operations import LONGEST_NAME, OPERATIONS, UPLOAD, WORK, Operation, Queue, openapi_document
-from mate.web.replies import error_reply, file_reply, json_reply
-from mate.web.schemas import checked, parsed
-from mate.web.service import Download, Service
-from mate.web.workers import ClientGoneError, Workers
+from mate.web.operations import OPERATIONS, UPLOAD, WORK, Operation, Queue, openapi_document
+from mate.web.replies import Download, WebError, error_reply, file_reply, json_reply
+from mate.web.requests import read, read_text
+from mate.web.service import Service
+from mate.web.workers import ClientGoneError, Ticket, Workers
 
 _log = logging.getLogger(__name__)
 PAGE = {
@@ -38,6 +37,8 @@ PAGE = {
 """The files of the page, by address."""
 QUICK_THREADS = 4
 """Threads for lookups, such as a list of tables, which do not wait for searches."""
+WAITING = 100
+"""Searches that may wait for a thread, and as many suggestions, uploads and joins."""
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -46,7 +47,7 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
     limits = limits or ServerLimits()
     service = Service(lake, limits)
     threads = {Queue.QUICK: QUICK_THREADS, Queue.SEARCH: limits.threads, Queue.LONG: max(1, limits.threads // 2)}
-    queues = {queue: Workers(count, limits.waiting, limits.seconds) for queue, count in threads.items()}
+    queues = {queue: Workers(count, WAITING, limits.seconds) for queue, count in threads.items()}
     routes = [Route(one.path, _endpoint(one, service, queues[one.queue]), methods=[one.method]) for one in OPERATIONS]
     routes.append(Route(DOCUMENT, _static(json.dumps(openapi_document()), "application/json")))
     for path, (name, media) in PAGE.items():
@@ -65,16 +66,20 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
 
 def _endpoint(operation: Operation, service: Service, workers: Workers) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        given, name = await _fields(operation, request, service.limits), _work_name(request)
-        cached = operation.cached(service, given) if operation.cached else None
+        asked = await _read(operation, request, service.limits)
+        cached = operation.cached(service, asked) if operation.cached else None
         if cached is not None:
             return json_reply(cached)
-        with service.ticket(name) as ticket:
-            try:
-                task, disconnected = partial(operation.run, service, given), partial(_disconnected, request)
-                result = await workers.run(task, disconnected, ticket)
-            except ClientGoneError:
-                return Response(status_code=499)  # nobody reads it
+        ticket, name = Ticket(), request.headers.get(WORK, "")
+        if name:
+            service.tickets[name] = ticket
+        try:
+            task, disconnected = partial(operation.run, service, asked), partial(_disconnected, request)
+            result = await workers.run(task, disconnected, ticket)
+        except ClientGoneError:
+            return Response(status_code=499)  # nobody reads it
+        finally:
+            service.tickets.pop(name, None)
         reply = file_reply(result) if isinstance(result, Download) else json_reply(result)
         times = f"wait;dur={ticket.seconds_waited * 1e3:.1f}, work;dur={ticket.seconds_run * 1e3:.1f}"
         reply.headers["Server-Timing"] = times
@@ -83,23 +88,15 @@ def _endpoint(operation: Operation, service: Service, workers: Workers) -> Endpo
     return endpoint
 
 
-def _work_name(request: Request) -> str | None:
-    """Return the name under which the client asks for the progress of the request."""
-    name = request.headers.get(WORK)
-    if name is not None and len(name) > LONGEST_NAME:
-        raise WebError(f"{WORK} takes a name of at most {LONGEST_NAME} characters")
-    return name
-
-
-async def _fields(operation: Operation, request: Request, limits: ServerLimits) -> dict[str, Any]:
-    """Return the fields of a request, checked."""
-    given = parsed(operation.parameters, {**request.query_params, **request.path_params})
-    if operation.upload:
-        _check_type(request, UPLOAD)
-        return {**given, "content": await _body(request, limits.upload_bytes)}
-    if operation.body is None:
-        return given
-    _check_type(request, "application/json")
+async def _read(operation: Operation, request: Request, limits: ServerLimits) -> Any:
+    """Return what an operation is asked."""
+    parameters = {**request.query_params, **request.path_params}
+    if operation.media is None:
+        return read_text(operation.request, parameters)
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != operation.media:
+        raise WebError(f"send it as {operation.media}", 415)  # a form on another site cannot
+    if operation.media == UPLOAD:
+        return read_text(operation.request, parameters, content=await _body(request, limits.upload_bytes))
     body = await _body(request, limits.request_bytes)
     try:
         sent = json.loads(body)
@@ -107,13 +104,7 @@ async def _fields(operation: Operation, request: Request, limits: ServerLimits) 
         raise WebError("the request is not valid JSON") from None
     if not isinstance(sent, dict):
         raise WebError("the request must be a JSON object")
-    return {**given, **checked(operation.body, sent)}
-
-
-def _check_type(request: Request, expected: str) -> None:
-    """Raise an error for another content type: a form on another site cannot send this one."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != expected:
-        raise WrongTypeError(f"send it as {expected}")
+    return read(operation.request, sent)
 
 
 async def _body(request: Request, most: int) -> bytes:
@@ -123,7 +114,7 @@ async def _body(request: Request, most: int) -> bytes:
     async for part in request.stream():
         size += len(part)
         if size > most:
-            raise TooLargeError(f"at most {most:,} bytes can be sent")
+            raise WebError(f"at most {most:,} bytes can be sent", 413)
         parts.append(part)
     return b"".join(parts)
 

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mate.web.errors import ForbiddenRequestError
-from mate.web.replies import error_reply
+from mate.web.replies import WebError, error_reply
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 DOCUMENT = "/api/openapi.json"
@@ -46,13 +45,13 @@ class Access:
         host = headers.get("host", "")
         name = _host_name(host)
         if name not in self.hosts and not (self.any_address and _is_address(name)):
-            raise ForbiddenRequestError("this server does not answer under that host name")
+            raise WebError("this server does not answer under that host name", 403)
         if not path.startswith("/api"):
             return
         if self._is_foreign(headers, host):
-            raise ForbiddenRequestError("requests from other sites are refused")
+            raise WebError("requests from other sites are refused", 403)
         if path != DOCUMENT and self.token is not None and not _has_token(headers, self.token):
-            raise ForbiddenRequestError("the token is missing or wrong: open the address that mate serve printed")
+            raise WebError("the token is missing or wrong: open the address that mate serve printed", 403)
 
     def _is_foreign(self, headers: Headers, host: str) -> bool:
         """Return whether a page of another site sends this; other ports of the same machine are other sites."""
@@ -112,7 +111,7 @@ class Guard:
 
         try:
             self.access.check(scope["path"], Headers(scope=scope))
-        except ForbiddenRequestError as error:
+        except WebError as error:
             await error_reply(error)(scope, receive, send_with_headers)
             return
         await self.app(scope, receive, send_with_headers)

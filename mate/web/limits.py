@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 MB = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ServerLimits:
     """How much requests, uploads and searches may take."""
 
@@ -16,8 +16,6 @@ class ServerLimits:
     """Size of an uploaded table."""
     request_bytes: int = 1 * MB
     """Size of any other request."""
-    query_cells: int = 20_000_000
-    """Cells of a table that is searched with."""
     kept_queries: int = 50
     """Uploaded tables in memory; the least recently used is dropped first."""
     kept_bytes: int = 512 * MB
@@ -26,11 +24,5 @@ class ServerLimits:
     """A request that takes longer, or waits longer for others, is answered with an error."""
     threads: int = field(default_factory=lambda: max(2, os.cpu_count() or 2))
     """Searches at a time; half as many suggestions, uploads and joins run beside them."""
-    waiting: int = 100
-    """Searches that may wait for a thread, and as many suggestions, uploads and joins."""
-    cell_characters: int = 200
-    """Longer cells are cut in previews."""
-    profiled_cells: int = 1_000_000
-    """Cells of the first rows of a table, from which its columns are described."""
     joined_rows: int = 5_000_000
     """Rows of a join."""
