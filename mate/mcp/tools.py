@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import mate
 from mate.errors import MateError
 from mate.web.limits import ServerLimits
 from mate.web.profiles import cut
-from mate.web.requests import JoinRequest, MatchRequest, QueryRequest, SearchRequest, SuggestRequest, TablesRequest
-from mate.web.service import Json, Service
+from mate.web.service import Json, Matches, Service
 from mate.web.uploads import SearchedTable
 
 CELL_CHARACTERS = 80
@@ -19,46 +18,20 @@ NAME_CHARACTERS = 200
 """Names of key columns are cut later than other texts: assistants use them in further questions."""
 MOST_ITEMS = 20
 MOST_PREVIEW_ROWS = 5
-Matches = Literal["first", "all", "aggregate"]
 OMITTED = ("explanation", "python")
 """Fields of the page's API that assistants have no use for."""
-
-
-class FolderService(Service):
-    """The service behind the page; the query is a file of one folder, or a table of the lake."""
-
-    def __init__(self, lake: mate.Lake, folder: Path, limits: ServerLimits) -> None:
-        super().__init__(lake, limits)
-        self._folder = folder
-
-    def find_query(self, request: QueryRequest) -> SearchedTable:
-        """Return the table that is searched with: a path, or the number of a table of the lake."""
-        query = request.query or ""
-        if query.isascii() and query.isdecimal():
-            return self.lake_query(self.find_table(int(query[:19])))
-        return SearchedTable(mate.read(self.inside(query)), query, "self")
-
-    def inside(self, path: str) -> Path:
-        """Return a path inside the folder; raise an error for one that leads out of it."""
-        try:
-            resolved = (self._folder / path).resolve()
-            resolved.exists()
-        except (ValueError, OSError, RuntimeError):  # a NUL, a name that is too long, links in a circle
-            raise MateError(f"{cut(path, 80)!r} is not a path of a file") from None
-        if not resolved.is_relative_to(self._folder.resolve()):
-            raise MateError(f"{path} is outside {self._folder}; start mate mcp with --folder to work elsewhere")
-        return resolved
 
 
 class Tools:
     """What an assistant can do: each method is a tool, and its docstring and parameters are its description."""
 
     def __init__(self, lake: mate.Lake, folder: Path, limits: ServerLimits | None = None) -> None:
-        self._service = FolderService(lake, folder, limits or ServerLimits())
+        self._service = Service(lake, limits or ServerLimits())
+        self._folder = folder
 
     def tables(self, words: str = "", limit: int = MOST_ITEMS) -> Json:
         """List tables of the lake whose name, source or column names contain all the given words."""
-        found = self._service.tables(TablesRequest(search=words, limit=_few(limit)))
+        found = self._service.tables(words, limit=_few(limit))
         lake = self._service.lake.stats().tables
         return shortened(found, "tables", f"no table matches {cut(words, 80)!r}; the lake has {lake:,}")
 
@@ -67,7 +40,7 @@ class Tools:
 
         `query` is the path of a file (CSV, Parquet, JSON), or the number of a table of the lake, such as "17".
         """
-        found = self._service.find_keys(SuggestRequest(query=query, k=_few(k), columns=columns))
+        found = self._service.suggest(self._query(query), columns, _few(k))
         return shortened(found, "suggestions", "no table of the lake joins with any of the columns that were tried")
 
     def search(self, query: str, key: list[str], k: int = 5) -> Json:
@@ -76,12 +49,12 @@ class Tools:
         `query` is as for suggest; `key` are names of its columns. An answer whose evidence says "is_chance" is no
         better than if the columns had nothing to do with each other.
         """
-        found = self._service.search(SearchRequest(query=query, key=key, k=_few(k)))
+        found = self._service.search(self._query(query), key, _few(k))
         return shortened(found, "answers", "no table of the lake holds any combination of these key columns in one row")
 
     def preview(self, query: str, key: list[str], table: int) -> Json:
         """Show a few rows of a table beside the rows of a table of the lake that they match, and what a join adds."""
-        found = self._service.preview(MatchRequest(query=query, key=key, with_=table))
+        found = self._service.preview(self._query(query), key, table)
         rows = {name: found[name][:MOST_PREVIEW_ROWS] for name in ("query_rows", "table_rows")}
         return shortened({**found, **rows})
 
@@ -91,13 +64,30 @@ class Tools:
         Every row is kept. Where several rows match, `matches` takes the "first" or "all", or combines them
         ("aggregate").
         """
-        target = self._service.inside(output)
+        target = self._inside(output)
         if target.exists():
             raise MateError(f"{output} already exists; name a new file")
-        joined = self._service.joined(JoinRequest(query=query, key=key, with_=table, matches=matches))
+        joined = self._service.joined(self._query(query), key, table, matches)
         joined.write(target)
         written = {"rows": joined.rows, "matched_rows": joined.matched_rows, "added": joined.added}
         return {"file": output, **shortened(written)}
+
+    def _query(self, query: str) -> SearchedTable:
+        """Return the table that is searched with: a path, or the number of a table of the lake."""
+        if query.isascii() and query.isdecimal():
+            return self._service.lake_query(self._service.find_table(int(query[:19])))
+        return SearchedTable(mate.read(self._inside(query)), query, "self")
+
+    def _inside(self, path: str) -> Path:
+        """Return a path inside the folder; raise an error for one that leads out of it."""
+        try:
+            resolved = (self._folder / path).resolve()
+            resolved.exists()
+        except (ValueError, OSError, RuntimeError):  # a NUL, a name that is too long, links in a circle
+            raise MateError(f"{cut(path, 80)!r} is not a path of a file") from None
+        if not resolved.is_relative_to(self._folder.resolve()):
+            raise MateError(f"{path} is outside {self._folder}; start mate mcp with --folder to work elsewhere")
+        return resolved
 
 
 def _few(asked: int) -> int:

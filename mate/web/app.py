@@ -66,20 +66,23 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
 
 def _endpoint(operation: Operation, service: Service, workers: Workers) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        asked = await _read(operation, request, service.limits)
-        cached = operation.cached(service, asked) if operation.cached else None
+        fields = await _read(operation, request, service.limits)
+        answers, question = service.answers, repr(sorted(fields.items()))
+        cached = answers.get(question) if operation.cached else None
         if cached is not None:
             return json_reply(cached)
         ticket, name = Ticket(), request.headers.get(WORK, "")
         if name:
             service.tickets[name] = ticket
         try:
-            task, disconnected = partial(operation.run, service, asked), partial(_disconnected, request)
+            task, disconnected = partial(operation.answer, service, fields), partial(_disconnected, request)
             result = await workers.run(task, disconnected, ticket)
         except ClientGoneError:
             return Response(status_code=499)  # nobody reads it
         finally:
             service.tickets.pop(name, None)
+        if operation.cached:
+            answers.add(question, result)
         reply = file_reply(result) if isinstance(result, Download) else json_reply(result)
         times = f"wait;dur={ticket.seconds_waited * 1e3:.1f}, work;dur={ticket.seconds_run * 1e3:.1f}"
         reply.headers["Server-Timing"] = times
@@ -88,15 +91,16 @@ def _endpoint(operation: Operation, service: Service, workers: Workers) -> Endpo
     return endpoint
 
 
-async def _read(operation: Operation, request: Request, limits: ServerLimits) -> Any:
-    """Return what an operation is asked."""
+async def _read(operation: Operation, request: Request, limits: ServerLimits) -> dict[str, Any]:
+    """Return the fields of a request."""
     parameters = {**request.query_params, **request.path_params}
     if operation.media is None:
-        return read_text(operation.request, parameters)
+        return read_text(operation.schema, parameters)
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != operation.media:
         raise WebError(f"send it as {operation.media}", 415)  # a form on another site cannot
     if operation.media == UPLOAD:
-        return read_text(operation.request, parameters, content=await _body(request, limits.upload_bytes))
+        content = await _body(request, limits.upload_bytes)
+        return {**read_text(operation.schema, parameters), "content": content}
     body = await _body(request, limits.request_bytes)
     try:
         sent = json.loads(body)
@@ -104,7 +108,7 @@ async def _read(operation: Operation, request: Request, limits: ServerLimits) ->
         raise WebError("the request is not valid JSON") from None
     if not isinstance(sent, dict):
         raise WebError("the request must be a JSON object")
-    return read(operation.request, sent)
+    return read(operation.schema, sent)
 
 
 async def _body(request: Request, most: int) -> bytes:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, get_type_hints
+from typing import Any
 
 import mate
-from mate.web.requests import Request, UploadRequest, schema_of
+from mate.web.requests import QUERY, Schema, schema_of
 from mate.web.service import MEDIA, Service
 
 UPLOAD = "application/octet-stream"
@@ -34,18 +34,17 @@ class Operation:
 
     method: str
     path: str
-    run: Callable[[Service, Any], Any]
+    run: Callable[..., Any]
     queue: Queue = Queue.QUICK
     returns: tuple[str, ...] = ()
     """Fields of the answer; none if it is a file."""
-    cached: Callable[[Service, Any], Any] | None = None
-    """Returns the answer from a cache, without waiting, or None."""
+    cached: bool = False
+    """Whether answers are cached until the lake is refreshed."""
 
     @cached_property
-    def request(self) -> type[Request]:
-        """What it takes, as its function declares."""
-        request: type[Request] = get_type_hints(self.run)["request"]
-        return request
+    def schema(self) -> Schema:
+        """The JSON schema of its fields."""
+        return schema_of(self.run)
 
     @property
     def name(self) -> str:
@@ -60,9 +59,16 @@ class Operation:
     @property
     def media(self) -> str | None:
         """Content type of its body."""
-        if self.request is UploadRequest:
+        if self.run is Service.upload:
             return UPLOAD
         return "application/json" if self.method == "POST" else None
+
+    def answer(self, service: Service, fields: Mapping[str, Any]) -> Any:
+        """Answer a request."""
+        arguments = {f"{name}_" if name == "with" else name: value for name, value in fields.items()}
+        if "oneOf" in self.schema:
+            arguments["query"] = service.find_query(*(arguments.pop(name, None) for name in QUERY))
+        return self.run(service, **arguments)
 
 
 _ABOUT = ("address", "tables", "rows", "cells", "rejects", "limits")
@@ -81,7 +87,7 @@ OPERATIONS = (
     Operation("GET", "/api/rejects", Service.rejects, returns=("total", "rejects")),
     Operation("GET", "/api/sources", Service.sources, returns=("total", "sources")),
     Operation("POST", "/api/queries", Service.upload, Queue.LONG, _UPLOADED),
-    Operation("POST", "/api/suggest", Service.suggest, Queue.LONG, _KEYS, Service.cached_suggestions),
+    Operation("POST", "/api/suggest", Service.suggest, Queue.LONG, _KEYS, cached=True),
     Operation("POST", "/api/search", Service.search, Queue.SEARCH, _SEARCH),
     Operation("POST", "/api/preview", Service.preview, Queue.SEARCH, (*_ANSWER, *_ROWS)),
     Operation("POST", "/api/join", Service.join, Queue.LONG),
@@ -141,15 +147,14 @@ def _described(operation: Operation) -> dict[str, Any]:
         "parameters": [_WORK_HEADER] if operation.is_long else [],
         "responses": {"200": {"description": "the answer", "content": _content(operation)}, **responses},
     }
-    schema = schema_of(operation.request)
     if operation.media == "application/json":
-        described["requestBody"] = {"required": True, "content": {operation.media: {"schema": schema}}}
+        described["requestBody"] = {"required": True, "content": {operation.media: {"schema": operation.schema}}}
         return described
     if operation.media == UPLOAD:
         described["requestBody"] = {"required": True, "content": {UPLOAD: {"schema": {}}}}
-    for name, field in schema["properties"].items():
+    for name, field in operation.schema["properties"].items():
         place = "path" if f"{{{name}}}" in operation.path else "query"
-        required = name in schema["required"]
+        required = name in operation.schema["required"]
         described["parameters"].append({"name": name, "in": place, "required": required, "schema": field})
     return described
 

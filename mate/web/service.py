@@ -9,7 +9,7 @@ import threading
 from dataclasses import asdict
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import mate
 from mate.errors import MateError
@@ -17,27 +17,21 @@ from mate.web.cache import LruCache
 from mate.web.limits import ServerLimits
 from mate.web.profiles import cut, profile, rows_of
 from mate.web.replies import Download, WebError
-from mate.web.requests import (
-    JoinRequest,
-    MatchRequest,
-    PageRequest,
-    QueryRequest,
-    Request,
-    SearchRequest,
-    SuggestRequest,
-    TableRequest,
-    TablesRequest,
-    UploadRequest,
-    WorkRequest,
-)
+from mate.web.requests import Number
 from mate.web.uploads import SearchedTable, check_size, read_upload
 from mate.web.workers import Ticket
 
 Json: TypeAlias = dict[str, Any]
+Limit = Annotated[int, range(1, 1_001)]
+Key = Annotated[list[str], "key columns of the query"]
+Columns = Annotated[list[str] | None, "columns that may be part of a key; all unless given"]
+Other = Annotated[Number, "number of the table of the lake to join with"]
+Matches = Annotated[Literal["first", "all", "aggregate"], "what to do with several matching rows"]
+Safe = Annotated[bool, "whether to put an apostrophe before cells that a spreadsheet may run as formulas"]
 
 MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 MOST_NOTES = 20
-MOST_SUGGESTIONS = 100
+MOST_ANSWERS = 100
 PREVIEW_ROWS = 20
 PROFILED_CELLS = 1_000_000
 """Cells of the first rows of a table, from which its columns are described."""
@@ -51,7 +45,7 @@ class _LakeState:
     def __init__(self, lake: mate.Lake) -> None:
         self._lake = lake
         self.table = lru_cache(maxsize=4)(self._read)
-        self.suggestions: LruCache[Json] = LruCache(MOST_SUGGESTIONS)
+        self.answers: LruCache[Json] = LruCache(MOST_ANSWERS)
 
     @cached_property
     def listed(self) -> list[tuple[mate.TableInfo, str]]:
@@ -80,7 +74,7 @@ class _LakeState:
 class Service:
     """A lake that many clients search, and the tables that they uploaded.
 
-    Each method takes a request and returns the fields of the reply.
+    Methods take the fields of a request and return the fields of the reply.
     """
 
     def __init__(self, lake: mate.Lake, limits: ServerLimits) -> None:
@@ -92,52 +86,59 @@ class Service:
         self._refreshing = threading.Lock()
         self._state = _LakeState(lake)
 
+    @property
+    def answers(self) -> LruCache[Json]:
+        """Answers that took long to compute; empty after a refresh."""
+        return self._state.answers
+
     # The lake
 
-    def about(self, request: Request) -> Json:
+    def about(self) -> Json:
         """The size of the lake, how it was built, and the limits of requests."""
         stats = asdict(self.lake.stats())
         del stats["manifest"]
         limits = {"upload_bytes": self.limits.upload_bytes, "seconds": self.limits.seconds}
         return {**stats, "version": mate.__version__, "limits": limits}
 
-    def tables(self, request: TablesRequest) -> Json:
+    def tables(
+        self, search: Annotated[str, "words of the name, source or columns"] = "", offset: Number = 0, limit: Limit = 50
+    ) -> Json:
         """Tables of the lake whose name, source or column names contain all the given words."""
-        words = request.search.casefold().split()
+        words = search.casefold().split()
         found = [info for info, text in self._state.listed if all(word in text for word in words)]
-        shown = found[request.offset : request.offset + request.limit]
+        shown = found[offset : offset + limit]
         return {"total": len(found), "tables": [self._summary(info) for info in shown]}
 
-    def table(self, request: TableRequest) -> Json:
+    def table(self, table_id: Number) -> Json:
         """One table: its columns with types, distinct values and empty cells, and its first rows."""
-        info = self.find_table(request.table_id)
+        info = self.find_table(table_id)
         rows = range(min(info.rows, _most_profiled(len(info.columns))))
         return {**self._summary(info), **self._described(self.lake.table(info, "arrow", rows), info.rows)}
 
-    def rejects(self, request: PageRequest) -> Json:
+    def rejects(self, offset: Number = 0, limit: Limit = 50) -> Json:
         """What was not indexed: source, line, kind, reason, count."""
-        records = self.lake.rejects(request.offset + request.limit)[request.offset :]
+        records = self.lake.rejects(offset + limit)[offset:]
         shown = [{**r, "reason": r["reason"] and cut(r["reason"], CELL_CHARACTERS)} for r in records]
         return {"total": self._state.rejects, "rejects": shown}
 
-    def sources(self, request: PageRequest) -> Json:
+    def sources(self, offset: Number = 0, limit: Limit = 50) -> Json:
         """The files from which the lake was built: source, format, bytes, tables."""
-        shown = self._state.sources[request.offset : request.offset + request.limit]
+        shown = self._state.sources[offset : offset + limit]
         fields = ("source", "format", "bytes", "tables")
         return {"total": len(self._state.sources), "sources": [{name: one[name] for name in fields} for one in shown]}
 
-    def refresh(self, request: Request) -> Json:
+    def refresh(self) -> Json:
         """Read the lake again as it is now."""
         with self._refreshing:
             self.lake.refresh()
             self._state = _LakeState(self.lake)
-        return self.about(request)
+        return self.about()
 
     # Searches
 
-    def upload(self, request: UploadRequest) -> Json:
+    def upload(self, name: Annotated[str, "name of the file: its ending tells the format"], content: bytes) -> Json:
         """Upload a table to search with; it is kept in memory."""
-        upload = read_upload(request.name, request.content, self.limits)
+        upload = read_upload(name, content, self.limits)
         identifier = secrets.token_urlsafe(16)
         self._uploads.add(identifier, upload)
         table = upload.table
@@ -148,37 +149,33 @@ class Service:
             "warnings": [cut(note, CELL_CHARACTERS) for note in table.notes[:MOST_NOTES]],
         }
 
-    def suggest(self, request: SuggestRequest) -> Json:
+    def suggest(
+        self,
+        query: SearchedTable,
+        columns: Columns = None,
+        k: Annotated[int, range(1, 101)] = 10,
+        most_columns: Annotated[int, range(1, 5)] = 4,
+    ) -> Json:
         """Find keys: which columns, alone or together, join with which tables."""
-        cache = self._state.suggestions
-        found = cache.get(repr(request))
-        if found is None:
-            found = self.find_keys(request)
-            cache.add(repr(request), found)
-        return found
-
-    def cached_suggestions(self, request: SuggestRequest) -> Json | None:
-        """Return the keys that were found for the same request before."""
-        if request.query is not None:
-            self.find_query(request)  # an error if it is no longer there
-        return self._state.suggestions.get(repr(request))
-
-    def find_keys(self, request: SuggestRequest) -> Json:
-        """Find keys, without the cache."""
-        query, columns, most = self.find_query(request), request.columns, request.most_columns
-        found = self.lake.suggest(query.table, request.k, columns=columns, most_columns=most, exclude=query.exclude)
-        arguments = f"k={request.k}, columns={columns}, most_columns={most}, exclude={query.exclude!r}"
+        found = self.lake.suggest(query.table, k, columns=columns, most_columns=most_columns, exclude=query.exclude)
+        arguments = f"k={k}, columns={columns}, most_columns={most_columns}, exclude={query.exclude!r}"
         return {
             "suggestions": [_answer(one) for one in found],
             "tried": columns or query.table.header,
             "python": self._lines(query, f"found = lake.suggest(query, {arguments})"),
         }
 
-    def search(self, request: SearchRequest) -> Json:
+    def search(
+        self,
+        query: SearchedTable,
+        key: Key,
+        k: Limit = 10,
+        rank: Literal["usefulness", "joinability"] = "usefulness",
+        names: Annotated[bool, "whether to compare the names of columns and tables"] = True,
+    ) -> Json:
         """Find the tables that join best on some key columns."""
-        query, key, rank, names = self.find_query(request), request.key, request.rank, request.names
-        found = self.lake.search(query.table, key, request.k, rank=rank, names=names, exclude=query.exclude)
-        arguments = f"{key}, k={request.k}, rank={rank!r}, names={names}, exclude={query.exclude!r}"
+        found = self.lake.search(query.table, key, k, rank=rank, names=names, exclude=query.exclude)
+        arguments = f"{key}, k={k}, rank={rank!r}, names={names}, exclude={query.exclude!r}"
         why = found.explain()
         return {
             "key": list(found.key),
@@ -193,55 +190,70 @@ class Service:
             "python": self._lines(query, f"found = lake.search(query, {arguments})"),
         }
 
-    def preview(self, request: MatchRequest) -> Json:
+    def preview(self, query: SearchedTable, key: Key, with_: Other) -> Json:
         """Rows of the query beside the rows of a table that they match."""
-        query = self.find_query(request).table
-        answer = self.lake.match(query, request.key, self.find_table(request.with_))
+        table = query.table
+        answer = self.lake.match(table, key, self.find_table(with_))
         pairs = answer.pairs()
         shown = pairs[:PREVIEW_ROWS]
         matching = self.lake.table(answer.table, "arrow", [row for _, row in shown])
         return {
             **_answer(answer),
-            "rows": query.columns.num_rows,
+            "rows": table.columns.num_rows,
             "matched_rows": len(pairs),
-            "query_columns": query.header,
+            "query_columns": table.header,
             "table_columns": matching.column_names,
-            "query_rows": rows_of(query.columns.take([row for row, _ in shown]), CELL_CHARACTERS) if shown else [],
+            "query_rows": rows_of(table.columns.take([row for row, _ in shown]), CELL_CHARACTERS) if shown else [],
             "table_rows": rows_of(matching, CELL_CHARACTERS),
         }
 
-    def join(self, request: JoinRequest) -> Download:
+    def join(
+        self,
+        query: SearchedTable,
+        key: Key,
+        with_: Other,
+        matches: Matches = "first",
+        format: Literal["csv", "parquet"] = "csv",
+        safe: Safe = False,
+    ) -> Download:
         """Join, and return the file."""
-        joined = self.joined(request)
-        name = f"enriched.{request.format}"
+        joined = self.joined(query, key, with_, matches)
+        name = f"enriched.{format}"
         with tempfile.TemporaryDirectory(prefix="mate-") as folder:
             path = Path(folder) / name
-            joined.write(path, safe=request.safe)
+            joined.write(path, safe=safe)
             stream = path.open("rb")
-        return Download(stream, os.fstat(stream.fileno()).st_size, name, MEDIA[request.format])
+        return Download(stream, os.fstat(stream.fileno()).st_size, name, MEDIA[format])
 
-    def join_lines(self, request: JoinRequest) -> Json:
+    def join_lines(
+        self,
+        query: SearchedTable,
+        key: Key,
+        with_: Other,
+        matches: Matches = "first",
+        format: Literal["csv", "parquet"] = "csv",
+        safe: Safe = False,
+    ) -> Json:
         """The lines of Python that do what a join does."""
-        join = f"joined = lake.enrich(query, {request.key}, {request.with_}, matches={request.matches!r})"
-        write = f'joined.write("enriched.{request.format}", safe={request.safe})'
-        return {"python": self._lines(self.find_query(request), join, write)}
+        join = f"joined = lake.enrich(query, {key}, {with_}, matches={matches!r})"
+        return {"python": self._lines(query, join, f'joined.write("enriched.{format}", safe={safe})')}
 
-    def joined(self, request: JoinRequest) -> mate.Enriched:
+    def joined(self, query: SearchedTable, key: Key, with_: Other, matches: Matches) -> mate.Enriched:
         """Join, unless the result has too many rows."""
-        table, most = self.find_query(request).table, self.limits.joined_rows
-        answer = self.lake.match(table, request.key, self.find_table(request.with_))
-        if request.matches == "all" and (rows := answer.rows_with_all()) > most:
+        most = self.limits.joined_rows
+        answer = self.lake.match(query.table, key, self.find_table(with_))
+        if matches == "all" and (rows := answer.rows_with_all()) > most:
             hint = "take the first match, aggregate them, or use mate join"
             raise WebError(f"all matches are {rows:,} rows, more than {most:,}: {hint}", 413)
-        return answer.enrich(request.matches)
+        return answer.enrich(matches)
 
-    def find_query(self, request: QueryRequest) -> SearchedTable:
+    def find_query(self, query: str | None, table: int | None) -> SearchedTable:
         """Return the table that is searched with: an uploaded one, or one of the lake."""
-        if request.table is not None:
-            info = self.find_table(request.table)
+        if table is not None:
+            info = self.find_table(table)
             check_size(info.rows, len(info.columns))
             return self.lake_query(info)
-        upload = self._uploads.get(request.query or "")
+        upload = self._uploads.get(query or "")
         if upload is None:
             raise WebError("the uploaded table is no longer in memory; upload it again", 404)
         return upload
@@ -257,13 +269,13 @@ class Service:
         except MateError as error:
             raise WebError(str(error), 404) from None
 
-    def progress(self, request: WorkRequest) -> Json:
+    def progress(self, work: Annotated[str, "the name that the client gave the request"]) -> Json:
         """Progress of a request: how many wait before it; how many of its known segments or tables are done."""
-        ticket = self.tickets.get(request.work)
+        ticket = self.tickets.get(work)
         if ticket is None:
             raise WebError("no request of that name is waiting or running", 404)
-        work = ticket.work
-        return {"before": ticket.before, "done": min(work.done, work.total), "total": work.total}
+        done = min(ticket.work.done, ticket.work.total)
+        return {"before": ticket.before, "done": done, "total": ticket.work.total}
 
     # Parts of replies
 

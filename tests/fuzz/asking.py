@@ -17,7 +17,6 @@ from mate.search.query import read_query
 from mate.search.systems import find_system
 from mate.web.app import application
 from mate.web.operations import OPERATIONS, UPLOAD
-from mate.web.requests import schema_of
 from tests.fuzz.lakes import one_line, sound_lake
 from tests.fuzz.mutations import SEEDS, delimited, packed, spoiled
 from tests.fuzz.readers import SUFFIXES, folder
@@ -79,7 +78,7 @@ def pages(seed: int) -> bytes:
     path = operation.path
     for name in ("query", "table_id", "table", "work"):
         path = path.replace(f"{{{name}}}", str(dice.choice(["0", "1", "x", "²", "-1", "9" * 30, "%2500"])))
-    fields = list(schema_of(operation.request)["properties"])
+    fields = list(operation.schema["properties"])
     names = [*fields, "search", "limit", "offset", "name", "nope"]
     parameters = {name: str(_value(dice)).encode("utf-8", "replace") for name in dice.sample(names, dice.randrange(3))}
     if operation.media == UPLOAD:

@@ -22,7 +22,6 @@ import mate
 from mate.web.app import application
 from mate.web.limits import ServerLimits
 from mate.web.operations import OPERATIONS
-from mate.web.requests import Request, TablesRequest
 from mate.web.service import Service
 from mate.web.uploads import ENDINGS
 from mate.work import current_work
@@ -233,15 +232,14 @@ def test_a_request_from_before_a_refresh_does_not_bring_the_old_tables_back(
         return found[:1]
 
     monkeypatch.setattr(lake, "tables", slow)
-    asked = TablesRequest()
     with lake, ThreadPoolExecutor(1) as pool:
-        old = pool.submit(service.tables, asked)
+        old = pool.submit(service.tables)
         assert listing.wait(30)
         monkeypatch.setattr(lake, "tables", current)
-        service.refresh(Request())
+        service.refresh()
         refreshed.set()
         assert old.result()["total"] == 1
-        assert service.tables(asked)["total"] == 5
+        assert service.tables()["total"] == 5
 
 
 # What others may send
