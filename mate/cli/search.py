@@ -107,8 +107,10 @@ def _add_suggest(commands: Commands) -> None:
 
 
 def _add_evidence_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-names", action="store_true", help="ignore the names of columns and tables")
-    parser.add_argument("--exclude-self", action="store_true", help="leave out the tables of the query file itself")
+    text = "ignore the names of columns and tables"
+    parser.add_argument("--no-names", dest="names", action="store_false", help=text)
+    text = "leave out the tables of the query file itself"
+    parser.add_argument("--exclude-self", dest="exclude", action="store_const", const="self", default=(), help=text)
     parser.add_argument("--explain", action="store_true", help="show the steps that led to the answer")
     add_json(parser)
 
@@ -137,7 +139,6 @@ def run_search(options: argparse.Namespace) -> int:
         raise MateError(f"name the key columns of {options.query}: --key A,B; mate suggest finds some")
     if options.output is not None or options.master != "none":
         raise MateError("-o and --master are for many queries: --batch QUERIES")
-    system = mate.SearchSystem(options.system, options.hash, options.initial_column)
     with mate.open(options.store) as lake:
         query = mate.read(options.query, encoding=options.encoding)
         found = lake.search(
@@ -145,9 +146,9 @@ def run_search(options: argparse.Namespace) -> int:
             split_names(options.key, query.header),
             options.k,
             rank=options.rank,
-            names=not options.no_names,
-            exclude="self" if options.exclude_self else (),
-            system=system,
+            names=options.names,
+            exclude=options.exclude,
+            system=batch.search_system(options),
         )
         if options.json:
             print_json({"results": found.to_dicts(), "stats": found.statistics})
@@ -172,8 +173,8 @@ def run_suggest(options: argparse.Namespace) -> int:
             options.k,
             columns=split_names(options.columns, query.header) if options.columns else None,
             most_columns=options.most_columns,
-            names=not options.no_names,
-            exclude="self" if options.exclude_self else (),
+            names=options.names,
+            exclude=options.exclude,
         )
         if options.json:
             print_json(found.to_dicts())

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from mate.display import is_control, visible
+from mate.display import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,16 +42,8 @@ def show(shown: Table) -> None:
 
 
 def print_json(record: object) -> None:
-    """Print plain data as JSON; all control characters are escaped, also those that JSON allows."""
-    text = json.dumps(record, ensure_ascii=False, indent=1)
-    if not text.isascii() or "\x7f" in text:
-        text = "".join(f"\\u{ord(c):04x}" if _escaped(c) else c for c in text)
-    sys.stdout.write(f"{text}\n")
-
-
-def _escaped(character: str) -> bool:
-    """Return whether to escape a character: not JSON's own line breaks, nor what has no short escape."""
-    return character != "\n" and is_control(character) and ord(character) <= 0xFFFF
+    """Print plain data as JSON; everything but ASCII is escaped, and so are all control characters."""
+    sys.stdout.write(json.dumps(record, indent=1).replace("\x7f", "\\u007f") + "\n")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> Table:
