@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,7 +15,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 import mate
 from mate.errors import MateError
@@ -28,13 +29,7 @@ from mate.web.service import Service
 from mate.web.workers import ClientGoneError, Ticket, Workers
 
 _log = logging.getLogger(__name__)
-PAGE = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/mate.css": ("mate.css", "text/css; charset=utf-8"),
-    "/mate.js": ("mate.js", "text/javascript; charset=utf-8"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
-}
-"""The files of the page, by address."""
+PAGE = Path(__file__).parent / "static"
 QUICK_THREADS = 4
 """Threads for lookups, such as a list of tables, which do not wait for searches."""
 WAITING = 100
@@ -48,10 +43,9 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
     service = Service(lake, limits)
     threads = {Queue.QUICK: QUICK_THREADS, Queue.SEARCH: limits.threads, Queue.LONG: max(1, limits.threads // 2)}
     queues = {queue: Workers(count, WAITING, limits.seconds) for queue, count in threads.items()}
+    document = openapi_document()
     routes = [Route(one.path, _endpoint(one, service, queues[one.queue]), methods=[one.method]) for one in OPERATIONS]
-    routes.append(Route(DOCUMENT, _static(json.dumps(openapi_document()), "application/json")))
-    for path, (name, media) in PAGE.items():
-        routes.append(Route(path, _static((files("mate.web") / "static" / name).read_bytes(), media)))
+    page = Mount("/", StaticFiles(directory=PAGE, html=True))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -59,9 +53,14 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
         for workers in queues.values():
             workers.close()
 
-    handlers: dict[Any, Any] = {MateError: _mate_error, HTTPException: _http_error, Exception: _unexpected}
+    handlers = dict.fromkeys((MateError, HTTPException, Exception), _error_reply)
     guard = Middleware(Guard, access=access or Access())
-    return Starlette(routes=routes, middleware=[guard], exception_handlers=handlers, lifespan=lifespan)
+    return Starlette(
+        routes=[*routes, Route(DOCUMENT, lambda _: json_reply(document)), page],
+        middleware=[guard],
+        exception_handlers=handlers,
+        lifespan=lifespan,
+    )
 
 
 def _endpoint(operation: Operation, service: Service, workers: Workers) -> Endpoint:
@@ -129,22 +128,12 @@ async def _disconnected(request: Request) -> None:
         pass
 
 
-def _static(content: str | bytes, media: str) -> Endpoint:
-    async def endpoint(_: Request) -> Response:
-        return Response(content, media_type=media)
-
-    return endpoint
-
-
-async def _mate_error(_: Request, error: MateError) -> Response:
-    return error_reply(error)
-
-
-async def _http_error(_: Request, error: HTTPException) -> Response:
-    return json_reply({"error": error.detail}, error.status_code, dict(error.headers or {}))
-
-
-async def _unexpected(_: Request, error: Exception) -> Response:
+async def _error_reply(_: Request, error: Exception) -> Response:
+    """Return what went wrong as JSON; what nobody expects is logged."""
+    if isinstance(error, MateError):
+        return error_reply(error)
+    if isinstance(error, HTTPException):
+        return json_reply({"error": error.detail}, error.status_code, dict(error.headers or {}))
     if not isinstance(error, ClientDisconnect):
         _log.error("a request failed", exc_info=error)
     return json_reply({"error": "something went wrong here; the server's output says what"}, 500)

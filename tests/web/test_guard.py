@@ -10,8 +10,7 @@ from starlette.testclient import TestClient
 
 import mate
 from mate.web.app import application
-from mate.web.guard import is_loopback
-from mate.web.server import listen_address
+from mate.web.guard import access_to, is_loopback
 
 ORIGIN = "http://127.0.0.1:8765"
 
@@ -69,8 +68,8 @@ def test_every_answer_has_the_headers(client: TestClient, path: str) -> None:
 
 @pytest.fixture
 def locked(web_lake: mate.Lake) -> Iterator[TestClient]:
-    place = listen_address("0.0.0.0", 8765, "secret")
-    with TestClient(application(web_lake, access=place.access()), base_url="http://192.168.1.7:8765") as asking:
+    place = access_to("0.0.0.0", 8765, "secret")
+    with TestClient(application(web_lake, access=place), base_url="http://192.168.1.7:8765") as asking:
         yield asking
 
 
@@ -93,7 +92,7 @@ def test_a_server_for_others_wants_its_token(locked: TestClient) -> None:
 
 @pytest.mark.parametrize("host", ["lake.example", "127.0.0.1:8765"], ids=["keeps Host", "rewrites it"])
 def test_a_proxy_with_a_name(web_lake: mate.Lake, host: str) -> None:
-    access = listen_address("127.0.0.1", 8765, "secret", ["Lake.Example"]).access()
+    access = access_to("127.0.0.1", 8765, "secret", ["Lake.Example"])
     headers = {"Host": host, "Authorization": "Bearer secret"}
     with TestClient(application(web_lake, access=access), base_url="http://127.0.0.1:8765") as asking:
         for origin, status in {"https://lake.example": 200, "https://evil.example": 403, "null": 403}.items():
@@ -104,15 +103,15 @@ def test_a_proxy_with_a_name(web_lake: mate.Lake, host: str) -> None:
 
 
 def test_addresses_for_others() -> None:
-    assert listen_address("127.0.0.1", 80, None).urls_for_others() == []
-    place = listen_address("0.0.0.0", 80, "t", ["lake.example"])
+    assert access_to("127.0.0.1", 80, None).urls_for_others() == []
+    place = access_to("0.0.0.0", 80, "t", ["lake.example"])
     named, own = place.urls_for_others()
     assert named == "https://lake.example/#token=t"
     assert re.fullmatch(r"http://(?!0\.0\.0\.0|127\.)[\w.-]+:80/#token=t", own)
-    assert listen_address("127.0.0.1", 80, None, ["lake.example"]).token
+    assert access_to("127.0.0.1", 80, None, ["lake.example"]).token
     for wrong in ("https://lake.example", "lake.example:80", "", "a b"):
         with pytest.raises(mate.MateError, match="--name takes the name of a host"):
-            listen_address("127.0.0.1", 80, None, [wrong])
+            access_to("127.0.0.1", 80, None, [wrong])
 
 
 def test_the_document_needs_no_token(locked: TestClient) -> None:
@@ -121,13 +120,13 @@ def test_the_document_needs_no_token(locked: TestClient) -> None:
 
 
 def test_tokens_are_made_up_where_none_is_given() -> None:
-    first, second = listen_address("0.0.0.0", 80, None), listen_address("0.0.0.0", 80, None)
+    first, second = access_to("0.0.0.0", 80, None), access_to("0.0.0.0", 80, None)
     assert first.token
     assert first.token != second.token
     assert first.url() == f"http://127.0.0.1:80/#token={first.token}"
-    assert first.token not in repr(first.access())
-    assert listen_address("127.0.0.1", 80, None).token is None
-    assert listen_address("::1", 80, "given").url() == "http://[::1]:80/#token=given"
+    assert first.token not in repr(first)
+    assert access_to("127.0.0.1", 80, None).token is None
+    assert access_to("::1", 80, "given").url() == "http://[::1]:80/#token=given"
 
 
 LOCAL = {"localhost": True, "127.0.0.9": True, "::1": True, "0.0.0.0": False, "lake.example": False, "::": False}

@@ -37,7 +37,7 @@ ADDRESS = f"http://{HOST}"
 
 @pytest.fixture(scope="module")
 def schema(web_lake: mate.Lake) -> Iterator[Any]:
-    served = application(web_lake, access=Access(frozenset({HOST})))
+    served = application(web_lake, access=Access(proxies=(HOST,)))
 
     async def already_started(scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] != "lifespan"
