@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 import mate
 from mate.cli import Commands, batch
@@ -150,17 +151,11 @@ def run_search(options: argparse.Namespace) -> int:
             exclude=options.exclude,
             system=batch.search_system(options),
         )
-        if options.json:
-            print_json({"results": found.to_dicts(), "stats": found.statistics})
-            return 0
-        if found:
-            show_answers(found)
-        else:
-            say(f"no table of the index joins with {query.name} on {', '.join(found.key)}")
+        notes = [] if found else [f"no table of the index joins with {query.name} on {', '.join(found.key)}"]
         if found.rows_left_out:
-            say(f"left out: {counted(found.rows_left_out, 'row')} of the query with an empty cell in the key")
-        if options.explain:
-            show_explanation(found.explain())
+            rows = counted(found.rows_left_out, "row")
+            notes.append(f"left out: {rows} of the query with an empty cell in the key")
+        _print(found, {"results": found.to_dicts(), "stats": found.statistics}, notes, options)
     return 0
 
 
@@ -176,20 +171,28 @@ def run_suggest(options: argparse.Namespace) -> int:
             names=options.names,
             exclude=options.exclude,
         )
-        if options.json:
-            print_json(found.to_dicts())
-            return 0
-        if found:
-            show_answers(found)
-        else:
-            say(f"no columns of {query.name} form a key that joins with a table of the index")
+        notes = [] if found else [f"no columns of {query.name} form a key that joins with a table of the index"]
         for one in found:
             if one.unique_part:
                 part, key = ", ".join(one.unique_part), ", ".join(one.key)
-                say(f"{one.table.name}: {part} is unique there without the rest of {key}")
-        if options.explain:
-            show_explanation(found.explain())
+                notes.append(f"{one.table.name}: {part} is unique there without the rest of {key}")
+        _print(found, found.to_dicts(), notes, options)
     return 0
+
+
+def _print(
+    found: mate.Answers | mate.Suggestions, record: object, notes: Sequence[str], options: argparse.Namespace
+) -> None:
+    """Print answers and notes about them."""
+    if options.json:
+        print_json(record)
+        return
+    if found:
+        show_answers(found)
+    for note in notes:
+        say(note)
+    if options.explain:
+        show_explanation(found.explain())
 
 
 def run_join(options: argparse.Namespace) -> int:

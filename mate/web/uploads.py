@@ -18,8 +18,7 @@ from mate.web.replies import WebError
 
 MOST_CELLS = 20_000_000
 """Cells of a table that is searched with."""
-ENDINGS = {".csv": ".csv", ".tsv": ".csv", ".txt": ".csv", ".parquet": ".parquet", ".pq": ".parquet", ".json": ".json"}
-"""Endings of file names, each with the ending of the temporary file that is read."""
+ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".json")
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 """First bytes of compressed files: a small one may expand to too much."""
 
@@ -50,9 +49,9 @@ def read_upload(name: str, content: bytes, limits: ServerLimits) -> SearchedTabl
     if content.startswith(PACKED):
         raise WebError(f"{label[:80]} is compressed; unpack it first")
     with tempfile.TemporaryDirectory(prefix="mate-") as folder:
-        path = Path(folder) / f"query{ENDINGS[ending]}"
+        path = Path(folder) / f"query{ending}"
         path.write_bytes(content)
-        if ENDINGS[ending] == ".parquet":
+        if ending in (".parquet", ".pq"):
             _check_parquet(path, limits)
         try:
             table = mate.read(path, most_bytes=limits.kept_bytes)
