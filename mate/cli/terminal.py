@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from mate.display import visible
 
@@ -113,7 +113,7 @@ class ProgressBar:
             transient=True,
             disable=not sys.stderr.isatty(),
         )
-        self._first: Any = self._progress.add_task(first_phase, total=None, counts="")
+        self._task = self._progress.add_task(first_phase, total=None, counts="")
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -124,16 +124,12 @@ class ProgressBar:
 
     def start(self, phase: str, total: int) -> None:
         """Start a phase."""
-        if self._first is not None:
-            self._progress.remove_task(self._first)
-            self._first = None
-        self._task = self._progress.add_task(phase, total=total, counts="")
-        self._started = self._progress.get_time()
+        self._progress.reset(self._task, total=total, description=phase, counts="")
 
     def update(self, done: int, **counts: int) -> None:
         """Show how much is done, and the rate."""
-        seconds = max(self._progress.get_time() - self._started, 1e-3)
         text = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
         if counts.get("cells"):
+            seconds = max(self._progress.tasks[0].elapsed or 0, 1e-3)
             text += f" ({counts['cells'] / seconds / 1e3:,.0f} k/s)"
         self._progress.update(self._task, completed=done, counts=text)
