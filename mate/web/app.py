@@ -21,11 +21,10 @@ from starlette.staticfiles import StaticFiles
 import mate
 from mate.errors import MateError
 from mate.web.guard import DOCUMENT, Access, Guard
-from mate.web.limits import ServerLimits
 from mate.web.operations import OPERATIONS, UPLOAD, WORK, Operation, Queue, openapi_document
 from mate.web.replies import Download, WebError, error_reply, file_reply, json_reply
 from mate.web.requests import read, read_text
-from mate.web.service import Service
+from mate.web.service import ServerLimits, Service
 from mate.web.workers import ClientGoneError, Ticket, Workers
 
 _log = logging.getLogger(__name__)

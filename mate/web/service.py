@@ -6,7 +6,7 @@ import os
 import secrets
 import tempfile
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 import mate
 from mate.errors import MateError
 from mate.web.cache import LruCache
-from mate.web.limits import ServerLimits
 from mate.web.profiles import cut, profile, rows_of
 from mate.web.replies import Download, WebError
 from mate.web.requests import Number
@@ -29,6 +28,7 @@ Other = Annotated[Number, "number of the table of the lake to join with"]
 Matches = Annotated[Literal["first", "all", "aggregate"], "what to do with several matching rows"]
 Safe = Annotated[bool, "whether to put an apostrophe before cells that a spreadsheet may run as formulas"]
 
+MB = 1_000_000
 MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 MOST_NOTES = 20
 MOST_ANSWERS = 100
@@ -37,6 +37,26 @@ PROFILED_CELLS = 1_000_000
 """Cells of the first rows of a table, from which its columns are described."""
 CELL_CHARACTERS = 200
 """Longer cells are cut in previews."""
+
+
+@dataclass(frozen=True)
+class ServerLimits:
+    """How much requests, uploads and searches may take."""
+
+    upload_bytes: int = 64 * MB
+    """Size of an uploaded table."""
+    request_bytes: int = 1 * MB
+    """Size of any other request."""
+    kept_queries: int = 50
+    """Uploaded tables in memory; the least recently used is dropped first."""
+    kept_bytes: int = 512 * MB
+    """Memory of all uploaded tables."""
+    seconds: float = 120.0
+    """A request that takes longer, or waits longer for others, is answered with an error."""
+    threads: int = field(default_factory=lambda: max(2, os.cpu_count() or 2))
+    """Searches at a time; half as many suggestions, uploads and joins run beside them."""
+    joined_rows: int = 5_000_000
+    """Rows of a join."""
 
 
 class _LakeState:
@@ -138,7 +158,7 @@ class Service:
 
     def upload(self, name: Annotated[str, "name of the file: its ending tells the format"], content: bytes) -> Json:
         """Upload a table to search with; it is kept in memory."""
-        upload = read_upload(name, content, self.limits)
+        upload = read_upload(name, content, self.limits.kept_bytes)
         identifier = secrets.token_urlsafe(16)
         self._uploads.add(identifier, upload)
         table = upload.table

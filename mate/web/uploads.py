@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 import mate
 from mate.errors import MateError
-from mate.web.limits import ServerLimits
 from mate.web.replies import WebError
 
 MOST_CELLS = 20_000_000
@@ -40,8 +39,8 @@ class SearchedTable:
         return size
 
 
-def read_upload(name: str, content: bytes, limits: ServerLimits) -> SearchedTable:
-    """Read a table from the bytes of a file; its name is a label that tells the format."""
+def read_upload(name: str, content: bytes, most_bytes: int) -> SearchedTable:
+    """Read a table from the bytes of a file; its name tells the format, `most_bytes` limits its text."""
     label = PurePosixPath(name.replace("\\", "/")).name or "upload.csv"
     ending = PurePosixPath(label).suffix.lower()
     if ending not in ENDINGS:
@@ -52,9 +51,9 @@ def read_upload(name: str, content: bytes, limits: ServerLimits) -> SearchedTabl
         path = Path(folder) / f"query{ending}"
         path.write_bytes(content)
         if ending in (".parquet", ".pq"):
-            _check_parquet(path, limits)
+            _check_parquet(path, most_bytes)
         try:
-            table = mate.read(path, most_bytes=limits.kept_bytes)
+            table = mate.read(path, most_bytes=most_bytes)
         except MateError as error:
             raise WebError(str(error).replace(str(path), label[:80])) from None
     check_size(table.columns.num_rows, table.columns.num_columns)
@@ -68,7 +67,7 @@ def check_size(rows: int, columns: int) -> None:
         raise WebError(f"the table has {rows * columns:,} cells; {most}", 413)
 
 
-def _check_parquet(path: Path, limits: ServerLimits) -> None:
+def _check_parquet(path: Path, most_bytes: int) -> None:
     """Raise an error if a small Parquet file contains a large table."""
     try:
         metadata = pq.read_metadata(path)
@@ -76,5 +75,5 @@ def _check_parquet(path: Path, limits: ServerLimits) -> None:
         return  # mate.read says what is wrong with it
     check_size(metadata.num_rows, metadata.num_columns)
     unpacked = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
-    if unpacked > limits.kept_bytes:
-        raise WebError(f"the table has {unpacked:,} bytes; this page takes up to {limits.kept_bytes:,}", 413)
+    if unpacked > most_bytes:
+        raise WebError(f"the table has {unpacked:,} bytes; this page takes up to {most_bytes:,}", 413)

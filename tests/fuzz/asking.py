@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 import mate
 from mate.errors import MateError
 from mate.lake.folder import LakeFolder, open_folder
-from mate.mcp.tools import Tools
+from mate.mcp.server import Tools
 from mate.search.query import read_query
 from mate.search.systems import find_system
 from mate.web.app import application

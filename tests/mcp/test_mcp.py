@@ -16,9 +16,9 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 
 import mate
 from mate.cli.program import main
-from mate.mcp.tools import Tools
-from mate.web.limits import ServerLimits
+from mate.mcp.server import Tools
 from mate.web.operations import OPERATIONS
+from mate.web.service import ServerLimits
 
 COMMAND = "import sys; from mate.cli.program import command; sys.exit(command())"
 KEY = ["city", "day"]

@@ -19,9 +19,8 @@ from starlette.testclient import TestClient
 
 import mate
 from mate.web.app import application
-from mate.web.limits import ServerLimits
 from mate.web.operations import OPERATIONS
-from mate.web.service import Service
+from mate.web.service import ServerLimits, Service
 from mate.web.uploads import ENDINGS
 from mate.work import current_work
 from tests.web.conftest import LONG, SCRIPT, TERMINAL
