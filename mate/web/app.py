@@ -65,22 +65,26 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
 def _endpoint(operation: Operation, service: Service, workers: Workers) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         fields = await _read(operation, request, service.limits)
-        answers, question = service.answers, repr(sorted(fields.items()))
-        cached = answers.get(question) if operation.cached else None
-        if cached is not None:
+        answers, question = service.answers, repr(sorted(fields.items())) if operation.cached else ""
+        if operation.cached and (cached := answers.get(question)):
             return json_reply(cached)
+
+        def answer() -> Any:
+            """Answer, unless another request has done so while this one waited."""
+            result = (operation.cached and answers.get(question)) or operation.answer(service, fields)
+            if operation.cached:
+                answers.add(question, result)
+            return result
+
         ticket, name = Ticket(), request.headers.get(WORK, "")
         if name:
             service.tickets[name] = ticket
         try:
-            task, disconnected = partial(operation.answer, service, fields), partial(_disconnected, request)
-            result = await workers.run(task, disconnected, ticket)
+            result = await workers.run(answer, partial(_disconnected, request), ticket)
         except ClientGoneError:
             return Response(status_code=499)  # nobody reads it
         finally:
             service.tickets.pop(name, None)
-        if operation.cached:
-            answers.add(question, result)
         reply = file_reply(result) if isinstance(result, Download) else json_reply(result)
         times = f"wait;dur={ticket.seconds_waited * 1e3:.1f}, work;dur={ticket.seconds_run * 1e3:.1f}"
         reply.headers["Server-Timing"] = times

@@ -47,9 +47,9 @@ class ServerLimits:
     """Size of an uploaded table."""
     request_bytes: int = 1 * MB
     """Size of any other request."""
-    kept_queries: int = 50
+    cached_uploads: int = 50
     """Uploaded tables in memory; the least recently used is dropped first."""
-    kept_bytes: int = 512 * MB
+    cached_bytes: int = 512 * MB
     """Memory of all uploaded tables."""
     seconds: float = 120.0
     """A request that takes longer, or waits longer for others, is answered with an error."""
@@ -102,7 +102,7 @@ class Service:
         self.limits = limits
         self.tickets: dict[str, Ticket] = {}
         """Requests that wait or run, by the names that clients gave them."""
-        self._uploads = LruCache[SearchedTable](limits.kept_queries, limits.kept_bytes, lambda upload: upload.bytes)
+        self._uploads = LruCache[SearchedTable](limits.cached_uploads, limits.cached_bytes, lambda upload: upload.bytes)
         self._refreshing = threading.Lock()
         self._state = _LakeState(lake)
 
@@ -158,7 +158,7 @@ class Service:
 
     def upload(self, name: Annotated[str, "name of the file: its ending tells the format"], content: bytes) -> Json:
         """Upload a table to search with; it is kept in memory."""
-        upload = read_upload(name, content, self.limits.kept_bytes)
+        upload = read_upload(name, content, self.limits.cached_bytes)
         identifier = secrets.token_urlsafe(16)
         self._uploads.add(identifier, upload)
         table = upload.table

@@ -69,7 +69,9 @@ def test_a_small_file_that_stands_for_much_text_is_refused_before_all_of_it_is_m
     often = pa.DictionaryArray.from_arrays(pa.array([0] * 3_000), pa.array(["z" * 100_000]))
     stream = io.BytesIO()
     pq.write_table(pa.table({"a": often}), stream)
-    with TestClient(application(web_lake, ServerLimits(kept_bytes=10_000_000)), base_url="http://127.0.0.1") as client:
+    with TestClient(
+        application(web_lake, ServerLimits(cached_bytes=10_000_000)), base_url="http://127.0.0.1"
+    ) as client:
         reply = send(client, stream.getvalue(), "q.parquet")
     assert (len(stream.getvalue()) < 100_000, reply.status_code) == (True, 400)
     assert reply.json() == {"error": "q.parquet has more than 10,000,000 bytes of text, too many for a query table"}
@@ -308,7 +310,7 @@ def test_sizes_are_limited_before_all_was_read(web_lake: mate.Lake) -> None:
 
 
 def test_uploads_are_forgotten_when_there_are_too_many(web_lake: mate.Lake, web_folder: Path) -> None:
-    with TestClient(application(web_lake, ServerLimits(kept_queries=2)), base_url="http://localhost") as client:
+    with TestClient(application(web_lake, ServerLimits(cached_uploads=2)), base_url="http://localhost") as client:
         first, second, third = (upload(client, web_folder / "sensors.csv")["query"] for _ in range(3))
         assert len({first, second, third}) == 3
         reply = client.post("/api/suggest", json={"query": first})
