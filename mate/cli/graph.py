@@ -9,7 +9,7 @@ from time import perf_counter
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import add_spark, add_store, add_whole
+from mate.cli.options import add_spark, add_store, add_whole, chosen
 from mate.cli.terminal import ProgressBar, say
 
 EPILOG = """\
@@ -45,14 +45,8 @@ def run(options: argparse.Namespace) -> int:
     """Compare all tables, write the graph, and print what is in it."""
     started = perf_counter()
     with mate.open(options.store) as lake, ProgressBar() as bar:
-        graph = lake.graph(
-            options.most_columns,
-            work=options.work,
-            master=options.master,
-            spark=dict(options.spark),
-            verbose=options.verbose,
-            progress=bar,
-        )
+        work = {**chosen(options, mate.WorkOptions), "progress": bar}
+        graph = lake.graph(options.most_columns, work=options.work, **work)
         files = graph.write(options.output)
     kinds = Counter(graph.edges["kind"].to_pylist())
     groups = len({group for group in graph.nodes["same_columns"].to_pylist() if group is not None})
