@@ -102,11 +102,10 @@ def may_be_whole(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(kind) or (pa.types.is_timestamp(kind) and kind.tz is None))
 
 
-def first_fraction(column: pa.Array) -> int:
-    """Return the row of the first value that is not whole, the number of rows if there is none; empty cells are."""
-    values, valid, is_whole = _numbers(column)
-    wrong = valid & ~is_whole(values)
-    return int(wrong.argmax()) if wrong.any() else len(column)
+def is_whole(column: pa.Array) -> bool:
+    """Tell whether all values of a column are whole; empty cells are."""
+    values, valid, are_whole = _numbers(column)
+    return bool(are_whole(values)[valid].all())
 
 
 def as_whole(column: pa.Array) -> pa.Array:
@@ -121,7 +120,7 @@ def as_whole(column: pa.Array) -> pa.Array:
 
 def whole_if_possible(column: pa.Array) -> pa.Array:
     """Return a column as whole numbers or dates if all its values are whole, else as it is."""
-    if may_be_whole(column.type) and first_fraction(column) == len(column):
+    if may_be_whole(column.type) and is_whole(column):
         return as_whole(column)
     return column
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from mate.corpus.compression import DAMAGE, damage, plain
 from mate.corpus.json_lines import check_text, kind_of, numbered_lines, parse
-from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, beyond_limit, check_width
+from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.errors import CorpusError
 from mate.limits import MOST_PADDING
 
@@ -82,8 +82,7 @@ class ShardReader:
             for first in range(0, min(len(rows), most), size):
                 cells = list(chain.from_iterable(rows[first : min(first + size, most)]))
                 yield Chunk(table, first, pa.array(cells, pa.string()))
-            if len(rows) > most:
-                yield Reject(self._source, line, "row", beyond_limit(self._limits), len(rows) - most)
+            yield from rows_beyond(self._source, self._limits, len(rows) - most, line)
 
 
 def _name(record: dict[str, Any]) -> str:

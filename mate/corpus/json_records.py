@@ -20,7 +20,7 @@ from mate.corpus.compression import DAMAGE, damage, plain
 from mate.corpus.delimited import table_name
 from mate.corpus.json_lines import LONGEST_RECORD, NESTED, as_object, check_text, numbered_lines, parse
 from mate.corpus.rows import CHARACTERS
-from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, beyond_limit, check_width
+from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.errors import CorpusError
 from mate.limits import MOST_PADDING
 
@@ -129,12 +129,6 @@ def _some(rows: Iterator[Row], count: int) -> list[Row]:
         taken += more
         characters += sum(len(cell) for cell in chain.from_iterable(more) if cell)
     return taken
-
-
-def rows_beyond(source: str, limits: Limits, rows: int) -> Iterator[Reject]:
-    """Report rows beyond the limit, if there are any."""
-    if rows:
-        yield Reject(source, limits.rows + 1, "row", beyond_limit(limits), rows)
 
 
 def _records(reopen: Callable[[], BinaryIO]) -> Iterator[Record]:

@@ -3,6 +3,7 @@ import csv
 import gzip
 import io
 import lzma
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from mate.corpus import delimited, encoding
 from mate.corpus.encoding import code_pages
-from mate.corpus.rows import LONG_CELL, LONGEST_CELL, LONGEST_ROW_LINES, STRAY_QUOTE
+from mate.corpus.rows import LONGEST_ROW_LINES, STRAY_QUOTE, Dialect, Rows
 from mate.corpus.table import Chunk, Limits, Reject
 from tests.corpus.languages import GERMAN
 
@@ -307,10 +308,37 @@ def test_a_cell_of_absurdly_many_lines_is_two_stray_quotes() -> None:
 
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_a_very_long_cell_is_no_stray_quote(quote: str) -> None:
-    cell = quote + "a" * (LONGEST_CELL + 1) + quote
+    cell = quote + "a" * (2 << 20) + quote
     found = read(f"id,town\n1,b\n2,{cell},c,d\n3,d\n4,{cell}\n")
-    assert [len(row[1]) for row in rows_of(found)] == [1, 1, LONGEST_CELL + 1]
-    assert rejects_of(found) == [(3, "row", LONG_CELL, 1), (3, "row", "4 cells where the header has 2", 1)]
+    assert [len(row[1]) for row in rows_of(found)] == [1, 1, 2 << 20]
+    assert rejects_of(found) == [(3, "row", "4 cells where the header has 2", 1)]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'q",",""\n' * 50_000,
+        ('q",",""\n' * 900 + 'x,"a"b\n') * 50,
+        ('q",",""\n' * 3_000 + 'x"\n') * 15,
+        '1,"abc\n' * 50_000,
+    ],
+    ids=["never closed", "closed amid a cell", "closed late", "all open"],
+)
+def test_many_stray_quotes_take_linear_time(lines: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenised = 0
+
+    def counted(lines: Iterable[str]) -> Iterator[str]:
+        nonlocal tokenised
+        for line in lines:
+            tokenised += 1
+            yield line
+
+    plain_reader = Dialect.reader
+    monkeypatch.setattr(Dialect, "reader", lambda dialect, lines: plain_reader(dialect, counted(lines)))
+    rows = Rows(lines.splitlines(keepends=True), Dialect(), 2)
+    while rows.take(1_000):
+        pass
+    assert tokenised < 12 * lines.count("\n")
 
 
 def test_quotes_inside_a_quoted_cell() -> None:
@@ -362,7 +390,7 @@ def test_limits() -> None:
     assert rejects_of(read(data, Limits(columns=1))) == [(None, "file", "2 columns, more than the limit of 1", 1)]
     found = read(data, Limits(rows=3, chunk_cells=4))
     assert rows_of(found) == [["0", "x"], ["1", "x"], ["2", "x"]]
-    assert rejects_of(found) == [(5, "row", "beyond the limit of 3 rows", 7)]
+    assert rejects_of(found) == [(4, "row", "beyond the limit of 3 rows", 7)]
 
 
 def test_chunks_keep_to_their_size() -> None:

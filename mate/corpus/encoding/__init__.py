@@ -15,7 +15,6 @@ from itertools import chain
 from typing import BinaryIO
 
 from mate.corpus.encoding.code_pages import BLOCK, find_code_page
-from mate.corpus.encoding.shifts import find_shifts, may_shift
 from mate.errors import CorpusError, did_you_mean
 
 LONGEST_LINE_BLOCKS = 16
@@ -41,6 +40,9 @@ BINARY = {
 }
 MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|body|\?xml|!--)", re.IGNORECASE)
 CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v\x0e\x0f\x1a\x1b"))
+ISO_2022 = ("iso2022_kr", "iso2022_jp_2", "iso2022_jp_2004")
+"""Encodings of old systems in Korea and Japan, all of whose bytes are ASCII; the Japanese ones take Korean as well."""
+ISO_2022_ESCAPE = b"\x1b$"
 SAMPLE = 1 << 16
 """Bytes that tell UTF-16 from other texts; an even number."""
 
@@ -87,12 +89,21 @@ def find_encoding(reopen: Callable[[], BinaryIO], named: str | None = None) -> T
         raise CorpusError("text in EBCDIC; --encoding names its code page, such as cp037, cp273 or cp500")
     scan = _Scan(stream, marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8", "strict", head)
     if scan.valid:
-        shifts = scan.shifts and scan.encoding == "utf-8"
-        encoding, doubt = find_shifts(reopen) if shifts else (scan.encoding, None)
-        return TextEncoding(encoding, "strict", scan.quotes, doubt)
+        escapes = scan.escapes and scan.encoding == "utf-8"
+        candidates = (name for name in ISO_2022 if escapes and _is_valid(reopen(), name))
+        return TextEncoding(next(candidates, scan.encoding), "strict", scan.quotes)
     encoding, errors, doubt = find_code_page(reopen(), scan.encoding)
     missing = _Scan(reopen(), encoding, errors).undecodable if errors == "replace" else 0
     return TextEncoding(encoding, errors, scan.quotes, doubt, missing)
+
+
+def _is_valid(stream: BinaryIO, encoding: str) -> bool:
+    try:
+        for _ in codecs.iterdecode(iter(lambda: stream.read(BLOCK), b""), encoding):
+            pass
+    except UnicodeError:
+        return False
+    return True
 
 
 def check_encoding(name: str) -> str:
@@ -153,13 +164,13 @@ def _is_ebcdic(head: bytes) -> bool:
 
 
 class _Scan:
-    """What all bytes of a text say: are they valid, are there quotes, shifts, too many controls, endless lines."""
+    """What all bytes of a text say: are they valid, are there quotes, escapes, too many controls, endless lines."""
 
     def __init__(self, stream: BinaryIO, encoding: str, errors: str, head: bytes = b"") -> None:
         self.encoding = encoding
         self.valid = True
         self.quotes = False
-        self.shifts = False
+        self.escapes = False
         self.undecodable = 0
         """Signs for what cannot be decoded."""
         self._decoder = codecs.getincrementaldecoder(encoding)(errors)
@@ -169,7 +180,7 @@ class _Scan:
             size += len(block)
             controls += len(block) - len(block.translate(None, CONTROLS))
             self.quotes = self.quotes or quote in block
-            self.shifts = self.shifts or may_shift(block)
+            self.escapes = self.escapes or ISO_2022_ESCAPE in block
             ended = any(line_end in block for line_end in line_ends)
             blocks_without_line_end = 0 if ended else blocks_without_line_end + 1
             if blocks_without_line_end > LONGEST_LINE_BLOCKS:

@@ -15,12 +15,12 @@ from typing import Any, BinaryIO
 
 from mate.corpus.formats import File
 from mate.corpus.parts import delimited, parquet
-from mate.corpus.parts.base import Again, Cutting, Part, Parts, Span, changed
+from mate.corpus.parts.base import Correction, Cutting, Part, Parts, Span, changed
 from mate.corpus.parts.records import cut_json, cut_shard
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.errors import CorpusError
 
-__all__ = ["CUTTERS", "Again", "Cutting", "Part", "Parts", "Span", "changed", "cut_file", "look_at", "read_part"]
+__all__ = ["CUTTERS", "Correction", "Cutting", "Part", "Parts", "Span", "changed", "cut_file", "look_at", "read_part"]
 
 CUTTERS: dict[str, Callable[[str, BinaryIO, Limits, int], Cutting | None]] = {
     "delimited": delimited.cut,
