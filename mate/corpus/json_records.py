@@ -31,8 +31,8 @@ _ROWS = 16
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
 
-Record = tuple[int, dict[str, Any] | CorpusError]
-"""A record's number in its file (line, or place in the array), and the object or what is wrong with it."""
+Record = tuple[int, dict[str, Any] | CorpusError | None]
+"""A record's number in its file (line, or place in the array), and the object or what is wrong; None: a blank line."""
 Row = list[str | None]
 
 
@@ -73,8 +73,10 @@ class RecordKeys:
         self._widths: dict[int, tuple[int, int]] = {}
         """How many records have so many keys, behind the number of the first of them."""
 
-    def add(self, number: int, record: dict[str, Any] | CorpusError) -> None:
+    def add(self, number: int, record: dict[str, Any] | CorpusError | None) -> None:
         """Take in one record; of more than the most keys nobody wants to know which they are."""
+        if record is None:
+            return
         if isinstance(record, CorpusError):
             self.bad.add(number, str(record))
         elif not record:
@@ -137,7 +139,7 @@ def _records(reopen: Callable[[], BinaryIO]) -> Iterator[Record]:
         raise CorpusError("empty file")
     if is_array(head):
         return enumerate(_array_records(_JsonText(reopen())), start=1)
-    return line_records(numbered_lines(reopen()))
+    return line_records(reopen())
 
 
 def is_array(head: bytes) -> bool:
@@ -145,24 +147,16 @@ def is_array(head: bytes) -> bool:
     return head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
 
 
-def line_records(lines: Iterable[tuple[int, bytes | None]]) -> Iterator[Record]:
+def line_records(stream: BinaryIO) -> Iterator[Record]:
     """Yield the records that stand one per line."""
-    for number, line in lines:
-        if is_record(line):
-            yield number, line_record(line)
-
-
-def is_record(line: bytes | None) -> bool:
-    """Tell whether a line is not blank; None stands for one that is too long."""
-    return line is None or bool(line.strip())
-
-
-def line_record(line: bytes | None) -> dict[str, Any] | CorpusError:
-    """Read the record of a line, or return what is wrong with it."""
-    try:
-        return _valid_text(parse(line), line is not None and b"\\u" in line)
-    except CorpusError as error:
-        return error
+    for number, line in numbered_lines(stream):
+        if line is not None and not line.strip():
+            yield number, None
+            continue
+        try:
+            yield number, _checked(parse(line), line is not None and b"\\u" in line)
+        except CorpusError as error:
+            yield number, error
 
 
 def _array_records(text: _JsonText) -> Iterator[dict[str, Any] | CorpusError]:
@@ -173,17 +167,17 @@ def _array_records(text: _JsonText) -> Iterator[dict[str, Any] | CorpusError]:
     while True:
         value, escaped = text.value()
         try:
-            record: dict[str, Any] | CorpusError = _valid_text(as_object(value), escaped)
+            yield _checked(value, escaped)
         except CorpusError as error:
-            record = error
-        yield record
+            yield error
         if text.peek() == "]":
             return
         text.skip(",")
 
 
-def _valid_text(record: dict[str, Any], escaped: bool) -> dict[str, Any]:
-    """Return a record if it can be written as text; only an escape can hold half of a surrogate pair."""
+def _checked(value: object, escaped: bool) -> dict[str, Any]:
+    """Return a value if it is an object of text; only an escape can hold half of a surrogate pair."""
+    record = as_object(value)
     if escaped:
         check_text(json.dumps(record, ensure_ascii=False))
     return record

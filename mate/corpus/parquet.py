@@ -40,9 +40,13 @@ def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterato
         for batch in batches(file, groups, limits):
             yield from chunks(table, rows, batch, whole)
             rows += len(batch)
-        yield from missing_rows(source, limits, file.metadata.num_rows, rows)
+        announced = file.metadata.num_rows
+        if rows == limits.rows:
+            yield from rows_beyond(source, limits, announced - rows)
+        elif rows != announced:
+            raise CorruptError(f"there should be {announced}")
     except CorruptError as error:
-        yield corrupt(source, rows, str(error))
+        yield Reject(source, None, "file", f"corrupt Parquet data after {rows} rows: {error}")
     except CorpusError as error:
         yield Reject(source, None, "file", str(error))
 
@@ -109,19 +113,6 @@ def _columns_with_lists(metadata: pq.FileMetaData) -> list[int]:
     return [place for place in range(metadata.num_columns) if metadata.schema.column(place).max_repetition_level]
 
 
-def missing_rows(source: str, limits: Limits, announced: int, rows: int, damage: str | None = None) -> Iterator[Reject]:
-    """Report the rows that a Parquet file announces and that were not read: beyond the limit, or not there."""
-    if rows == limits.rows:
-        yield from rows_beyond(source, limits, announced - rows)
-    elif damage or rows != announced:
-        yield corrupt(source, rows, damage or f"there should be {announced}")
-
-
-def corrupt(source: str, rows: int, reason: str) -> Reject:
-    """Report damage behind so many rows."""
-    return Reject(source, None, "file", f"corrupt Parquet data after {rows} rows: {reason}")
-
-
 def batches(file: pq.ParquetFile, groups: Iterable[int], limits: Limits) -> Iterator[pa.RecordBatch]:
     """Yield row groups, so many rows at a time, up to the limit of rows.
 
@@ -150,23 +141,23 @@ class RowGroupCheck:
 
     rows: int
     """Rows that can be read."""
-    damage: str | None
-    """Why the others cannot."""
+    damaged: bool
+    """Whether there are others, which cannot."""
     whole: frozenset[int]
     """Places of the columns that are written as whole numbers or dates."""
 
 
 def check(file: pq.ParquetFile, groups: Iterable[int]) -> RowGroupCheck:
     """Decode row groups once: damage in one ends the table there, and all values decide how a column is written."""
-    rows, damage = 0, None
+    rows, damaged = 0, False
     whole = frozenset(place for place, kind in enumerate(file.schema_arrow.types) if may_be_whole(kind))
     try:
         for batch in batches(file, groups, Limits(rows=sys.maxsize)):
             whole = frozenset(place for place in whole if is_whole(batch.column(place)))
             rows += len(batch)
-    except CorruptError as error:
-        damage = str(error)
-    return RowGroupCheck(rows, damage, whole)
+    except CorruptError:
+        damaged = True
+    return RowGroupCheck(rows, damaged, whole)
 
 
 def chunks(table: Table, first_row: int, batch: pa.RecordBatch, whole: Set[int]) -> Iterator[Chunk]:

@@ -203,14 +203,13 @@ def test_a_time_zone_that_is_no_text(inside: bool) -> None:
 
 
 def test_what_arrow_says_of_damage_is_one_visible_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where parts of a file are read, whose rejects are put together elsewhere."""
-
     def fails(*_: object) -> None:
         raise pa.ArrowInvalid("do not know type \x0e.\nMore.")
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", fails)
-    file = pq.ParquetFile(io.BytesIO(file_of({"a": ["x"]})))
-    assert parquet.check(file, [0]).damage == "do not know type ␎"
+    [reject] = parquet.read("t.parquet", io.BytesIO(file_of({"a": ["x"]})))
+    assert isinstance(reject, Reject)
+    assert reject.reason == "corrupt Parquet data after 0 rows: do not know type ␎"
 
 
 def test_the_callers_stream_stays_open() -> None:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from encodings.aliases import aliases
-from itertools import chain
 from typing import BinaryIO
 
 from mate.corpus.encoding.code_pages import BLOCK, find_code_page
@@ -75,19 +74,18 @@ class TextEncoding:
 def find_encoding(reopen: Callable[[], BinaryIO], named: str | None = None) -> TextEncoding:
     """Read all bytes and find the encoding; a file that is no text raises `CorpusError`.
 
-    ``reopen`` returns the plain bytes from their start; it is called again if they are not Unicode. An encoding that
-    is named holds for all files but those that begin with a byte order mark.
+    ``reopen`` returns the plain bytes from their start. An encoding that is named holds for all files but those that
+    begin with a byte order mark.
     """
-    stream = reopen()
-    head = stream.read(BLOCK)
+    head = reopen().read(BLOCK)
     _refuse_other_formats(head)
     marked = next((name for mark, name in BOMS.items() if head.startswith(mark)), None)
     if named is not None and marked is None:
-        scan = _Scan(stream, named, "replace", head)
-        return TextEncoding(named, "replace", scan.quotes, None, scan.undecodable)
+        scan = _Scan(reopen(), named, "replace")
+        return TextEncoding(named, "replace", scan.quotes, undecodable=scan.undecodable)
     if marked is None and _is_ebcdic(head[:SAMPLE]):
         raise CorpusError("text in EBCDIC; --encoding names its code page, such as cp037, cp273 or cp500")
-    scan = _Scan(stream, marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8", "strict", head)
+    scan = _Scan(reopen(), marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8", "strict")
     if scan.valid:
         escapes = scan.escapes and scan.encoding == "utf-8"
         candidates = (name for name in ISO_2022 if escapes and _is_valid(reopen(), name))
@@ -166,7 +164,7 @@ def _is_ebcdic(head: bytes) -> bool:
 class _Scan:
     """What all bytes of a text say: are they valid, are there quotes, escapes, too many controls, endless lines."""
 
-    def __init__(self, stream: BinaryIO, encoding: str, errors: str, head: bytes = b"") -> None:
+    def __init__(self, stream: BinaryIO, encoding: str, errors: str) -> None:
         self.encoding = encoding
         self.valid = True
         self.quotes = False
@@ -176,7 +174,7 @@ class _Scan:
         self._decoder = codecs.getincrementaldecoder(encoding)(errors)
         quote, *line_ends = (_byte_of(character, encoding) for character in '"\n\r')
         size = controls = blocks_without_line_end = 0
-        for block in chain([head] if head else [], iter(lambda: stream.read(BLOCK), b"")):
+        while block := stream.read(BLOCK):
             size += len(block)
             controls += len(block) - len(block.translate(None, CONTROLS))
             self.quotes = self.quotes or quote in block

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, takewhile
+from itertools import accumulate
 from typing import BinaryIO
 
 import pyarrow.parquet as pq
@@ -14,7 +14,7 @@ from mate.corpus import parquet
 from mate.corpus.arrow_text import may_be_whole
 from mate.corpus.parquet import CorruptError, RowGroupCheck
 from mate.corpus.parts.base import Cutting, Part, Parts, Span, changed
-from mate.corpus.table import Chunk, Limits, Reject
+from mate.corpus.table import Chunk, Limits, Reject, rows_beyond
 from mate.errors import CorpusError
 
 
@@ -28,22 +28,21 @@ class ParquetCutting(Cutting):
     """Places of the columns that are written as whole numbers or dates: the same in all parts."""
 
     def look(self, stream: BinaryIO, span: Span) -> tuple[Span, RowGroupCheck]:
-        """Decode everything once: damage in one row group ends the table there."""
+        """Decode everything once, for damage and for how columns are written."""
         try:
             file, _ = parquet.open_file(self.source, stream, self.limits)
-        except CorpusError as error:
-            return span, RowGroupCheck(0, str(error), frozenset())
-        return span, parquet.check(file, range(span.start, span.stop))
+        except CorpusError:
+            return span, RowGroupCheck(0, True, frozenset())
+        return span, parquet.check(file, range(*span))
 
     def settle(self, looks: Sequence[tuple[Span, RowGroupCheck]]) -> Parts:
-        """Number the rows up to the limit or the first damage."""
-        sound = len(list(takewhile(lambda look: not look[1].damage, looks)))
-        readable = looks[: sound + 1]
-        whole = frozenset.intersection(*(check.whole for _, check in readable))
-        cutting = replace(self, whole_columns=whole)
-        parts, beyond = cutting.table_parts((span, check.rows) for span, check in readable)
-        rows = sum(check.rows for _, check in readable) - beyond
-        return Parts.of(parts, parquet.missing_rows(self.source, self.limits, self.rows, rows, readable[-1][1].damage))
+        """Number the rows up to the limit; a damaged file is read whole."""
+        rows = sum(check.rows for _, check in looks)
+        if rows != self.rows or any(check.damaged for _, check in looks):
+            return Parts(())
+        cutting = replace(self, whole_columns=frozenset.intersection(*(check.whole for _, check in looks)))
+        parts, beyond = cutting.table_parts((span, check.rows) for span, check in looks)
+        return Parts.of(parts, rows_beyond(self.source, self.limits, beyond))
 
     def read(self, stream: BinaryIO, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
         """Yield the rows."""

@@ -14,7 +14,7 @@ from mate.corpus import json_records
 from mate.corpus.compression import compression_of
 from mate.corpus.dwtc import ShardReader
 from mate.corpus.json_lines import numbered_lines
-from mate.corpus.json_records import RecordKeys, is_record, line_record
+from mate.corpus.json_records import RecordKeys, line_records
 from mate.corpus.parts.base import Cutting, Part, Parts, Span
 from mate.corpus.parts.lines import line_spans, piece
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, rows_beyond
@@ -65,9 +65,8 @@ class JsonCutting(Cutting):
         """Collect keys, count lines and records."""
         keys = RecordKeys(self.source, self.limits.columns)
         number = 0
-        for number, line in numbered_lines(piece(stream, *span)):
-            if is_record(line):
-                keys.add(number, line_record(line))
+        for number, record in line_records(piece(stream, *span)):
+            keys.add(number, record)
         return span, number, keys
 
     def settle(self, looks: Sequence[JsonLook]) -> Parts:
@@ -87,7 +86,7 @@ class JsonCutting(Cutting):
 
     def read(self, stream: BinaryIO, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
         """Yield the rows."""
-        records = json_records.line_records(numbered_lines(piece(stream, *part.span)))
+        records = line_records(piece(stream, *part.span))
         rows = islice(json_records.rows_of(records, self.header), limits.rows)
         return json_records.chunks(self.source, self.header, rows, limits, part.first_row)
 

@@ -5,7 +5,10 @@ A kind's values are known words first, then made-up ones.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -70,23 +73,22 @@ FORM = np.array([kind.form for kind in KINDS.values()])
 TEXT = FORM == WORDS
 WEIGHTS = np.cumsum([kind.weight for kind in KINDS.values()]) / sum(kind.weight for kind in KINDS.values())
 LEAST_MAGNITUDE, MAGNITUDES = np.array([kind.magnitudes for kind in KINDS.values()]).T
-HEADER_COUNTS = np.array([len(kind.headers) for kind in KINDS.values()], np.uint64)
-HEADERS = np.array([[*kind.headers, *[""] * (8 - len(kind.headers))] for kind in KINDS.values()], object)
+HEADERS = [kind.headers for kind in KINDS.values()]
 
 
 def headers_of(batch: Shapes, columns: Columns) -> list[tuple[str, ...]]:
     """Return the names of each table's columns."""
-    variant = stream(columns.key, SLOT) % HEADER_COUNTS[columns.kind]
-    names: list[str] = HEADERS[columns.kind, variant.astype(np.int64)].tolist()
-    ends = np.cumsum(batch.columns).tolist()
-    return [_distinct(names[end - width : end]) for end, width in zip(ends, batch.columns.tolist(), strict=True)]
+    variants = zip(columns.kind.tolist(), stream(columns.key, SLOT).tolist(), strict=True)
+    names = (HEADERS[kind][number % len(HEADERS[kind])] for kind, number in variants)
+    return [_distinct(islice(names, width)) for width in batch.columns.tolist()]
 
 
-def _distinct(names: list[str]) -> tuple[str, ...]:
-    seen: dict[str, int] = {}
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    """Number the names that come more than once."""
+    seen: Counter[str] = Counter()
     result = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
+        seen[name] += 1
         result.append(name if seen[name] == 1 else f"{name} {seen[name]}")
     return tuple(result)
 
@@ -131,7 +133,6 @@ def vocabulary_of(size: int) -> Vocabulary:
         "year": pa.array(_YEARS),
     }
     parts = [pools.get(name, pa.array([], pa.string())) for name in NAMES]
-    assert [len(part) for part in parts] == list(sizes)
     starts = len(MISSING) + starts_of(np.array(sizes))
     return Vocabulary(pa.concat_arrays([pa.array(MISSING, pa.string()), *parts]), starts)
 
