@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from mate.corpus.synthetic import shapes as places
@@ -143,9 +142,6 @@ class SyntheticLake:
         chosen = (unit_of(stream(key, places.DOMAIN)) * known).astype(np.int64)
         return np.where(unit_of(stream(key, places.MEMBER)) < self.joinable, chosen, -1)
 
-    def _domain_key(self, domain: Numbers) -> Hashes:
-        return stream(stream(self._root(), places.DOMAINS), domain)
-
     def _template(self, domain: Numbers) -> Numbers:
         """Return each domain's kind of key tuple, in turn, so that a small lake has them all."""
         turn = int(stream(self._root(), places.DOMAINS)[0] % np.uint64(len(values.TEMPLATES)))
@@ -185,19 +181,16 @@ class SyntheticLake:
         slot = places.order_within(owner, key, batch.columns)
         slot = np.where((batch.domain >= 0)[owner] & (slot < values.ARITY[template][owner]), slot, -1)
         is_key = slot >= 0
+        domain_key = stream(stream(self._root(), places.DOMAINS), batch.domain)
         free = np.searchsorted(values.WEIGHTS, unit_of(stream(key, places.KIND)), side="right")
         kind = np.where(is_key, values.TEMPLATES[template[owner], slot], free)
-        salt = np.where(is_key, stream(self._domain_key(batch.domain)[owner], slot), key)
+        salt = np.where(is_key, stream(domain_key[owner], slot), key)
         choices = (2 + 38 * unit_of(stream(key, places.CHOICES)) ** 2).astype(np.int64)
+        magnitude = (unit_of(stream(key, places.MAGNITUDE)) * values.MAGNITUDES[kind]).astype(np.int64)
+        numbers = 10 ** (values.LEAST_MAGNITUDE[kind] + np.where(is_key, 2, magnitude))
+        size = np.where(values.TEXT[kind], np.array(pool_sizes(self.vocabulary))[kind], numbers)
         categorical = values.TEXT[kind] & ~is_key & (unit_of(stream(key, places.CATEGORICAL)) < 0.5)
-        return Columns(owner, key, slot, kind, salt, self._size(kind, is_key, key), np.where(categorical, choices, 0))
-
-    def _size(self, kind: Numbers, is_key: npt.NDArray[np.bool_], key: Hashes) -> Numbers:
-        """Return how many values a column draws from: a vocabulary's size, or a power of ten for numbers."""
-        pools = np.array(pool_sizes(self.vocabulary))[kind]
-        extra = (unit_of(stream(key, places.MAGNITUDE)) * values.MAGNITUDES[kind]).astype(np.int64)
-        power = 10 ** (values.LEAST_MAGNITUDE[kind] + np.where(is_key, 2, extra))
-        return np.where(values.TEXT[kind], pools, power)
+        return Columns(owner, key, slot, kind, salt, size, np.where(categorical, choices, 0))
 
     def _cells(self, batch: Shapes, columns: Columns, first: Numbers, count: Numbers) -> pa.StringArray:
         """Return the cells of all pieces, one piece after the other, each row-major."""
@@ -227,18 +220,14 @@ class SyntheticLake:
         cells = np.flatnonzero((columns.slot >= 0)[column])
         column, row = column[cells], row[cells]
         table = columns.owner[column]
-        kept = self._near_miss_slot(batch, table, row)
+        draw = unit_of(stream(stream(batch.key, places.NEAR)[table], row))
+        last = values.ARITY[self._template(batch.domain)][table] - 1
+        kept = np.minimum(draw / max(self.near_misses, 1e-300) * (last + 1), last)
+        kept = np.where(draw < self.near_misses, kept, -1).astype(np.int64)
         stays = (kept < 0) | (kept == columns.slot[column])
         cells, column = cells[stays], column[stays]
         tuples = places.tuples_of(batch, table[stays], row[stays])
         unit[cells] = unit_of(stream(columns.salt[column], tuples))
-
-    def _near_miss_slot(self, batch: Shapes, table: Numbers, row: Numbers) -> Numbers:
-        """Return the one slot of each row that a near miss keeps, -1 for a row with the whole key tuple."""
-        draw = unit_of(stream(stream(batch.key, places.NEAR)[table], row))
-        arity = values.ARITY[self._template(batch.domain)][table]
-        kept = draw / max(self.near_misses, 1e-300) * arity
-        return np.where(draw < self.near_misses, np.minimum(kept, arity - 1), -1).astype(np.int64)
 
     def _rank(self, unit: Units, size: Numbers) -> Numbers:
         """Turn uniform draws into ranks 0 to size - 1, where rank r has a probability of about (r + 1)**-skew."""

@@ -20,7 +20,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 # Places in a table's, a column's or a domain's own stream; columns, choices and slots take the places after.
 HEIGHT, WIDTH, WIDTH_ANGLE, MEMBER, DOMAIN, NEAR, STEP, START, REACH = range(9)
 KIND, CHOICES, CATEGORICAL, MAGNITUDE = (1 << 40) + np.arange(4)
-COLUMN, SLOT, CHOICE, DOMAINS, QUERIES = (np.arange(5) + 2) << 40
+COLUMN, SLOT, CHOICE, DOMAINS = (np.arange(4) + 2) << 40
 
 
 def mix(x: Hashes) -> Hashes:
@@ -66,6 +66,7 @@ class Columns(NamedTuple):
     salt: Hashes
     """The column's key, for key columns that of the domain's slot: what its values depend on."""
     size: Numbers
+    """How many values it draws from: those of a vocabulary, or a power of ten for numbers."""
     choices: Numbers
     """Distinct values of a categorical column, else 0."""
 
