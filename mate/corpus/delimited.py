@@ -17,12 +17,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
-from pathlib import PurePath
 from typing import BinaryIO
 
 import pyarrow as pa
 
-from mate.corpus.compression import DAMAGE, SUFFIXES, damage, plain
+from mate.corpus.compression import DAMAGE, damage, plain, unpacked_name
 from mate.corpus.dialect import detect
 from mate.corpus.encoding import TextEncoding, find_encoding
 from mate.corpus.header import filled, find_header
@@ -113,7 +112,7 @@ def find_table(source: str, text: io.TextIOWrapper, quoted: bool, limits: Limits
         if row:
             above.add(line, "line above the header")
         line += lines_of(row)
-    table = Table(source, 0, rows.line, table_name(source), found.header)
+    table = Table(source, 0, rows.line, unpacked_name(source).stem, found.header)
     rows.take(found.header_rows)
     return TableStart(table, dialect, rows.line, above), rows
 
@@ -250,9 +249,3 @@ def _footer_start(rows: list[Row], width: int) -> tuple[int, bool]:
         if text and (_FOOTER.match(text) or (width > 2 and unsplit)):
             start = index
     return start, len(rows) < FOOTER_ROWS
-
-
-def table_name(source: str) -> str:
-    """Return the file's name without folder and endings: ``data/towns.csv.gz`` is ``towns``."""
-    path = PurePath(source)
-    return PurePath(path.stem).stem if path.suffix.lower() in SUFFIXES else path.stem

@@ -70,7 +70,8 @@ class ShardReader:
                 self.layout_tables.add(line, "layout table")
                 return
             header, rows = header_and_rows(fields, self._limits)
-            name = _name(fields)
+            titles = (fields.get("pageTitle"), fields.get("title"))
+            name = next((title for title in titles if isinstance(title, str) and title.strip()), "")
             if record and _SURROGATE.search(record):
                 check_text("".join(filter(None, chain((name, *header), *rows))))
         except CorpusError as error:
@@ -85,11 +86,6 @@ class ShardReader:
             yield from rows_beyond(self._source, self._limits, len(rows) - most, line)
 
 
-def _name(record: dict[str, Any]) -> str:
-    names = (record.get("pageTitle"), record.get("title"))
-    return next((name for name in names if isinstance(name, str) and name.strip()), "")
-
-
 def header_and_rows(record: dict[str, Any], limits: Limits) -> tuple[Sequence[str], list[Row]]:
     """Return column names and rows of a record, ragged columns padded with nulls."""
     columns = _columns(record)
@@ -100,7 +96,8 @@ def header_and_rows(record: dict[str, Any], limits: Limits) -> tuple[Sequence[st
     if position == "FIRST_COLUMN":
         header, *rows = list[Row](zip(*rows, strict=True))
     elif position == "FIRST_ROW":
-        header = rows.pop(_header_row(record, len(rows)))
+        index = record.get("headerRowIndex", 0)
+        header = rows.pop(index if isinstance(index, int) and 0 <= index < len(rows) else 0)
     if not rows:
         raise CorpusError("no data rows")
     return [name or "" for name in header], rows
@@ -113,11 +110,6 @@ def _check_size(columns: list[list[str]], turned: bool, limits: Limits) -> None:
     cells = sum(map(len, columns))
     if len(columns) * height > min(MOST_PADDING * cells, cells + MOST_EMPTY):
         raise CorpusError(f"{cells} cells in {len(columns)} columns of very different lengths, up to {height}")
-
-
-def _header_row(record: dict[str, Any], rows: int) -> int:
-    index = record.get("headerRowIndex", 0)
-    return index if isinstance(index, int) and 0 <= index < rows else 0
 
 
 def _columns(record: dict[str, Any]) -> list[list[str]]:

@@ -16,8 +16,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from mate.corpus.arrow_text import value_as_text
-from mate.corpus.compression import DAMAGE, damage, plain
-from mate.corpus.delimited import table_name
+from mate.corpus.compression import DAMAGE, damage, plain, unpacked_name
 from mate.corpus.json_lines import LONGEST_RECORD, NESTED, as_object, check_text, numbered_lines, parse
 from mate.corpus.rows import CHARACTERS
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
@@ -113,7 +112,7 @@ def chunks(
     source: str, header: tuple[str, ...], rows: Iterator[Row], limits: Limits, first_row: int = 0
 ) -> Iterator[Chunk]:
     """Yield rows as chunks of the one table of a file."""
-    table = Table(source, 0, 1, table_name(source), header)
+    table = Table(source, 0, 1, unpacked_name(source).stem, header)
     size = max(1, limits.chunk_cells // len(header))
     while some := _some(rows, size):
         yield Chunk(table, first_row, pa.array(chain.from_iterable(some), pa.string()))

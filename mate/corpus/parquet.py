@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mate.corpus.arrow_text import as_text, as_whole, is_whole, may_be_whole
-from mate.corpus.compression import arrow_file
-from mate.corpus.delimited import table_name
+from mate.corpus.compression import arrow_file, unpacked_name
 from mate.corpus.rows import CHARACTERS
 from mate.corpus.table import Chunk, Limits, Reject, Table, check_width, rows_beyond
 from mate.display import visible
@@ -62,7 +61,7 @@ def open_file(source: str, stream: BinaryIO, limits: Limits) -> tuple[pq.Parquet
     values, size = _listed_values(file.metadata), stream.seek(0, io.SEEK_END)
     if values > LISTED_VALUES + LISTED_PER_BYTE * size:
         raise CorpusError(f"{values:,} values in lists, too many for a file of {size:,} bytes")
-    return file, Table(source, 0, 1, table_name(source), tuple(file.schema_arrow.names))
+    return file, Table(source, 0, 1, unpacked_name(source).stem, tuple(file.schema_arrow.names))
 
 
 def _parquet_file(stream: BinaryIO) -> pq.ParquetFile:
