@@ -25,7 +25,7 @@ from mate.corpus.compression import DAMAGE, damage, plain, unpacked_name
 from mate.corpus.dialect import detect
 from mate.corpus.encoding import TextEncoding, find_encoding
 from mate.corpus.header import filled, find_header
-from mate.corpus.rows import CHARACTERS, Dialect, Row, Rows, lines_of
+from mate.corpus.rows import CHARACTERS, CsvDialect, Row, Rows, lines_of
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.errors import CorpusError
 from mate.limits import MOST_PADDING
@@ -91,7 +91,7 @@ class TableStart:
     """What the first lines of a file tell of its table."""
 
     table: Table
-    dialect: Dialect
+    dialect: CsvDialect
     line: int
     """The line where its rows begin."""
     above: RejectCounts

@@ -1,7 +1,7 @@
 """Web tables of the Dresden and WDC corpora: one JSON record per line, plain or compressed.
 
 ``relation`` holds a table column by column. With a header in the first row, the first cell of each column is its
-name; with a header in the first column the table lies on its side and is turned; any other header position (none, or
+name; with a header in the first column the table is transposed; any other header position (none, or
 both at once) gives columns without names.
 
 Records are independent of each other, so a bad one is one reject, and a shard that is cut off keeps the tables before
@@ -103,10 +103,10 @@ def header_and_rows(record: dict[str, Any], limits: Limits) -> tuple[Sequence[st
     return [name or "" for name in header], rows
 
 
-def _check_size(columns: list[list[str]], turned: bool, limits: Limits) -> None:
+def _check_size(columns: list[list[str]], transposed: bool, limits: Limits) -> None:
     """Refuse a table that is too wide, or nearly empty, before it is padded."""
     height = max(map(len, columns))
-    check_width(height if turned else len(columns), limits)
+    check_width(height if transposed else len(columns), limits)
     cells = sum(map(len, columns))
     if len(columns) * height > min(MOST_PADDING * cells, cells + MOST_EMPTY):
         raise CorpusError(f"{cells} cells in {len(columns)} columns of very different lengths, up to {height}")

@@ -29,7 +29,7 @@ _MISPLACED = "'"
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class CsvDialect:
     """How cells are separated and quoted."""
 
     delimiter: str = ","
@@ -64,7 +64,7 @@ class Rows:
     Rows do not depend on the lines before the one where they begin.
     """
 
-    def __init__(self, lines: Iterable[str], dialect: Dialect, width: int = 0) -> None:
+    def __init__(self, lines: Iterable[str], dialect: CsvDialect, width: int = 0) -> None:
         csv.field_size_limit(LONGEST_CELL)  # the module's default is shorter than a polygon may be
         self._dialect = dialect
         self._width = width

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mate.corpus import delimited, encoding
 from mate.corpus.encoding import code_pages
-from mate.corpus.rows import LONGEST_ROW_LINES, STRAY_QUOTE, Dialect, Rows
+from mate.corpus.rows import LONGEST_ROW_LINES, STRAY_QUOTE, CsvDialect, Rows
 from mate.corpus.table import Chunk, Limits, Reject
 from tests.corpus.languages import GERMAN
 from tests.corpus.reading import header_of, rejects_of, rows_of
@@ -281,9 +281,9 @@ def test_many_stray_quotes_take_linear_time(lines: str, monkeypatch: pytest.Monk
             tokenised += 1
             yield line
 
-    plain_reader = Dialect.reader
-    monkeypatch.setattr(Dialect, "reader", lambda dialect, lines: plain_reader(dialect, counted(lines)))
-    rows = Rows(lines.splitlines(keepends=True), Dialect(), 2)
+    plain_reader = CsvDialect.reader
+    monkeypatch.setattr(CsvDialect, "reader", lambda dialect, lines: plain_reader(dialect, counted(lines)))
+    rows = Rows(lines.splitlines(keepends=True), CsvDialect(), 2)
     while rows.take(1_000):
         pass
     assert tokenised < 12 * lines.count("\n")

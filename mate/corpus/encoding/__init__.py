@@ -81,17 +81,17 @@ def find_encoding(reopen: Callable[[], BinaryIO], named: str | None = None) -> T
     _refuse_other_formats(head)
     marked = next((name for mark, name in BOMS.items() if head.startswith(mark)), None)
     if named is not None and marked is None:
-        scan = _Scan(reopen(), named, "replace")
+        scan = _TextScan(reopen(), named, "replace")
         return TextEncoding(named, "replace", scan.quotes, undecodable=scan.undecodable)
     if marked is None and _is_ebcdic(head[:SAMPLE]):
         raise CorpusError("text in EBCDIC; --encoding names its code page, such as cp037, cp273 or cp500")
-    scan = _Scan(reopen(), marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8", "strict")
+    scan = _TextScan(reopen(), marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8", "strict")
     if scan.valid:
         escapes = scan.escapes and scan.encoding == "utf-8"
         candidates = (name for name in ISO_2022 if escapes and _is_valid(reopen(), name))
         return TextEncoding(next(candidates, scan.encoding), "strict", scan.quotes)
     encoding, errors, doubt = find_code_page(reopen(), scan.encoding)
-    missing = _Scan(reopen(), encoding, errors).undecodable if errors == "replace" else 0
+    missing = _TextScan(reopen(), encoding, errors).undecodable if errors == "replace" else 0
     return TextEncoding(encoding, errors, scan.quotes, doubt, missing)
 
 
@@ -161,7 +161,7 @@ def _is_ebcdic(head: bytes) -> bool:
     return lines > 0 and known > EBCDIC_SHARE * len(text)
 
 
-class _Scan:
+class _TextScan:
     """What all bytes of a text say: are they valid, are there quotes, escapes, too many controls, endless lines."""
 
     def __init__(self, stream: BinaryIO, encoding: str, errors: str) -> None:

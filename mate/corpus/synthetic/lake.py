@@ -12,8 +12,18 @@ import pyarrow as pa
 
 from mate.corpus.synthetic import shapes as places
 from mate.corpus.synthetic import values
-from mate.corpus.synthetic.shapes import Columns, Hashes, Numbers, Shapes, Units, mix, starts_of, stream, unit_of
-from mate.corpus.synthetic.values import Drawn, headers_of, pool_sizes, written
+from mate.corpus.synthetic.shapes import (
+    ColumnBatch,
+    Hashes,
+    Numbers,
+    TableBatch,
+    Units,
+    mix,
+    starts_of,
+    stream,
+    unit_of,
+)
+from mate.corpus.synthetic.values import CellDraws, cell_texts, headers_of, pool_sizes
 from mate.corpus.table import Chunk, Limits, Table
 from mate.errors import CorpusError, did_you_mean
 
@@ -124,7 +134,7 @@ class SyntheticLake:
     def _root(self) -> Hashes:
         return mix(np.array([self.seed], np.uint64))
 
-    def _shapes(self, numbers: Numbers) -> Shapes:
+    def _shapes(self, numbers: Numbers) -> TableBatch:
         key = stream(self._root(), numbers)
         domain = self._domain(numbers, key)
         radius = np.sqrt(-2 * np.log(1 - unit_of(stream(key, places.WIDTH))))
@@ -134,7 +144,7 @@ class SyntheticLake:
         height = (1 - unit_of(stream(key, places.HEIGHT)) * _HEIGHT_CUT) ** (-1 / _HEIGHT_TAIL) - 1
         rows = 1 + (height * _HEIGHT_SCALE * (self.rows - 0.5)).astype(np.int64)
         arity = np.where(domain < 0, 0, values.ARITY[self._template(domain)])
-        return Shapes(numbers, key, np.maximum(columns, arity), rows, domain)
+        return TableBatch(numbers, key, np.maximum(columns, arity), rows, domain)
 
     def _domain(self, numbers: Numbers, key: Hashes) -> Numbers:
         """Return each table's domain, -1 for none; later tables know more domains, so that lakes can grow."""
@@ -144,10 +154,10 @@ class SyntheticLake:
 
     def _template(self, domain: Numbers) -> Numbers:
         """Return each domain's kind of key tuple, in turn, so that a small lake has them all."""
-        turn = int(stream(self._root(), places.DOMAINS)[0] % np.uint64(len(values.TEMPLATES)))
-        return (domain + turn) % len(values.TEMPLATES)
+        first = int(stream(self._root(), places.DOMAINS)[0] % np.uint64(len(values.TEMPLATES)))
+        return (domain + first) % len(values.TEMPLATES)
 
-    def _blocks(self, first: int, stop: int) -> Iterator[Shapes]:
+    def _blocks(self, first: int, stop: int) -> Iterator[TableBatch]:
         """Yield the shapes of tables, some thousands at a time."""
         for start in range(first, stop, _BLOCK):
             yield self._shapes(np.arange(start, min(start + _BLOCK, stop)))
@@ -158,7 +168,7 @@ class SyntheticLake:
 
     # --- cells ---
 
-    def _chunks(self, shapes: Shapes, pieces: Numbers) -> Iterator[Chunk]:
+    def _chunks(self, shapes: TableBatch, pieces: Numbers) -> Iterator[Chunk]:
         which, first, count = pieces
         batch = shapes.take(which)
         columns = self._columns(batch)
@@ -173,7 +183,7 @@ class SyntheticLake:
             # A copy: a slice would keep, and when pickled carry, the text of the whole batch.
             yield Chunk(table, row, pa.concat_arrays([cells.slice(start, end - start)]))
 
-    def _columns(self, batch: Shapes) -> Columns:
+    def _columns(self, batch: TableBatch) -> ColumnBatch:
         owner = np.repeat(np.arange(len(batch.key)), batch.columns)
         place = np.arange(len(owner)) - np.repeat(starts_of(batch.columns), batch.columns)
         key = stream(batch.key[owner], places.COLUMN + place)
@@ -190,9 +200,9 @@ class SyntheticLake:
         numbers = 10 ** (values.LEAST_MAGNITUDE[kind] + np.where(is_key, 2, magnitude))
         size = np.where(values.TEXT[kind], np.array(pool_sizes(self.vocabulary))[kind], numbers)
         categorical = values.TEXT[kind] & ~is_key & (unit_of(stream(key, places.CATEGORICAL)) < 0.5)
-        return Columns(owner, key, slot, kind, salt, size, np.where(categorical, choices, 0))
+        return ColumnBatch(owner, key, slot, kind, salt, size, np.where(categorical, choices, 0))
 
-    def _cells(self, batch: Shapes, columns: Columns, first: Numbers, count: Numbers) -> pa.StringArray:
+    def _cells(self, batch: TableBatch, columns: ColumnBatch, first: Numbers, count: Numbers) -> pa.StringArray:
         """Return the cells of all pieces, one piece after the other, each row-major."""
         size = count * batch.columns
         piece = np.repeat(np.arange(len(size)), size)
@@ -207,24 +217,24 @@ class SyntheticLake:
         self._place_keys(unit, batch, columns, column, row)
         rank = self._rank(unit, columns.size[column])
         noise = (own & np.uint64(2047)).astype(np.int64)
-        return written(columns, Drawn(column, row, rank, unit, noise), self.vocabulary)
+        return cell_texts(columns, CellDraws(column, row, rank, unit, noise), self.vocabulary)
 
-    def _choose_categories(self, unit: Units, columns: Columns, column: Numbers) -> None:
+    def _choose_categories(self, unit: Units, columns: ColumnBatch, column: Numbers) -> None:
         cells = np.flatnonzero(columns.choices[column])
         column = column[cells]
         choice = (unit[cells] ** 2 * columns.choices[column]).astype(np.int64)
         unit[cells] = unit_of(stream(columns.key[column], places.CHOICE + choice))
 
-    def _place_keys(self, unit: Units, batch: Shapes, columns: Columns, column: Numbers, row: Numbers) -> None:
+    def _place_keys(self, unit: Units, batch: TableBatch, columns: ColumnBatch, column: Numbers, row: Numbers) -> None:
         """Let key columns hold their domain's tuples; a near miss keeps one of the values."""
         cells = np.flatnonzero((columns.slot >= 0)[column])
         column, row = column[cells], row[cells]
         table = columns.owner[column]
         draw = unit_of(stream(stream(batch.key, places.NEAR)[table], row))
         last = values.ARITY[self._template(batch.domain)][table] - 1
-        kept = np.minimum(draw / max(self.near_misses, 1e-300) * (last + 1), last)
-        kept = np.where(draw < self.near_misses, kept, -1).astype(np.int64)
-        stays = (kept < 0) | (kept == columns.slot[column])
+        only = np.minimum(draw / max(self.near_misses, 1e-300) * (last + 1), last)
+        only = np.where(draw < self.near_misses, only, -1).astype(np.int64)
+        stays = (only < 0) | (only == columns.slot[column])
         cells, column = cells[stays], column[stays]
         tuples = places.tuples_of(batch, table[stays], row[stays])
         unit[cells] = unit_of(stream(columns.salt[column], tuples))

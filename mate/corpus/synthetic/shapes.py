@@ -40,7 +40,7 @@ def unit_of(hashes: Hashes) -> Units:
     return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-class Shapes(NamedTuple):
+class TableBatch(NamedTuple):
     """Tables, one an entry, before any cell is made."""
 
     number: Numbers
@@ -49,13 +49,13 @@ class Shapes(NamedTuple):
     rows: Numbers
     domain: Numbers
 
-    def take(self, which: Numbers) -> Shapes:
+    def take(self, which: Numbers) -> TableBatch:
         """Return some of them."""
         number, key, columns, rows, domain = self
-        return Shapes(number[which], key[which], columns[which], rows[which], domain[which])
+        return TableBatch(number[which], key[which], columns[which], rows[which], domain[which])
 
 
-class Columns(NamedTuple):
+class ColumnBatch(NamedTuple):
     """Columns of a batch of tables, one table's after the other's."""
 
     owner: Numbers
@@ -76,7 +76,7 @@ def starts_of(sizes: Numbers) -> Numbers:
     return np.cumsum(sizes) - sizes
 
 
-def batches(shapes: Shapes, chunk_cells: int) -> Iterator[Numbers]:
+def batches(shapes: TableBatch, chunk_cells: int) -> Iterator[Numbers]:
     """Yield (table, first row, rows) of pieces that together have a chunk's cells: small tables share a pass."""
     pieces: list[tuple[int, int, int]] = []
     room = chunk_cells
@@ -101,7 +101,7 @@ def order_within(owner: Numbers, key: Hashes, sizes: Numbers) -> Numbers:
     return result
 
 
-def tuples_of(shapes: Shapes, table: Numbers, row: Numbers) -> Numbers:
+def tuples_of(shapes: TableBatch, table: Numbers, row: Numbers) -> Numbers:
     """Return which tuple of its domain each row holds.
 
     A table holds its domain's first tuples, half to twice as many as it has rows, in an order of its own

@@ -16,7 +16,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mate.corpus.synthetic.shapes import SLOT, Columns, Hashes, Numbers, Shapes, Units, mix, starts_of, stream, unit_of
+from mate.corpus.synthetic.shapes import (
+    SLOT,
+    ColumnBatch,
+    Hashes,
+    Numbers,
+    TableBatch,
+    Units,
+    mix,
+    starts_of,
+    stream,
+    unit_of,
+)
 from mate.corpus.synthetic.words import COMPANIES, ENDS, HEADS, KNOWN, MIDDLES
 from mate.values.arrow import strings_from_buffers
 
@@ -76,7 +87,7 @@ LEAST_MAGNITUDE, MAGNITUDES = np.array([kind.magnitudes for kind in KINDS.values
 HEADERS = [kind.headers for kind in KINDS.values()]
 
 
-def headers_of(batch: Shapes, columns: Columns) -> list[tuple[str, ...]]:
+def headers_of(batch: TableBatch, columns: ColumnBatch) -> list[tuple[str, ...]]:
     """Return the names of each table's columns."""
     variants = zip(columns.kind.tolist(), stream(columns.key, SLOT).tolist(), strict=True)
     names = (HEADERS[kind][number % len(HEADERS[kind])] for kind, number in variants)
@@ -158,8 +169,8 @@ def _composed(kind: str, count: int) -> pa.StringArray:
 
 def _organisations(family: pa.StringArray, count: int) -> pa.StringArray:
     """Return family names with endings in turn, so that no two are the same."""
-    turn, name = np.divmod(np.arange(count), len(family))
-    ending = pa.array(COMPANIES).take(pa.array((turn + name) % len(COMPANIES)))
+    cycle, name = np.divmod(np.arange(count), len(family))
+    ending = pa.array(COMPANIES).take(pa.array((cycle + name) % len(COMPANIES)))
     return pc.binary_join_element_wise(family.take(pa.array(name)), ending, " ")
 
 
@@ -184,7 +195,7 @@ _IN_2048_MISSING, _IN_2048_UPPER, _IN_2048_SPACED = 40, 20, 20
 """Cells in 2,048 that hold no value, or text that only normalisation makes equal to its token."""
 
 
-class Drawn(NamedTuple):
+class CellDraws(NamedTuple):
     """Cells before they are text: for each its column, row, rank among the column's values, draw and noise."""
 
     column: Numbers
@@ -194,9 +205,9 @@ class Drawn(NamedTuple):
     noise: Numbers
 
 
-def written(columns: Columns, drawn: Drawn, vocabulary: int) -> pa.StringArray:
+def cell_texts(columns: ColumnBatch, draws: CellDraws, vocabulary: int) -> pa.StringArray:
     """Return the text of cells."""
-    column, row, rank, unit, noise = drawn
+    column, row, rank, unit, noise = draws
     kind = columns.kind[column]
     form = FORM[kind]
     missing = (noise < _IN_2048_MISSING) & (columns.slot[column] < 0) & (form != SERIAL)
