@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mate.corpus.arrow_text import as_text, as_whole, is_whole, may_be_whole
+from mate.corpus.arrow_text import as_text, as_whole, may_be_whole
 from mate.corpus.compression import arrow_file, unpacked_name
 from mate.corpus.rows import CHARACTERS
 from mate.corpus.table import Chunk, Limits, Reject, Table, check_width, rows_beyond
@@ -152,7 +152,7 @@ def check(file: pq.ParquetFile, groups: Iterable[int]) -> RowGroupCheck:
     whole = frozenset(place for place, kind in enumerate(file.schema_arrow.types) if may_be_whole(kind))
     try:
         for batch in batches(file, groups, Limits(rows=sys.maxsize)):
-            whole = frozenset(place for place in whole if is_whole(batch.column(place)))
+            whole = frozenset(place for place in whole if as_whole(batch.column(place)) is not None)
             rows += len(batch)
     except CorruptError:
         damaged = True
