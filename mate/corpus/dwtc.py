@@ -1,8 +1,8 @@
 """Web tables of the Dresden and WDC corpora: one JSON record per line, plain or compressed.
 
 ``relation`` holds a table column by column. With a header in the first row, the first cell of each column is its
-name; with a header in the first column the table is transposed; any other header position (none, or
-both at once) gives columns without names.
+name; with a header in the first column the table is transposed; any other header position (none, or both at once)
+gives columns without names.
 
 Records are independent of each other, so a bad one is one reject, and a shard that is cut off keeps the tables before
 the cut: ``truncated gzip stream after 12 records``.

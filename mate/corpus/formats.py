@@ -69,9 +69,9 @@ def discover(paths: Iterable[str | os.PathLike[str]], format: str | None = None)
     """List the files under the paths, sorted, each with its format.
 
     Links to folders are not followed. Left out unless named are hidden files and folders, and what a download writes
-    for itself. A ``format`` holds for every file. A file that no reader fits is listed with the format
-    None, so that it is reported and not lost; so is what only looks like a file, with its problem: a link to nothing
-    or to a folder, a pipe, a folder that cannot be read.
+    for itself. A ``format`` holds for every file. A file that no reader fits is listed with the format None, so that
+    it is reported and not lost; so is what only looks like a file, with its problem: a link to nothing or to a folder,
+    a pipe, a folder that cannot be read.
     """
     if format is not None and format not in READERS:
         raise CorpusError(f'unknown format "{format}": {did_you_mean(format, READERS)}')
