@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from encodings.aliases import aliases
+from itertools import chain
 from typing import BinaryIO
 
 from mate.corpus.encoding.code_pages import BLOCK, find_code_page
@@ -74,30 +75,36 @@ class TextEncoding:
 def find_encoding(reopen: Callable[[], BinaryIO], named: str | None = None) -> TextEncoding:
     """Read all bytes and find the encoding; a file that is no text raises `CorpusError`.
 
-    ``reopen`` returns the plain bytes from their start. An encoding that is named holds for all files but those that
-    begin with a byte order mark.
+    ``reopen`` returns the plain bytes from their start; it is called again if they are not Unicode. An encoding
+    that is named holds for all files but those that begin with a byte order mark.
     """
-    head = reopen().read(BLOCK)
+    stream = reopen()
+    head = stream.read(BLOCK)
+    blocks = chain([head], _blocks(stream))
     _refuse_other_formats(head)
     marked = next((name for mark, name in BOMS.items() if head.startswith(mark)), None)
     if named is not None and marked is None:
-        scan = _TextScan(reopen(), named, "replace")
+        scan = _TextScan(blocks, named, "replace")
         return TextEncoding(named, "replace", scan.quotes, undecodable=scan.undecodable)
     if marked is None and _is_ebcdic(head[:SAMPLE]):
         raise CorpusError("text in EBCDIC; --encoding names its code page, such as cp037, cp273 or cp500")
-    scan = _TextScan(reopen(), marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8", "strict")
+    scan = _TextScan(blocks, marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8", "strict")
     if scan.valid:
         escapes = scan.escapes and scan.encoding == "utf-8"
         candidates = (name for name in ISO_2022 if escapes and _is_valid(reopen(), name))
         return TextEncoding(next(candidates, scan.encoding), "strict", scan.quotes)
     encoding, errors, doubt = find_code_page(reopen(), scan.encoding)
-    missing = _TextScan(reopen(), encoding, errors).undecodable if errors == "replace" else 0
+    missing = _TextScan(_blocks(reopen()), encoding, errors).undecodable if errors == "replace" else 0
     return TextEncoding(encoding, errors, scan.quotes, doubt, missing)
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    return iter(lambda: stream.read(BLOCK), b"")
 
 
 def _is_valid(stream: BinaryIO, encoding: str) -> bool:
     try:
-        for _ in codecs.iterdecode(iter(lambda: stream.read(BLOCK), b""), encoding):
+        for _ in codecs.iterdecode(_blocks(stream), encoding):
             pass
     except UnicodeError:
         return False
@@ -164,7 +171,7 @@ def _is_ebcdic(head: bytes) -> bool:
 class _TextScan:
     """What all bytes of a text say: are they valid, are there quotes, escapes, too many controls, endless lines."""
 
-    def __init__(self, stream: BinaryIO, encoding: str, errors: str) -> None:
+    def __init__(self, blocks: Iterable[bytes], encoding: str, errors: str) -> None:
         self.encoding = encoding
         self.valid = True
         self.quotes = False
@@ -174,7 +181,7 @@ class _TextScan:
         self._decoder = codecs.getincrementaldecoder(encoding)(errors)
         quote, *line_ends = (_byte_of(character, encoding) for character in '"\n\r')
         size = controls = blocks_without_line_end = 0
-        while block := stream.read(BLOCK):
+        for block in blocks:
             size += len(block)
             controls += len(block) - len(block.translate(None, CONTROLS))
             self.quotes = self.quotes or quote in block
