@@ -16,7 +16,7 @@ from mate.build.engine import Engine
 from mate.build.progress import Progress
 from mate.build.sources import FileSource, Item, Provenance, Source, Unit, unit_size
 from mate.corpus import File, Limits
-from mate.corpus.parts import Again, Cutting, Part, Parts, Span, changed, cut_file, look_at, read_part
+from mate.corpus.parts import Correction, Cutting, Part, Parts, Span, changed, cut_file, look_at, read_part
 from mate.errors import CorpusError
 
 PHASE = "look at large files"
@@ -116,7 +116,7 @@ class _LargeFile:
     settled: Parts | None = None
     rounds: int = 0
 
-    def settle(self) -> Again | None:
+    def settle(self) -> Correction | None:
         """Settle the parts, or return what must be looked at again; nothing if it changed while it was looked at."""
         if None in self.looks:
             return None
@@ -140,7 +140,7 @@ class _LargeFile:
 def _look(files: Sequence[_LargeFile], engine: Engine, progress: Progress) -> None:
     """Hash every file and look at its spans, and then again at those that turn out to be cut in the wrong place."""
     unhashed = list(files)
-    pending = [(file, Again(n, n + 1, span)) for file in files for n, span in enumerate(file.cutting.spans)]
+    pending = [(file, Correction(n, n + 1, span)) for file in files for n, span in enumerate(file.cutting.spans)]
     while pending:
         calls: list[Callable[[], Any]] = [file.source.checksum for file in unhashed]
         calls += (partial(_look_at, file.source.file, file.cutting, wanted.span) for file, wanted in pending)
