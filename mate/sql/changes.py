@@ -28,7 +28,7 @@ from mate.sql.dialects.session import Session
 from mate.sql.index import DatabaseIndex
 from mate.sql.load import load_segment
 from mate.sql.lookup import among, bucket_of
-from mate.sql.schema import MANIFEST, Column, Content, token_columns
+from mate.sql.schema import MANIFEST, PATH, Column, Content, token_columns
 from mate.sql.target import check_token_ids, commit_last, merge_tokens, take_lock, work_directory
 from mate.values.arrow import string_array
 
@@ -101,7 +101,7 @@ class DatabaseWriter:
         update = f"UPDATE {self._where.schema}.{MANIFEST} SET manifest = %s, change_id = change_id + 1"
         with open_session(self._where, self._password, writes=True) as session:
             session.create_temporary(_TOUCHED, token_columns(before.cell_characters))
-            session.create_temporary(_SOURCES, [Column("source", Content.PATH)])
+            session.create_temporary(_SOURCES, [Column("source", Content.TEXT, PATH)])
             self._delete_tables(session, change.gone_tables)
             self._delete_sources(session, change.gone_sources)
             for written in change.written:
@@ -142,7 +142,7 @@ class DatabaseWriter:
         if not sources:
             return
         records = [pa.array(sorted(set(sources)), pa.string())]
-        session.fill(_SOURCES, [Column("source", Content.PATH)], records)
+        session.fill(_SOURCES, [Column("source", Content.TEXT, PATH)], records)
         for table in ("sources", "rejects"):
             where = f"source IN (SELECT source FROM {_SOURCES})"
             session.execute(f"DELETE FROM {self._generation.name(table)} WHERE {where}")

@@ -19,7 +19,7 @@ from mate.sql import load
 from mate.sql.address import Address
 from mate.sql.dialects.failures import PushBackError
 from mate.sql.dialects.vertica import Vertica, VerticaSession
-from mate.sql.schema import CELLS, Column, Content, Generation
+from mate.sql.schema import Column, Content, Generation
 from tests.sql.conftest import write_csv
 from tests.sql.faulty import FaultyServer, faulty_server
 from tests.sql.places import index, open_database
@@ -108,7 +108,7 @@ def test_postings_are_sorted_by_a_coarse_bucket_first() -> None:
     created = Vertica().create_table("mate.postings_1", postings.tables()[0])
     assert "(bucket INT NOT NULL ENCODING RLE, token_id INT NOT NULL, " in created
     assert " ORDER BY bucket, token_id, table_id, row_id SEGMENTED BY HASH(table_id, row_id) ALL NODES" in created
-    assert "ENCODING RLE" in Vertica().create_table("mate.cells_1", CELLS)
+    assert "ENCODING RLE" in Vertica().create_table("mate.cells_1", postings.tables()[1])
 
 
 def test_look_ups_and_deletes_give_constants_on_the_sort_columns(server: FaultyServer, tmp_path: Path) -> None:

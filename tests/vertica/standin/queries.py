@@ -22,8 +22,7 @@ class Queries(Reader):
 
     def _hint(self) -> None:
         if self._peek().kind == "hint":
-            label = re.fullmatch(r"/\*\+\s*label\s*\(\s*(\w+)\s*\)\s*\*/", self._next().text, re.I)
-            self._found.label = label[1] if label else ""
+            self._next()
 
     # Queries
 

@@ -20,7 +20,7 @@ from tests.vertica.standin.server import DATABASE, StandIn
 from tests.vertica.standin.statements import Change, Copy, Field, Names, Statement
 from tests.vertica.standin.storage import Records, explained, session_id
 from tests.vertica.standin.syntax import parse
-from tests.vertica.standin.system_tables import Profile, Started, View
+from tests.vertica.standin.system_tables import Started, View
 from tests.vertica.standin.tokens import split
 from tests.vertica.standin.wire import ClosedError, Column, Line, ServerError
 from tests.vertica.standin.words import OTHERS_CALL, RESOURCE_POOLS
@@ -68,7 +68,7 @@ class Session:
         self.is_open = False
         self._definitions = Definitions(self)
         self._autocommit = False
-        self._accepted = self._rejected = self._ended = self._statements = 0
+        self._accepted = self._rejected = 0
         self._refused_copy = False
         self._prepared: tuple[str, int] = ("", 0)
         self._bound: list[Any] = []
@@ -235,7 +235,6 @@ class Session:
     # Statements
 
     def _execute(self, sql: str, values: Sequence[Any] = ()) -> Result:
-        self._statements += 1
         try:
             self.server.happens("statement", self, sql)
             statement = parse(sql)
@@ -257,7 +256,7 @@ class Session:
             return Result(kind)
         if kind == "SELECT":
             return self._select(statement, values)
-        if kind in ("EXPLAIN", "PROFILE"):
+        if kind == "EXPLAIN":
             return self._planned(statement)
         if isinstance(detail, Change):
             return self._change(statement, detail, values)
@@ -275,7 +274,6 @@ class Session:
         """End the transaction, and with it all locks."""
         made, self.made = self.made, []
         self.is_open = False
-        self._ended += 1
         try:
             if commit:
                 self.records.commit()
@@ -338,7 +336,7 @@ class Session:
         server = self.server
         with server.guard:
             sessions = [session.started for session in server.sessions]
-            view = View(server.catalogue, self.started, list(server.profiles), sessions, self.records.count)
+            view = View(server.catalogue, self.started, sessions, self.records.count)
             found = view.table(name)
         if found is None:
             return None
@@ -428,22 +426,15 @@ class Session:
         return Result("SELECT", [Column(name, wire.INT)], [[count]])
 
     def _planned(self, statement: Statement) -> Result:
-        """Tell which projections a query reads, or run it and remember them."""
+        """Tell which projections a query reads."""
         start = re.match(r"\s*\w+\s+", statement.text)
         assert start is not None
         query = parse(statement.text[start.end() :])
         tables = [table for ref in query.refs if (table := self._known(ref.name))]
-        used = tuple(dict.fromkeys(f"{table.schema}.{table.projection}" for table in tables))
-        if statement.kind == "EXPLAIN":
-            self.records.query(f"EXPLAIN {self._rendered(query)}")
-            lines = ["Access Path of the stand-in:", *(f"+-STORAGE ACCESS, Projection: {name}" for name in used)]
-            return Result("EXPLAIN", [Column("QUERY PLAN", wire.VARCHAR)], [[line] for line in lines])
-        result = self._select(query, ())
-        transaction = 45_035_996_273_700_000 + 100_000 * self.number + self._ended
-        profile = Profile(transaction, self._statements, query.label, query.text, self.user, used, len(result.rows))
-        self.server.profiles.append(profile)
-        self.notice("Statement is being profiled", 4788)
-        return Result("PROFILE", result.columns, result.rows)
+        used = dict.fromkeys(f"{table.schema}.{table.projection}" for table in tables)
+        self.records.query(f"EXPLAIN {self._rendered(query)}")
+        lines = ["Access Path of the stand-in:", *(f"+-STORAGE ACCESS, Projection: {name}" for name in used)]
+        return Result("EXPLAIN", [Column("QUERY PLAN", wire.VARCHAR)], [[line] for line in lines])
 
     def _known(self, name: str) -> Table | None:
         with self.server.guard:

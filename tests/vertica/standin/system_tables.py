@@ -15,19 +15,6 @@ NODE = "v_vmart_node0001"
 Records = list[tuple[Any, ...]]
 
 
-@dataclass(frozen=True)
-class Profile:
-    """A query that was profiled."""
-
-    transaction: int
-    statement: int
-    label: str
-    query: str
-    user: str
-    projections: tuple[str, ...]
-    rows: int
-
-
 class Started(NamedTuple):
     """A session, by what the client said when it began."""
 
@@ -44,7 +31,6 @@ class View:
 
     catalogue: Catalogue
     started: Started
-    profiles: Iterable[Profile]
     sessions: Iterable[Started]
     records_of: Callable[[Table], int]
     """How many records a table has."""
@@ -56,10 +42,6 @@ class View:
     @property
     def _tables(self) -> list[Table]:
         return [table for table in self.catalogue.tables.values() if self.catalogue.sees(self.user, table)]
-
-    @property
-    def _profiles(self) -> list[Profile]:
-        return [profile for profile in self.profiles if self.user in (SUPERUSER, profile.user)]
 
     def table(self, name: str) -> pa.Table | None:
         """Return a system table by its full name."""
@@ -122,24 +104,9 @@ class View:
     def user_sessions(self) -> Records:
         return [each for each in self.sessions if self.user in (SUPERUSER, each.user)]
 
-    def query_profiles(self) -> Records:
-        return [
-            (p.transaction, p.statement, p.label, p.query, ", ".join(p.projections), p.user, p.rows)
-            for p in self._profiles
-        ]
-
-    def query_plan_profiles(self) -> Records:
-        return [
-            (p.transaction, p.statement, path, 1, "0.001", 1, 0, f"+-STORAGE ACCESS {projection} (PATH ID: {path})")
-            for p in self._profiles
-            for path, projection in enumerate(p.projections, 1)
-        ]
-
 
 _NUMBERS = {
     *("ordinal_position", "data_type_length", "character_maximum_length", "sort_position", "row_count", "used_bytes"),
-    *("transaction_id", "statement_id", "processed_row_count", "path_id", "path_line_index"),
-    *("memory_allocated_bytes", "read_from_disk_bytes"),
 }
 _SESSION = "session_id user_name client_label client_os_user_name client_os_hostname"
 _TABLES: dict[str, tuple[str, Callable[[View], Records]]] = {
@@ -172,15 +139,6 @@ _TABLES: dict[str, tuple[str, Callable[[View], Records]]] = {
     "v_monitor.sessions": (_SESSION, View.user_sessions),
     "v_monitor.user_sessions": (_SESSION, View.user_sessions),
     "v_internal.dc_session_starts": (_SESSION, View.user_sessions),
-    "v_monitor.query_profiles": (
-        "transaction_id statement_id identifier query projections_used user_name processed_row_count",
-        View.query_profiles,
-    ),
-    "v_monitor.query_plan_profiles": (
-        "transaction_id statement_id path_id path_line_index running_time memory_allocated_bytes read_from_disk_bytes"
-        " path_line",
-        View.query_plan_profiles,
-    ),
 }
 
 
