@@ -87,11 +87,10 @@ class DatabaseWriter:
         """Count what tables hold, by their cells."""
         if not tables:
             return Counts()
-        more = " AND piece = 0 AND token_id >= 0"
-        [cells] = self.index.reader.numbers("COUNT(*)", "cells", "table_id", _ids(tables), more)
+        cells, more = self._generation.name("cells"), " AND piece = 0 AND token_id >= 0"
+        [[count]] = self.index.reader.select("COUNT(*)", cells, "table_id", _ids(tables), more)
         columns = sum(len(table.columns) for table in tables)
-        rows = sum(table.rows for table in tables)
-        return Counts(len(tables), columns, rows, int(sum(cells)))
+        return Counts(len(tables), columns, sum(table.rows for table in tables), count)
 
     def apply(self, change: Change, counts: Counts) -> Manifest:
         """Delete and load in one transaction; return the new manifest."""

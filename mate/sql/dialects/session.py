@@ -189,6 +189,9 @@ class Session(ABC):
             finally:
                 ended.set()
                 thread.join(_LAST_HEARTBEAT)
+                if not thread.is_alive():
+                    with suppress(StoreError):
+                        session.rollback()  # whoever comes next finds the lock free
 
     def take_lock(self) -> None:
         """Lock the table of builds until the session ends; fail at once if another session has it."""

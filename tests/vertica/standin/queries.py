@@ -166,7 +166,7 @@ class Queries(Reader):
 
     def _primary(self) -> None:
         token = self._peek()
-        if token.kind in ("string", "number") or self._is_symbol("?") or self._is_word("NULL", "TRUE", "FALSE"):
+        if token.kind in ("string", "number") or self._is_word("NULL", "TRUE", "FALSE"):
             self._next()
         elif self._symbol("("):
             self._listed_or_query()

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tests.vertica.standin.catalogue import SUPERUSER, Catalogue, Table
-from tests.vertica.standin.statements import Field
 
-NODE = "v_vmart_node0001"
 Records = list[tuple[Any, ...]]
 
 
@@ -59,40 +57,8 @@ class View:
     def tables(self) -> Records:
         return [(t.schema, t.name, t.owner, False) for t in self._tables]
 
-    def columns(self) -> Records:
-        return [
-            (t.schema, t.name, f.name, _type_name(f), f.type.octets or 8, f.type.octets or None, not f.required, n)
-            for t in self._tables
-            for n, f in enumerate(t.definition.fields, 1)
-        ]
-
-    def projections(self) -> Records:
-        return [(t.schema, t.projection, t.owner, t.name, bool(t.definition.segmented), True) for t in self._tables]
-
-    def projection_columns(self) -> Records:
-        return [
-            (t.schema, t.name, t.projection, f.name, f.encoding, _sort_position(t, f))
-            for t in self._tables
-            for f in t.definition.fields
-        ]
-
-    def users(self) -> Records:
-        return [(user, user == SUPERUSER) for user in self.catalogue.users if self.user in (SUPERUSER, user)]
-
-    def grants(self) -> Records:
-        catalogue = self.catalogue
-        places = [("", catalogue.database, "DATABASE", SUPERUSER, catalogue.grants)]
-        places += [("", each.name, "SCHEMA", each.owner, each.grants) for each in catalogue.schemas.values()]
-        places += [(each.schema, each.name, "TABLE", each.owner, each.grants) for each in catalogue.tables.values()]
-        return [
-            (owner, ", ".join(sorted(privileges)), schema or None, name, kind, user)
-            for schema, name, kind, owner, grants in places
-            for user, privileges in grants.items()
-            if privileges and self.user in (SUPERUSER, owner, user)
-        ]
-
     def nodes(self) -> Records:
-        return [(NODE, "UP")]
+        return [("v_vmart_node0001", "UP")]
 
     def projection_storage(self) -> Records:
         found = [(table, self.records_of(table)) for table in self._tables]
@@ -105,31 +71,11 @@ class View:
         return [each for each in self.sessions if self.user in (SUPERUSER, each.user)]
 
 
-_NUMBERS = {
-    *("ordinal_position", "data_type_length", "character_maximum_length", "sort_position", "row_count", "used_bytes"),
-}
+_NUMBERS = {"row_count", "used_bytes"}
 _SESSION = "session_id user_name client_label client_os_user_name client_os_hostname"
 _TABLES: dict[str, tuple[str, Callable[[View], Records]]] = {
     "v_catalog.schemata": ("schema_name schema_owner", View.schemata),
     "v_catalog.tables": ("table_schema table_name owner_name is_temp_table", View.tables),
-    "v_catalog.columns": (
-        "table_schema table_name column_name data_type data_type_length character_maximum_length is_nullable"
-        " ordinal_position",
-        View.columns,
-    ),
-    "v_catalog.projections": (
-        "projection_schema projection_name owner_name anchor_table_name is_segmented is_super_projection",
-        View.projections,
-    ),
-    "v_catalog.projection_columns": (
-        "table_schema table_name projection_name projection_column_name encoding_type sort_position",
-        View.projection_columns,
-    ),
-    "v_catalog.users": ("user_name is_super_user", View.users),
-    "v_catalog.grants": (
-        "grantor privileges_description object_schema object_name object_type grantee",
-        View.grants,
-    ),
     "v_catalog.nodes": ("node_name node_state", View.nodes),
     "v_monitor.projection_storage": (
         "anchor_table_schema anchor_table_name projection_name row_count used_bytes",
@@ -146,12 +92,3 @@ def _kind(name: str) -> pa.DataType:
     if name in _NUMBERS:
         return pa.int64()
     return pa.bool_() if name.startswith("is_") else pa.string()
-
-
-def _type_name(column: Field) -> str:
-    return f"{column.type.name}({column.type.octets})" if column.type.octets else column.type.name
-
-
-def _sort_position(table: Table, column: Field) -> int | None:
-    order = [name.lower() for name in table.definition.order]
-    return order.index(column.name.lower()) if column.name.lower() in order else None
