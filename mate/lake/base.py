@@ -31,10 +31,6 @@ class SearchView(Protocol):
         """The initial column of the key."""
 
     @property
-    def initial_postings(self) -> int:
-        """How many postings its values have in the index."""
-
-    @property
     def exclude(self) -> frozenset[int]:
         """Tables to leave out."""
 

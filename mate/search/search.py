@@ -131,11 +131,6 @@ class Search:
         self.statistics.pairs = int(self.postings[values].sum())
         return initial
 
-    @property
-    def initial_postings(self) -> int:
-        """How many postings the values of the initial column have in the index."""
-        return int(self.postings[np.unique(self.key.place[self.known, self.initial])].sum())
-
     @cached_property
     def hash_number(self) -> int | None:
         """Which hash function filters rows; None: no row is filtered."""

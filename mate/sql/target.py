@@ -27,7 +27,7 @@ from mate.sql.dialects.failures import BusyError, ConnectionLostError
 from mate.sql.dialects.session import Session
 from mate.sql.index import generation_of
 from mate.sql.load import Loader
-from mate.sql.schema import BUILDS, LAYOUTS, MANIFEST, SHARED, TOKEN_COUNTS, Column, Generation
+from mate.sql.schema import LAYOUTS, MANIFEST, SHARED, TOKEN_COUNTS, Column, Generation
 from mate.sql.super_keys import check_form
 
 _POLL = 0.1
@@ -75,8 +75,6 @@ class DatabaseTarget:
             for table in SHARED:
                 if table.name not in present:
                     session.execute(self.dialect.create_table(f"{schema}.{table.name}", table))
-            if not session.execute(f"SELECT COUNT(*) FROM {schema}.{BUILDS}")[0][0]:  # updated if it cannot be locked
-                session.execute(f"INSERT INTO {schema}.{BUILDS} (load_id) VALUES (0)")
             session.commit()
 
     def _new_number(self) -> int:
