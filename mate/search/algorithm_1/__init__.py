@@ -22,7 +22,7 @@ from mate.search.algorithm_1.candidates import Bounds, Groups, Probes, bound, gr
 from mate.search.algorithm_1.row_filter import MakeFilter, RowFilter, no_filter, super_key_filter
 from mate.search.best import Best
 from mate.search.reference import score_table
-from mate.search.search import SegmentSearch
+from mate.search.search import PARTS, SegmentSearch
 from mate.search.systems import System
 
 BLOCK_PAIRS = 1_000_000
@@ -30,9 +30,6 @@ BLOCK_PAIRS = 1_000_000
 
 GROWTH = 2
 """How many times larger than all blocks before it a block is."""
-
-PARTS = 4
-"""Parts of a block that are worked on at the same time. Always so many: what is pruned never depends on the machine."""
 
 
 class Limits(NamedTuple):
@@ -118,17 +115,10 @@ class _Scan:
 
     def _block(self, order: Ids) -> None:
         """Go through a block of tables, in parts if it is large."""
-        best = self.part.best
-        pairs = int(self.bounds.pairs[order].sum())
-        if pairs < BLOCK_PAIRS:
-            self._part(order, best)
-        else:
-            copies = [best.copy() for _ in range(PARTS)]
-            parts = (order[part::PARTS].copy() for part in range(PARTS))
-            self.part.search.at_once(self._part, parts, copies)
-            best.take_all(copies)
+        parts = 1 if self.bounds.pairs[order].sum() < BLOCK_PAIRS else PARTS
+        self.part.in_parts(parts, lambda number, best: self._offer(order[number::parts].copy(), best))
 
-    def _part(self, order: Ids, best: Best) -> None:
+    def _offer(self, order: Ids, best: Best) -> None:
         """Go through tables in this order, and offer them."""
         held = min(LIMITS.held, int(self.bounds.pairs[order].max(initial=0))) + int(
             np.diff(self.task.probes.first).max()
