@@ -16,12 +16,12 @@ import mate.search.algorithm_1
 from mate.lake.manifest import HashSpec
 from mate.search.algorithm_1 import Limits, scan
 from mate.search.algorithm_1.candidates import bound, group, probes
-from mate.search.algorithm_1.reference import bound_plainly, group_plainly, scan_plainly
 from mate.search.results import Result, SearchResult
 from mate.search.search import prepare
 from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.statistics import Statistics
 from mate.search.systems import find_system
+from tests.search.algorithm_1_reference import bound_plainly, group_plainly, scan_plainly
 from tests.search.memory_lake import MemoryLake
 from tests.search.test_exactness import Case, assert_right, cases, ladders, query_of, search
 
@@ -30,12 +30,9 @@ WAYS: dict[str, dict[str, object]] = {
     "candidates held one at a time": {"LIMITS": Limits(held=1)},
     "one table per block, in parts": {"BLOCK_PAIRS": 0, "GROWTH": 0},
     "growing blocks, in parts": {"BLOCK_PAIRS": 3},
-    "few mappings listed": {"LIMITS": Limits(ways=2)},
-    "hardly any mapping listed": {"LIMITS": Limits(ways=1)},
-    "no pair of columns counted by bits": {"LIMITS": Limits(cells=0)},
     "keys of two without masks": {"LIMITS": Limits(masks=0)},
     "masks for the smallest tables": {"LIMITS": Limits(masks=8)},
-    "few mappings while candidates wait": {"LIMITS": Limits(held=2, ways=2, masks=0)},
+    "few candidates held, without masks": {"LIMITS": Limits(held=2, masks=0)},
     "plain Python": {"scan_groups": scan_plainly},
 }
 """What of `mate.search.algorithm_1` is replaced."""
@@ -92,7 +89,7 @@ def counted(statistics: Statistics) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("way", ["usual", "keys of two without masks", "few mappings listed"])
+@pytest.mark.parametrize("way", ["usual", "keys of two without masks"])
 @pytest.mark.parametrize("system", ["mate", "scr", "mcr"])
 @settings(max_examples=40)
 @given(case=st.one_of(cases(), ladders()), options=OPTIONS, parts=st.integers(1, 2))
@@ -248,9 +245,8 @@ def test_mappings_and_columns_that_do_not_fit_the_first_room() -> None:
     dice = random.Random(3)
     wide = [[dice.choice("ab") for _ in range(90)] + ["c"] for _ in range(3)]
     case = Case([wide], [["a", "b"], ["b", "a"], ["c", "a"]], [0, 1], 1)
-    with replaced(LIMITS=Limits(masks=0, ways=100)):
+    with replaced(LIMITS=Limits(masks=0)):
         assert_right(search(MemoryLake.of(case.tables), case), case)
     triples = [[dice.choice("abcd") for _ in range(30)] for _ in range(3)]
     case = Case([triples], [[x, y, z] for x in "abcd" for y in "abcd" for z in "abcd"], [0, 1, 2], 1)
-    with replaced(LIMITS=Limits(ways=1_000)):
-        assert_right(search(MemoryLake.of(case.tables), case), case)
+    assert_right(search(MemoryLake.of(case.tables), case), case)

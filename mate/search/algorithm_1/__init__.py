@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from mate.search.algorithm_1._scan import scan_groups
 from mate.search.algorithm_1.candidates import Bounds, Groups, Probes, bound, group, probes, with_unknown
 from mate.search.algorithm_1.row_filter import MakeFilter, RowFilter, no_filter, super_key_filter
 from mate.search.best import Best
-from mate.search.reference import score_table
 from mate.search.search import PARTS, SegmentSearch
 from mate.search.systems import System
 
@@ -33,16 +31,13 @@ GROWTH = 2
 
 
 class Limits(NamedTuple):
-    """What is held in memory, and up to where tables are scored by counting."""
+    """What is held in memory."""
 
     held: int = 1_000_000
     """Candidates that are held before they are compared with their rows."""
-    ways: int = 64
-    """A candidate that more mappings fit has its table scored by branch and bound."""
-    cells: int = 1_000_000
     masks: int = 4_000_000
-    """Keys of two columns are counted by bits in tables that need no more than so many pairs of columns, and words for
-    pairs of column and key tuple; in others as wider keys are."""
+    """Keys of two columns are counted by bits in tables that need no more than so many words: for pairs of columns,
+    and for pairs of column and key tuple; in others as wider keys are."""
 
 
 LIMITS = Limits()
@@ -124,14 +119,7 @@ class _Scan:
             np.diff(self.task.probes.first).max()
         )
         limits = LIMITS._replace(held=held)
-        self._count(scan_groups(self.task, order, best, limits, partial(self._score, best)))
-
-    def _score(self, best: Best, number: int) -> None:
-        """Score a table whose rows fit too many mappings to list them."""
-        place = int(self.task.groups.table[number])
-        score = score_table(self.task.arrays, place, self.part.tuples, best.kth)
-        if score:
-            best.offer(score.joinability, int(self.task.arrays.table_id[place]), score.mapping)
+        self._count(scan_groups(self.task, order, best, limits))
 
     def _count(self, counts: Mapping[str, int]) -> None:
         self.part.search.statistics.count(counts)

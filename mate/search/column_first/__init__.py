@@ -8,7 +8,7 @@
 4. *Check*: what is left is counted exactly, mapping by mapping. Where a table has very many mappings whose columns hold
    the values, all of them are counted at once, by row.
 
-Tables are split between threads. `mate.search.reference` says what the answer is.
+Tables are split between threads. `tests/search/oracle.py` says what the answer is.
 """
 
 from __future__ import annotations
