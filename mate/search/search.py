@@ -40,7 +40,7 @@ AT_ONCE = 4
 """Segments that are searched at the same time."""
 
 PARTS = 4
-"""Parts of many tables that are worked on at the same time. Always so many: what is pruned never depends on the machine."""
+"""Parts of many tables that are searched at the same time. Always so many: pruning never depends on the machine."""
 
 CACHED_SEGMENTS = 8
 """Segments whose places of the query's tokens are cached, for further rounds, evidence and matches."""
@@ -255,13 +255,13 @@ class SegmentSearch(NamedTuple):
         """Whether a table may be among the answers: none joins more key tuples than the segment knows all values of."""
         return len(self.tuples) > self.floor or not self.search.semi_joins
 
-    def in_parts(self, parts: int, offer: Callable[[int, Best], None]) -> None:
-        """Let each part of the tables, by its number, be offered to a heap of its own, and merge these."""
+    def in_parts(self, parts: int, offer: Callable[[slice, Best], None]) -> None:
+        """Let each part of an order of tables be offered to a heap of its own, and merge these."""
         if parts == 1:
-            offer(0, self.best)
+            offer(slice(0, None, 1), self.best)
             return
         copies = [self.best.copy() for _ in range(parts)]
-        self.search.at_once(offer, range(parts), copies)
+        self.search.at_once(offer, [slice(number, None, parts) for number in range(parts)], copies)
         self.best.take_all(copies)
 
     def entries(self) -> int:

@@ -12,10 +12,10 @@ import numpy as np
 from mate.hashing.by_width import unpacked
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
-from mate.lake.columns import column_codes, column_dictionary, entry_sizes, ranges
+from mate.lake.columns import column_codes, column_dictionary, ranges
 from mate.lake.layout import WIDE_ROWS, SegmentArrays
 from mate.search.algorithm_1 import Task
-from mate.search.algorithm_1.candidates import Bounds, Groups, Probes
+from mate.search.algorithm_1.candidates import Groups
 from mate.search.best import Best
 from tests.search import oracle
 
@@ -45,21 +45,6 @@ def group_plainly(arrays: SegmentArrays, value: Ids, wanted: Array) -> Groups:
     order = kept[np.argsort(table[kept], kind="stable")]
     tables, first = np.unique(table[order], return_index=True)
     return Groups(tables, np.append(first, len(order)), entry[order], owner[order])
-
-
-def bound_plainly(arrays: SegmentArrays, groups: Groups, probe: Probes) -> Bounds:
-    """Count postings, pairs, and the key tuples that may join, of every group."""
-    size = entry_sizes(arrays, groups.entry)
-    tuples = np.diff(probe.first)[groups.value]
-    number = np.repeat(np.arange(len(groups.table)), np.diff(groups.first))
-    columns, place = np.unique(arrays.entry_column[groups.entry], return_inverse=True)
-    joining = np.zeros(len(columns), np.int64)
-    np.add.at(joining, place, np.minimum(size, tuples))
-    postings, pairs, tight = (np.zeros(len(groups.table), np.int64) for _ in range(3))
-    np.add.at(postings, number, size)
-    np.add.at(pairs, number, size * tuples)
-    np.maximum.at(tight, number, joining[place])
-    return Bounds(postings, pairs, tight)
 
 
 def scan_plainly(task: Task, order: Ids, best: Best, *_: object) -> Counter[str]:
@@ -154,7 +139,7 @@ def _most(task: Task, by_value: list[list[int]]) -> int:
 def _verify(task: Task, table: int, candidates: list[Candidate]) -> tuple[list[Candidate], int]:
     """Return the candidates that join, and how many rows have all values of the key tuple, in whatever columns.
 
-    Values that differ are in different columns: each must be in as many, but the initial one's, as the key tuple has it.
+    Each value must be in as many columns, but the initial one, as the key tuple has it in others.
     """
     find = cache(lambda number: options(task.arrays, table, int(task.probes.token[number])))
     joining, held = [], 0

@@ -7,8 +7,8 @@ Relatives of the algorithm differ in the row filter (`scan`): none in SCR, marks
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -79,50 +79,34 @@ def scan(part: SegmentSearch, row_filter: MakeFilter | None = None, only: Ids | 
             wanted &= np.isin(np.arange(len(wanted)), only)
         probe = probes(part)
         groups = group(native, probe.value, wanted)
+        if not len(groups.table):
+            return
     with statistics.phase("filter tables"):
-        bounds = bound(native, groups, probe)
+        bounds = bound(arrays, groups, probe)
         limit = bounds.tight if settings.tight_bound else bounds.postings
         order = np.lexsort((groups.table, -limit))
         statistics.count({"tables": len(order)})
     with statistics.phase("filter rows and score"):
         filters = settings.table_filters, settings.tight_bound
         keys = (row_filter or no_filter(part))(probe, groups)
-        task = Task(arrays, native, keys, probe, groups, limit, bounds.postings, *filters)
-        _Scan(task, bounds, part).run(order)
+        _offer(Task(arrays, native, keys, probe, groups, limit, bounds.postings, *filters), bounds, part, order)
 
 
-@dataclass(frozen=True)
-class _Scan:
-    """The way through the groups of one segment."""
+def _offer(task: Task, bounds: Bounds, part: SegmentSearch, order: Ids) -> None:
+    """Offer the tables of the groups in this order, in blocks, and large blocks in parts."""
+    for first, stop in _blocks(bounds.pairs[order]):
+        if task.filtering and task.limit[order[first]] <= part.best.kth:
+            part.search.statistics.count({"tables_cut_rule_1": len(order) - first})
+            return
+        block = order[first:stop]
+        pairs = bounds.pairs[block]
+        held = min(LIMITS.held, int(pairs.max())) + int(np.diff(task.probes.first).max())
+        parts = 1 if pairs.sum() < BLOCK_PAIRS else PARTS
+        part.in_parts(parts, partial(_offer_part, task, part, block, LIMITS._replace(held=held)))
 
-    task: Task
-    bounds: Bounds
-    part: SegmentSearch
 
-    def run(self, order: Ids) -> None:
-        """Go through the groups in this order, in blocks."""
-        best = self.part.best
-        for first, stop in _blocks(self.bounds.pairs[order]):
-            if self.task.filtering and self.task.limit[order[first]] <= best.kth:
-                self._count({"tables_cut_rule_1": len(order) - first})
-                return
-            self._block(order[first:stop])
-
-    def _block(self, order: Ids) -> None:
-        """Go through a block of tables, in parts if it is large."""
-        parts = 1 if self.bounds.pairs[order].sum() < BLOCK_PAIRS else PARTS
-        self.part.in_parts(parts, lambda number, best: self._offer(order[number::parts].copy(), best))
-
-    def _offer(self, order: Ids, best: Best) -> None:
-        """Go through tables in this order, and offer them."""
-        held = min(LIMITS.held, int(self.bounds.pairs[order].max(initial=0))) + int(
-            np.diff(self.task.probes.first).max()
-        )
-        limits = LIMITS._replace(held=held)
-        self._count(scan_groups(self.task, order, best, limits))
-
-    def _count(self, counts: Mapping[str, int]) -> None:
-        self.part.search.statistics.count(counts)
+def _offer_part(task: Task, part: SegmentSearch, block: Ids, limits: Limits, some: slice, best: Best) -> None:
+    part.search.statistics.count(scan_groups(task, block[some].copy(), best, limits))
 
 
 def _blocks(pairs: Ids) -> Iterator[tuple[int, int]]:

@@ -104,55 +104,6 @@ def group_runs(SegmentView view not None, const int64_t[::1] token, const uint8_
     return groups
 
 
-cdef struct Bounding:
-    Groups groups
-    Span[int64_t] tuple_first
-    Span[int64_t] postings
-    Span[int64_t] pairs
-    Span[int64_t] tight
-
-
-cdef void _bound_groups(void* state) noexcept nogil:
-    cdef Bounding* b = <Bounding*>state
-    cdef Groups groups = b.groups
-    cdef Segment* segment = groups.segment
-    cdef int64_t group, place, entry, value, column, size, tuples, table, first_column, units, widest = 0
-    cdef int64_t postings, pairs, tight
-    cdef Span[int64_t] joining
-    cdef Arena arena
-    cdef Interrupt interrupt
-    for group in range(groups.table.size):
-        widest = max(widest, _columns(segment, groups.table[group]))
-    joining = arena.zeros[int64_t](widest)
-    for group in range(groups.table.size):
-        table = groups.table[group]
-        first_column, units = segment.table_column_first[table], units_per_posting(segment, table)
-        postings = pairs = tight = 0
-        interrupt.tick(groups.first[group + 1] - groups.first[group])
-        for place in range(groups.first[group], groups.first[group + 1]):
-            entry, value = groups.entry[place], groups.value[place]
-            size, tuples = _size(segment, entry, units), b.tuple_first[value + 1] - b.tuple_first[value]
-            postings += size
-            pairs += size * tuples
-            column = segment.entry_column[entry] - first_column
-            joining[column] += min(size, tuples)
-            tight = max(tight, joining[column])
-        for place in range(groups.first[group], groups.first[group + 1]):
-            joining[segment.entry_column[groups.entry[place]] - first_column] = 0
-        b.postings[group], b.pairs[group], b.tight[group] = postings, pairs, tight
-
-
-def bound_groups(SegmentView view not None, groups, const int64_t[::1] tuple_first):
-    """Return the fields of `mate.search.algorithm_1.candidates.Bounds`."""
-    cdef Bounding b
-    postings, pairs, tight = bounds = tuple(np.empty(len(groups[0]), np.int64) for _ in range(3))
-    b.groups, b.tuple_first = _view_groups(view, groups), int64s(tuple_first)
-    b.postings, b.pairs, b.tight = int64s(postings), int64s(pairs), int64s(tight)
-    with nogil:
-        run(&_bound_groups, &b)
-    return bounds
-
-
 # The scan of groups
 
 

@@ -113,13 +113,15 @@ def _costs(parts: int) -> Costs:
 def _search_batch(part: SegmentSearch, batch: Batch) -> None:
     """Offer the tables of a batch, in parts if it is large."""
     parts = PARTS if len(batch) > 1 and batch.entries >= WORTH_PARTS else 1
-    part.in_parts(parts, partial(_search_part, part, batch, parts, _costs(parts)))
+    part.in_parts(parts, partial(_search_part, part, batch, _costs(parts)))
 
 
-def _search_part(part: SegmentSearch, batch: Batch, parts: int, costs: Costs, number: int, best: Best) -> None:
+def _search_part(part: SegmentSearch, batch: Batch, costs: Costs, some: slice, best: Best) -> None:
     search = part.search
     filtering, cancelled = search.table_filters, search.work.flag
-    search.statistics.count(search_tables(part.segment.native, batch, number, parts, filtering, costs, best, cancelled))
+    search.statistics.count(
+        search_tables(part.segment.native, batch, some.start, some.step, filtering, costs, best, cancelled)
+    )
 
 
 SYSTEM = System(DEFAULT, column_first, prefetch=cover_ahead, column_first=True)

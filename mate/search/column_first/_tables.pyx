@@ -163,36 +163,24 @@ cdef Span[int64_t] _locate(Worker* w, int64_t number) noexcept nogil:
 
 cdef inline int64_t _first_stamped(Worker* w, int64_t units, int64_t start, int64_t stop) noexcept nogil:
     """Return the first place between two of the postings whose row has the last stamp; `stop` if there is none."""
-    cdef uint16_t* postings = w.segment.postings.data
     cdef int32_t* stamp = w.row_stamp.data
     cdef int32_t wanted = w.last_row_stamp
-    cdef int64_t at
-    if units == 1:
-        for at in range(start, stop):
-            if stamp[postings[at]] == wanted:
-                return at
-        return stop
-    for at in range(start, stop, 2):
-        if w.row_stamp[posting_row(w.segment, at, 2)] == wanted:
-            return at
-    return stop
+    while start < stop and stamp[posting_row(w.segment, start, units)] != wanted:
+        start += units
+    return start
 
 
 cdef inline void _stamp_rows(Worker* w, int64_t units, int64_t start, int64_t stop) noexcept nogil:
     """Give the rows of the postings between two places a stamp of their own."""
-    cdef uint16_t* postings = w.segment.postings.data
     cdef int32_t* stamp = w.row_stamp.data
-    cdef int64_t at
+    cdef int32_t new_stamp
     if w.last_row_stamp == 0x7FFFFFFF:
         w.row_stamp.fill(0)
         w.last_row_stamp = 0
-    w.last_row_stamp += 1
-    if units == 1:
-        for at in range(start, stop):
-            stamp[postings[at]] = w.last_row_stamp
-        return
-    for at in range(start, stop, 2):
-        w.row_stamp[posting_row(w.segment, at, 2)] = w.last_row_stamp
+    new_stamp = w.last_row_stamp = w.last_row_stamp + 1
+    while start < stop:
+        stamp[posting_row(w.segment, start, units)] = new_stamp
+        start += units
 
 
 cdef int64_t _drop_apart(
@@ -951,18 +939,12 @@ cdef inline uint64_t _at_least(Span[uint64_t] planes, int64_t least) noexcept no
 
 cdef Span[int64_t] _same_column(Worker* w, Table* table, int64_t key, int64_t other) noexcept nogil:
     """Return, for each option of a key column, the option of the other one that is the same column; -1 for none."""
-    cdef Span[int64_t] found = w.arena.full[int64_t](_options_of(table, key), -1), option_of
-    cdef int64_t start = table.option_first[other], stop = table.option_first[other + 1], option, column
-    cdef int64_t base = table.column[start], last = table.column[start]
-    for option in range(start, stop):
-        base, last = min(base, table.column[option]), max(last, table.column[option])
-    option_of = w.arena.full[int64_t](last - base + 1, -1)
-    for option in range(start, stop):
-        option_of[table.column[option] - base] = option - start
+    cdef Span[int64_t] found = w.arena.full[int64_t](_options_of(table, key), -1)
+    cdef int64_t option, another
     for option in range(found.size):
-        column = table.column[table.option_first[key] + option] - base
-        if 0 <= column < option_of.size:
-            found[option] = option_of[column]
+        for another in range(_options_of(table, other)):
+            if table.column[table.option_first[key] + option] == table.column[table.option_first[other] + another]:
+                found[option] = another
     return found
 
 
