@@ -163,31 +163,45 @@ cdef Span[int64_t] _locate(Worker* w, int64_t number) noexcept nogil:
 
 cdef inline int64_t _first_stamped(Worker* w, int64_t units, int64_t start, int64_t stop) noexcept nogil:
     """Return the first place between two of the postings whose row has the last stamp; `stop` if there is none."""
+    cdef uint16_t* postings = w.segment.postings.data
     cdef int32_t* stamp = w.row_stamp.data
     cdef int32_t wanted = w.last_row_stamp
-    while start < stop and stamp[posting_row(w.segment, start, units)] != wanted:
-        start += units
-    return start
+    cdef int64_t at
+    if units == 1:
+        for at in range(start, stop):
+            if stamp[postings[at]] == wanted:
+                return at
+        return stop
+    for at in range(start, stop, 2):
+        if w.row_stamp[posting_row(w.segment, at, 2)] == wanted:
+            return at
+    return stop
 
 
 cdef inline void _stamp_rows(Worker* w, int64_t units, int64_t start, int64_t stop) noexcept nogil:
     """Give the rows of the postings between two places a stamp of their own."""
+    cdef uint16_t* postings = w.segment.postings.data
     cdef int32_t* stamp = w.row_stamp.data
-    cdef int32_t new_stamp
+    cdef int64_t at
     if w.last_row_stamp == 0x7FFFFFFF:
         w.row_stamp.fill(0)
         w.last_row_stamp = 0
-    new_stamp = w.last_row_stamp = w.last_row_stamp + 1
-    while start < stop:
-        stamp[posting_row(w.segment, start, units)] = new_stamp
-        start += units
+    w.last_row_stamp += 1
+    if units == 1:
+        for at in range(start, stop):
+            stamp[postings[at]] = w.last_row_stamp
+        return
+    for at in range(start, stop, 2):
+        w.row_stamp[posting_row(w.segment, at, 2)] = w.last_row_stamp
 
 
-cdef int64_t _drop_apart(
+cdef inline int64_t _drop_apart(
     Worker* w, Span[int64_t] used, Span[int64_t] other, bint ties, int64_t units, Span[uint64_t] held, int64_t left,
     int64_t least, int64_t* read
 ) noexcept nogil:
-    """Drop the key tuples held whose values in two columns share no row; return how many of `left` are left.
+    """Drop the key tuples whose values in two columns share no row; return how many of `left` are left.
+
+    These are the ones held; without such a set, those that have a local number, which a dropped one loses.
 
     `used` are values of the first column, `other` has those of the second one by key tuple. Of two values, the one with
     more postings has its rows stamped, for all of its key tuples; the postings of the other are read until a row has
@@ -202,10 +216,10 @@ cdef int64_t _drop_apart(
         size = w.stop[value] - w.start[value]
         stamped = False
         for place in range(values.group_first[value], values.group_first[value + 1]):
-            t = w.local[values.group_tuple[place]]
-            if t < 0 or not _has_bit(held, t):
+            t = values.group_tuple[place]
+            if w.local[t] < 0 or (held.size and not _has_bit(held, w.local[t])):
                 continue
-            partner = other[values.group_tuple[place]]
+            partner = other[t]
             if size < w.stop[partner] - w.start[partner] + (not ties):
                 continue
             if not stamped:
@@ -216,7 +230,8 @@ cdef int64_t _drop_apart(
             at = _first_stamped(w, units, w.start[partner], w.stop[partner])
             read[0] += at - w.start[partner]
             if at == w.stop[partner]:
-                held[t >> 6] ^= <uint64_t>1 << (t & 63)
+                if not held.size:
+                    w.local[t] = -1
                 left -= 1
                 if left < least:
                     return left
@@ -226,31 +241,30 @@ cdef int64_t _drop_apart(
 cdef Span[int64_t] _filter_tuples(
     Worker* w, int64_t number, int64_t units, Span[int64_t] tuples, int64_t least
 ) noexcept nogil:
-    """Return the key tuples whose values in key columns that follow each other share a row; none if fewer than `least`."""
+    """Return the key tuples whose values in key columns that follow each other share a row, or fewer than `least`."""
     cdef int64_t width = w.values.tuple_value.rows, left = tuples.size, key, side, place, t, read = 0
-    cdef Span[uint64_t] held = w.arena.zeros[uint64_t]((tuples.size + 63) >> 6)
+    cdef Span[uint64_t] no_set = w.arena.empty[uint64_t](0)
     cdef Span[Span[int64_t]] used = w.arena.empty[Span[int64_t]](width)
     cdef Span[int64_t] found
     for place in range(tuples.size):
         w.local[tuples[place]] = place
-        _set_bit(held, place)
     for key in range(width):
         used[key] = _locate(w, number * width + key)
     for key in range(1, width):
         for side in range(2):
             if left >= least:
                 left = _drop_apart(
-                    w, used[key - 1 + side], w.values.tuple_value[key - side], side == 0, units, held, left, least, &read
+                    w, used[key - 1 + side], w.values.tuple_value[key - side], side == 0, units, no_set, left, least,
+                    &read
                 )
-    if left < least:
-        return tuples.slice(0, 0)
-    found = _members(held, w.arena[0])
+    found = w.arena.empty[int64_t](left)
+    left = 0
     for place in range(tuples.size):
-        w.local[tuples[place]] = -1
-    for place in range(found.size):
-        t = found[place]
-        found[place] = tuples[t]
-        w.local[tuples[t]] = place
+        t = tuples[place]
+        if w.local[t] >= 0:
+            found[left] = t
+            w.local[t] = left
+            left += 1
     return found
 
 
