@@ -21,8 +21,8 @@ from benchmarks.memory import available, roles, snapshot
 from experiments.queries import Query, Shape, sample_queries
 from mate.api.batch import Batch
 from mate.api.batch_queries import PlannedQuery
-from mate.build.engine import Engine, start_engine
-from mate.build.progress import Silent
+from mate.build.engine import Engine, LocalEngine, start_engine
+from mate.build.progress import NoProgress
 from mate.cli.terminal import console, table
 from mate.errors import MateError
 from mate.lake.base import Index
@@ -118,11 +118,11 @@ def _ways(
     """Yield the ways to answer all queries, each with what starts it."""
     batch = Batch([PlannedQuery(query.name, query.table, query.key) for query in queries], lake, search)
 
-    def answers(engine: Engine | None) -> Callable[[], pa.Table]:
-        return lambda: batch.run(None, engine, Silent()).to_arrow()
+    def answers(engine: Engine) -> Callable[[], pa.Table]:
+        return lambda: batch.run(None, engine, NoProgress()).to_arrow()
 
     yield "one by one", lambda _: lambda: _one_by_one(lake, queries, search)
-    yield "threads", lambda _: answers(None)
+    yield "threads", lambda _: answers(LocalEngine())
     for master in masters:
         yield master, lambda stack, m=master: answers(stack.enter_context(start_engine(m, {}, verbose=False)))  # type: ignore[misc]
 

@@ -86,7 +86,7 @@ def fit_line(points: Points) -> Line:
 
 
 def segments_of(cells: float, cores: int) -> int:
-    """Return how many segments a build of so many cells writes, as `mate.build.segments.group_units` plans them."""
+    """Return how many segments a build of so many cells writes, as `mate.build.segments.plan_segments` plans them."""
     return int(max(-(-cells // (MEMORY // BYTES_PER_CELL)), min(cores, cells // LEAST_SEGMENT), 1))
 
 

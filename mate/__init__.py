@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from mate.api.indexing import repair as repair
     from mate.api.lake import Lake as Lake
     from mate.api.lake import open as open
-    from mate.api.options import BatchOptions as BatchOptions
     from mate.api.options import ChangeOptions as ChangeOptions
-    from mate.api.options import GraphOptions as GraphOptions
     from mate.api.options import IndexOptions as IndexOptions
+    from mate.api.options import SearchSystem as SearchSystem
     from mate.api.options import WorkOptions as WorkOptions
     from mate.api.results.answers import Answer as Answer
     from mate.api.results.answers import Answers as Answers
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from mate.api.results.explanation import Explanation as Explanation
     from mate.api.results.stats import Stats as Stats
     from mate.api.synthetic_files import write_synthetic as write_synthetic
-    from mate.api.system import SearchSystem as SearchSystem
     from mate.api.tables import read as read
     from mate.build.changes.check import Findings as Findings
     from mate.build.changes.sync import Difference as Difference
@@ -53,43 +51,31 @@ if TYPE_CHECKING:
     from mate.sql.vertica_check import Finding as Finding
     from mate.sql.vertica_check import check_vertica as check_vertica
 
-_MODULES = {
-    "Answer": "mate.api.results.answers",
-    "Answers": "mate.api.results.answers",
-    "BatchAnswers": "mate.api.batch",
-    "BatchOptions": "mate.api.options",
-    "ChangeOptions": "mate.api.options",
-    "Difference": "mate.build.changes.sync",
-    "Enriched": "mate.api.results.enriched",
-    "Evidence": "mate.search.evidence",
-    "Explanation": "mate.api.results.explanation",
-    "Finding": "mate.sql.vertica_check",
-    "Findings": "mate.build.changes.check",
-    "Graph": "mate.api.graph.graph",
-    "GraphOptions": "mate.api.options",
-    "IndexOptions": "mate.api.options",
-    "Lake": "mate.api.lake",
-    "Limits": "mate.limits",
-    "MateError": "mate.errors",
-    "QueryTable": "mate.search.query",
-    "Report": "mate.build.changes.updates",
-    "SearchSystem": "mate.api.system",
-    "Stats": "mate.api.results.stats",
-    "SuggestedKey": "mate.api.results.answers",
-    "Suggestions": "mate.api.results.answers",
-    "TableInfo": "mate.lake.records",
-    "WorkOptions": "mate.api.options",
-    "check": "mate.api.indexing",
-    "check_vertica": "mate.sql.vertica_check",
-    "hash_functions": "mate.api.hash_functions",
-    "hash_values": "mate.api.hash_functions",
-    "index": "mate.api.indexing",
-    "open": "mate.api.lake",
-    "read": "mate.api.tables",
-    "repair": "mate.api.indexing",
-    "write_synthetic": "mate.api.synthetic_files",
+_PUBLIC = {
+    "mate.api.batch": "BatchAnswers",
+    "mate.api.graph.graph": "Graph",
+    "mate.api.hash_functions": "hash_functions hash_values",
+    "mate.api.indexing": "check index repair",
+    "mate.api.lake": "Lake open",
+    "mate.api.options": "ChangeOptions IndexOptions SearchSystem WorkOptions",
+    "mate.api.results.answers": "Answer Answers SuggestedKey Suggestions",
+    "mate.api.results.enriched": "Enriched",
+    "mate.api.results.explanation": "Explanation",
+    "mate.api.results.stats": "Stats",
+    "mate.api.synthetic_files": "write_synthetic",
+    "mate.api.tables": "read",
+    "mate.build.changes.check": "Findings",
+    "mate.build.changes.sync": "Difference",
+    "mate.build.changes.updates": "Report",
+    "mate.errors": "MateError",
+    "mate.lake.records": "TableInfo",
+    "mate.limits": "Limits",
+    "mate.search.evidence": "Evidence",
+    "mate.search.query": "QueryTable",
+    "mate.sql.vertica_check": "Finding check_vertica",
 }
-"""The module of each public name."""
+"""Public names by their module."""
+_MODULES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 
 __all__ = sorted(_MODULES)
 

@@ -1,9 +1,10 @@
-"""Write files and folders where others may have put links: none is ever followed."""
+"""Files and folders of this machine; links that others may have put where we write are never followed."""
 
 from __future__ import annotations
 
 import os
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,18 +40,13 @@ def is_plain_file(path: Path) -> bool:
     return stat.S_ISREG(path.lstat().st_mode)
 
 
-def unfinished(path: Path) -> Path:
-    """Return the name of a file while this process writes it."""
-    return path.with_name(f".{path.name}.{os.getpid()}.part")
-
-
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write a file that gets its name when it is complete; a failure leaves the old one.
 
     The temporary file must be new. A link under the final name is replaced, not followed.
     """
-    part = unfinished(path)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with part.open("xb") as stream:
         try:
             yield stream
@@ -59,3 +55,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
+
+
+def file_crc32(path: Path) -> int:
+    """Return the CRC-32 of a file."""
+    crc = 0
+    with path.open("rb") as stream:
+        while piece := stream.read(1 << 24):
+            crc = zlib.crc32(piece, crc)
+    return crc

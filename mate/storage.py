@@ -6,15 +6,14 @@ appear in messages and indexes.
 
 from __future__ import annotations
 
-import hashlib
 import re
-import zlib
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from mate.errors import StoreError
@@ -30,7 +29,6 @@ FSSPEC = frozenset({"memory", "az", "sftp", "ssh", "smb", "webhdfs", "oss", "oci
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _SECRETS = frozenset({"access_key", "secret_key", "session_token", "password", "token", "sig"})
 _CHUNK = 1 << 22
-_MESSAGE_CHARACTERS = 300
 
 
 class Entry(NamedTuple):
@@ -41,14 +39,6 @@ class Entry(NamedTuple):
     size: int
     changed: int
     """Time of the last change in nanoseconds; 0 if the store has none."""
-
-
-class Fetched(NamedTuple):
-    """Size and checksums of a fetched file."""
-
-    size: int
-    crc32: int
-    sha256: str
 
 
 def is_remote(address: str) -> bool:
@@ -75,11 +65,19 @@ class Place:
     files: FileSystem
     path: str
 
-    @classmethod
-    def at(cls, address: str) -> Place:
+    @staticmethod
+    @lru_cache(maxsize=16)
+    def at(address: str) -> Place:
         """Return the place at an address."""
+        from pyarrow import fs
+
         _refuse_secrets(address)
-        return _place(address)
+        with _one_line_errors(shown(address)):
+            if _scheme(address) in ARROW:
+                return Place(shown(address), *fs.FileSystem.from_uri(address))
+            fsspec = require("fsspec", "fsspec", f"{_scheme(address)}://")
+            files, path = fsspec.core.url_to_fs(address)
+            return Place(shown(address), fs.PyFileSystem(fs.FSSpecHandler(files)), path)
 
     def __truediv__(self, name: str) -> Place:
         return Place(f"{self.address.rstrip('/')}/{name}", self.files, f"{self.path.rstrip('/')}/{name}")
@@ -112,57 +110,50 @@ class Place:
             if found.type == FileType.NotFound:
                 raise StoreError(f'{self.address}: there is no bucket "{bucket}", or it may not be read')
 
+    @contextmanager
+    def _reading(self) -> Iterator[Any]:
+        with _one_line_errors(self.address), self.files.open_input_stream(self.path, compression=None) as stream:
+            yield stream
+
+    @contextmanager
+    def _writing(self) -> Iterator[Any]:
+        with _one_line_errors(self.address):
+            if _scheme(self.address) not in BUCKETS:
+                self.files.create_dir(self.path.rpartition("/")[0], recursive=True)
+            with self.files.open_output_stream(self.path, compression=None) as stream:
+                yield stream
+
     def read(self) -> bytes | None:
         """Read the file here; None if there is none."""
-        with _one_line_errors(self.address):
-            try:
-                with self.files.open_input_stream(self.path, compression=None) as stream:
-                    content: bytes = stream.read()
-                    return content
-            except FileNotFoundError:
-                return None
+        with (
+            _one_line_errors(self.address),
+            suppress(FileNotFoundError),
+            self.files.open_input_stream(self.path, compression=None) as stream,
+        ):
+            content: bytes = stream.read()
+            return content
+        return None
 
     def head(self, size: int) -> bytes:
         """Read the first bytes of the file here."""
-        with _one_line_errors(self.address), self.files.open_input_stream(self.path, compression=None) as stream:
+        with self._reading() as stream:
             content: bytes = stream.read(size)
             return content
 
-    def fetch(self, target: Path) -> Fetched:
+    def fetch(self, target: Path) -> None:
         """Download the file here."""
-        size, crc32, sha256 = 0, 0, hashlib.sha256()
-        with (
-            _one_line_errors(self.address),
-            self.files.open_input_stream(self.path, compression=None) as stream,
-            target.open("wb") as own,
-        ):
-            while piece := stream.read(_CHUNK):
-                own.write(piece)
-                size, crc32 = size + len(piece), zlib.crc32(piece, crc32)
-                sha256.update(piece)
-        return Fetched(size, crc32, sha256.hexdigest())
+        with self._reading() as stream, target.open("wb") as own:
+            shutil.copyfileobj(stream, own, _CHUNK)
 
     def put(self, source: Path) -> None:
         """Upload a local file."""
-        self._make_folder()
-        with (
-            _one_line_errors(self.address),
-            source.open("rb") as own,
-            self.files.open_output_stream(self.path, compression=None) as stream,
-        ):
-            while piece := own.read(_CHUNK):
-                stream.write(piece)
+        with self._writing() as stream, source.open("rb") as own:
+            shutil.copyfileobj(own, stream, _CHUNK)
 
     def write(self, content: bytes) -> None:
         """Replace the file here; an object store does it in one step."""
-        self._make_folder()
-        with _one_line_errors(self.address), self.files.open_output_stream(self.path, compression=None) as stream:
+        with self._writing() as stream:
             stream.write(content)
-
-    def _make_folder(self) -> None:
-        if _scheme(self.address) not in BUCKETS:
-            with _one_line_errors(self.address):
-                self.files.create_dir(self.path.rpartition("/")[0], recursive=True)
 
     def remove(self) -> None:
         """Remove the file here, if there is one."""
@@ -183,7 +174,7 @@ def _one_line_errors(address: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, ImportError, pa.ArrowException) as error:
-        message = (str(error).strip().splitlines() or [type(error).__name__])[0][:_MESSAGE_CHARACTERS]
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
         raise StoreError(f"{address}: {message}") from None
 
 
@@ -198,15 +189,3 @@ def _refuse_secrets(address: str) -> None:
             f"an address of {parts.scheme}:// with a secret in it: leave it out, and give it by the environment, such "
             "as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         )
-
-
-@lru_cache(maxsize=16)
-def _place(address: str) -> Place:
-    from pyarrow import fs
-
-    with _one_line_errors(shown(address)):
-        if _scheme(address) in ARROW:
-            return Place(shown(address), *fs.FileSystem.from_uri(address))
-        fsspec = require("fsspec", "fsspec", f"{_scheme(address)}://")
-        files, path = fsspec.core.url_to_fs(address)
-        return Place(shown(address), fs.PyFileSystem(fs.FSSpecHandler(files)), path)

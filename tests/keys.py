@@ -1,4 +1,4 @@
-"""Super keys as numbers."""
+"""Super keys and tokens as numbers."""
 
 from __future__ import annotations
 
@@ -15,3 +15,14 @@ def to_ints(keys: Keys) -> list[int]:
 def from_ints(values: list[int], bits: int) -> Keys:
     """Return keys from Python integers whose most significant bit is the leftmost."""
     return from_bytes(b"".join(value.to_bytes(bits // 8, "big") for value in values), bits)
+
+
+def token_id(token: str) -> int:
+    """Return the id of one token: FNV-1a over its bytes, then the finaliser of MurmurHash3, top bit cleared."""
+    mask = 2**64 - 1
+    h = 0xCBF29CE484222325
+    for byte in token.encode():
+        h = ((h ^ byte) * 0x100000001B3) & mask
+    h = ((h ^ (h >> 33)) * 0xFF51AFD7ED558CCD) & mask
+    h = ((h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53) & mask
+    return (h ^ (h >> 33)) >> 1

@@ -5,7 +5,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.values.token_ids import NO_TOKEN, token_id, token_ids
+from mate.values.token_ids import NO_TOKEN, token_ids
+from tests.keys import token_id
 
 texts = st.lists(st.text(st.characters(exclude_categories=["Cs"])))
 

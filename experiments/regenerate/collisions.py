@@ -28,7 +28,7 @@ from experiments.hashes import compared, components, described
 from experiments.lakes import MeasuredLake
 from experiments.queries import rows_of, shuffled
 from experiments.scales import Scale
-from mate.hashing.xash import SEGMENTS, Layout
+from mate.hashing.xash import SEGMENTS, BitLayout
 from mate.lake.base import Index
 from mate.stores import open_index
 from mate.values.text import tokens
@@ -68,7 +68,7 @@ def lhbf(bits: int) -> float:
 
 def xash(bits: int, characters: int, reading: str, length: bool) -> float:
     """Return the chance of a collision under XASH by one reading of the paper."""
-    layout, alphabet = Layout.of(bits), len(SEGMENTS)
+    layout, alphabet = BitLayout.of(bits), len(SEGMENTS)
     if reading == "printed":
         chance = (1 / layout.beta) * (1 / (alphabet - characters + 1)) ** characters
     elif reading == "product":

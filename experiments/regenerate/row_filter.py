@@ -29,7 +29,7 @@ from experiments.queries import rows_of, shuffled
 from experiments.scales import Scale
 from experiments.stored_keys import missed
 from mate.hashing import SuperKeyHash
-from mate.hashing.xash import Layout
+from mate.hashing.xash import BitLayout
 from mate.lake.base import Ids, Index
 from mate.lake.folder import LakeFolder
 from mate.lake.manifest import HashSpec
@@ -82,7 +82,7 @@ def measured(lake: MeasuredLake, address: str, rows: int, scratch: Path) -> list
 
 def _lengths(index: LakeFolder) -> Iterator[Row]:
     for bits in (128, 512):
-        most = Layout.of(bits).length_bits
+        most = BitLayout.of(bits).length_bits
         short = cells = 0
         for segment in index.segments:
             lengths = pc.utf8_length(segment.texts(np.arange(len(segment.arrays.token_id)))).to_numpy()

@@ -5,31 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
-from mate.api.batch_queries import PlannedQuery, Queries, plan_queries
-from mate.api.outputs import check_output
-from mate.api.system import COLUMN_FIRST, prepare, search_system
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mate.api.batch_queries import PlannedQuery
+from mate.api.options import WorkOptions, engine_for
+from mate.api.snapshot import SourceTables
 from mate.api.tables import as_frame
+from mate.build.engine import Engine
+from mate.build.progress import NoProgress, Progress
 from mate.errors import MateError, QueryError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from mate.api.arguments import Key
-    from mate.api.options import BatchOptions
-    from mate.api.snapshot import Snapshot, SourceTables
-    from mate.build.engine import Engine
-    from mate.build.progress import Progress
-    from mate.lake.base import Index
-    from mate.search.batches import Answered, BatchQuery, BatchSearch
-    from mate.search.batches.file import AnswersFile
+from mate.lake.base import Index
+from mate.search.batches import Answered, BatchQuery, BatchSearch, batch_tasks
+from mate.search.batches.file import AnswersFile, as_table
 
 ROUND = 512
 """Queries that are answered before their answers are written."""
@@ -38,6 +34,7 @@ TASKS_PER_CORE = 2
 """Spark tasks per core and round, where there are enough queries."""
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class BatchAnswers:
     """The answers to many queries: one row per answer, best first, in the order of the queries.
 
@@ -50,45 +47,40 @@ class BatchAnswers:
     ['missing.csv']
     """
 
-    def __init__(self, queries: Sequence[str], rows: pa.Table, resumed: int) -> None:
-        self.queries = list(queries)
-        """Names of all queries, in their order."""
-        self.resumed = resumed
-        """How many of them an earlier run of the same batch answered."""
-        self._rows = rows
-        self._places: dict[str, list[int]] = {query: [] for query in queries}
-        for place, query in enumerate(rows["query"].to_pylist()):
-            self._places[query].append(place)
+    queries: list[str]
+    """Names of all queries, in their order."""
+    rows: pa.Table = field(repr=False)
+    resumed: int
+    """How many queries an earlier run of the same batch answered."""
 
     def __len__(self) -> int:
         return len(self.queries)
 
     def __getitem__(self, query: str) -> list[dict[str, Any]]:
-        if query not in self._places:
+        if query not in self.queries:
             raise QueryError(f'no query of the batch is called "{query}"')
-        places = self._places[query]
-        own = self._rows.slice(places[0] if places else 0, len(places))  # rows of a query stand together
+        own = self.rows.filter((pc.field("query") == query) & pc.field("error").is_null())
         rows: list[dict[str, Any]] = own.to_pylist(maps_as_pydicts="strict")
-        return [row for row in rows if row["error"] is None]
+        return rows
 
     @property
     def errors(self) -> dict[str, str]:
         """What went wrong, by query."""
-        pairs = zip(self._rows["query"].to_pylist(), self._rows["error"].to_pylist(), strict=True)
-        return {query: error for query, error in pairs if error is not None}
+        failed = self.rows.filter(pc.field("error").is_valid())
+        return dict(zip(failed["query"].to_pylist(), failed["error"].to_pylist(), strict=True))
 
     @property
     def answers(self) -> int:
         """Number of answers to all queries."""
-        return len(self._rows) - len(self.errors)
+        return len(self.rows) - len(self.errors)
 
     def to_arrow(self) -> pa.Table:
         """Return all rows as an Arrow table: query, rank, table, mapping, a column per piece of evidence, error."""
-        return self._rows
+        return self.rows
 
     def to_pandas(self) -> Any:
         """Return all rows as a DataFrame."""
-        return as_frame(self._rows, "pandas")
+        return as_frame(self.rows, "pandas")
 
     def __repr__(self) -> str:
         return f"<BatchAnswers: {len(self):,} queries, {self.answers:,} answers, {len(self.errors):,} errors>"
@@ -104,35 +96,35 @@ class Batch:
     source_tables: SourceTables | None = None
     """If given, the tables of a query's own file are left out of its answers."""
 
-    def run(self, file: AnswersFile | None, engine: Engine | None, progress: Progress) -> BatchAnswers:
-        """Answer all queries, on threads unless there is a Spark engine; write the answers to a file, if any."""
-        from mate.search.batches.file import as_table
+    def answer(self, into: str | PathLike[str] | None, **options: Unpack[WorkOptions]) -> BatchAnswers:
+        """Answer all queries, and write the answers to a file if one is named."""
+        with ExitStack() as stack:
+            file = stack.enter_context(AnswersFile(Path(into), self.fingerprint())) if into is not None else None
+            engine = stack.enter_context(engine_for(options))
+            return self.run(file, engine, options.get("progress") or NoProgress())
 
+    def run(self, file: AnswersFile | None, engine: Engine, progress: Progress) -> BatchAnswers:
+        """Answer all queries, on threads unless the engine is Spark."""
         names = [query.name for query in self.queries]
         done = file.done if file else set()
-        answers: list[Answered] = []
-        progress.start("search", len(names))
-        counts = {"answers": 0, "errors": 0}
         left = [query for query in self.queries if query.name not in done]
+        answers: list[Answered] = []
+        if not engine.is_spark:
+            progress.start("search", len(names))
         for first in range(0, len(left), ROUND):
-            part = left[first : first + ROUND]
-            before = len(done) + first
-            tasks = _TaskProgress(progress, before, len(part), counts)
-            answered = []
-            for one in self._on_spark(part, engine, tasks) if engine else self._on_threads(part):
-                answered.append(one)
-                counts["answers"] += len(one.answers)
-                counts["errors"] += one.error is not None
-                progress.update(before + len(answered), **counts)
+            part, before = left[first : first + ROUND], len(done) + first
+            if engine.is_spark:
+                phase = f"search queries {before + 1:,} to {before + len(part):,} of {len(names):,}"
+                answered = self._on_spark(part, engine, progress, phase)
+            else:
+                answered = self._on_threads(part, progress, before)
             if file:
                 file.write(answered)
             else:
                 answers += answered
         return BatchAnswers(names, file.finish(names) if file else as_table(answers), len(done))
 
-    def _on_threads(self, queries: Sequence[PlannedQuery]) -> Iterator[Answered]:
-        from mate.search.batches import Answered
-
+    def _on_threads(self, queries: Sequence[PlannedQuery], progress: Progress, before: int) -> list[Answered]:
         cores = os.cpu_count() or 1
         search = self.search if len(queries) < cores else _single_threaded(self.search)
 
@@ -140,26 +132,27 @@ class Batch:
             loaded = self._load(query)
             return loaded if isinstance(loaded, Answered) else search.answer(self.index, loaded)
 
+        answered = []
         with ThreadPoolExecutor(cores) as pool:
-            yield from pool.map(answer, queries)
+            for one in pool.map(answer, queries):
+                answered.append(one)
+                progress.update(before + len(answered))
+        return answered
 
-    def _on_spark(self, queries: Sequence[PlannedQuery], engine: Engine, progress: Progress) -> list[Answered]:
+    def _on_spark(
+        self, queries: Sequence[PlannedQuery], engine: Engine, progress: Progress, phase: str
+    ) -> list[Answered]:
         """Answer queries in tasks, each on some of the segments; files are read here."""
-        from mate.search.batches import Answered, batch_tasks
-
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             loaded = list(pool.map(self._load, queries))
         found = {one.query: one for one in loaded if isinstance(one, Answered)}
         sent = [query for query in loaded if not isinstance(query, Answered)]
         tasks = batch_tasks(self.index, sent, _single_threaded(self.search), TASKS_PER_CORE * engine.parallelism)
-        parts = engine.run(tasks.items, tasks.answer, progress, "search")
-        found |= {one.query: one for one in tasks.merge(parts)}
+        found |= {one.query: one for one in tasks.merge(engine.run(tasks.items, tasks.answer, progress, phase))}
         return [found[query.name] for query in queries]
 
     def _load(self, planned: PlannedQuery) -> BatchQuery | Answered:
         """Read a query; an error is its answer."""
-        from mate.search.batches import Answered, BatchQuery
-
         try:
             table, key = planned.read()
             own = self.source_tables.read_from(table.source) if self.source_tables else frozenset()
@@ -185,59 +178,3 @@ class Batch:
 def _single_threaded(search: BatchSearch) -> BatchSearch:
     """Return a search without threads of its own: queries that run at the same time keep all cores busy."""
     return replace(search, settings=replace(search.settings, threads=False))
-
-
-class _TaskProgress:
-    """Reports the tasks of a round as queries of the whole batch."""
-
-    def __init__(self, progress: Progress, before: int, queries: int, counts: dict[str, int]) -> None:
-        self._progress, self._before, self._queries, self._counts = progress, before, queries, counts
-        self._tasks = 1
-
-    def start(self, phase: str, total: int) -> None:
-        """Note the number of tasks; the phase of the batch has started before."""
-        self._tasks = max(1, total)
-
-    def update(self, done: int, **_: int) -> None:
-        """Report the queries that so many tasks stand for."""
-        self._progress.update(self._before + self._queries * done // self._tasks, **self._counts)
-
-
-def search_many(
-    snapshot: Snapshot,
-    queries: Queries,
-    key: Key | None,
-    into: str | PathLike[str] | None,
-    options: BatchOptions,
-) -> BatchAnswers:
-    """Answer queries in one state of an index."""
-    from mate.build.engine import NO_SPARK, start_engine
-    from mate.build.progress import Silent
-    from mate.search.batches import BatchSearch
-    from mate.search.batches.file import AnswersFile
-
-    exclude = options.get("exclude", ())
-    own_file = isinstance(exclude, str) and exclude == "self"
-    with snapshot.use() as index, ExitStack() as stack:
-        planned = plan_queries(queries, key, options.get("encoding"))
-        if into is not None:
-            files = [queries, *(query.table for query in planned)]
-            check_output(Path(into), index.address, lambda: [r["source"] for r in index.sources()], files)
-        system = search_system(options.get("system", COLUMN_FIRST))
-        _, settings = prepare(system, index)
-        settings = replace(
-            settings,
-            k=options.get("k", 10),
-            rank=options.get("rank", "usefulness"),
-            names=options.get("names", True),
-            exclude=frozenset() if own_file else snapshot.excluded(exclude, None),
-        )
-        settings.check()
-        source_tables = snapshot.source_tables() if own_file else None
-        batch = Batch(planned, index, BatchSearch(system.name, settings), source_tables)
-        file = None if into is None else stack.enter_context(AnswersFile(Path(into), batch.fingerprint()))
-        engine = None  # started last: Spark takes its time
-        if options.get("master", NO_SPARK) != NO_SPARK:
-            spark, verbose = options.get("spark") or {}, options.get("verbose", False)
-            engine = stack.enter_context(start_engine(options["master"], spark, verbose=verbose))
-        return batch.run(file, engine, options.get("progress") or Silent())

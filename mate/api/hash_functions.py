@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from mate.build.build import known_hash
 from mate.errors import MateError
+from mate.hashing import available, find, get, or_aggregate
+from mate.hashing.by_width import packed
+from mate.values.text import tokens
 
 
 class HashFunction(NamedTuple):
@@ -38,8 +44,6 @@ def hash_functions() -> list[HashFunction]:
     >>> "xash" in [function.name for function in mate.hash_functions()]
     True
     """
-    from mate.hashing import available, find
-
     found = []
     for name in available():
         try:
@@ -62,13 +66,6 @@ def hash_values(
     >>> mate.hash_values(["Muhammad", "Lee"], parameters={"alpha": 4}).tokens
     ['muhammad', 'lee']
     """
-    import numpy as np
-
-    from mate.build.build import known_hash
-    from mate.hashing import get, or_aggregate
-    from mate.hashing.by_width import packed
-    from mate.values.text import tokens
-
     spec = known_hash(name, bits or 128)
     size = bits if bits is not None and ":" not in name else spec.bits
     function = get(spec.name, size, **{**spec.parameters, **(parameters or {})})

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import index
+from collections.abc import Callable, Iterable, Sequence
+from operator import index as as_index
 from os import PathLike
-from typing import TYPE_CHECKING, SupportsIndex, TypeAlias, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from mate.api.arguments import Paths, TableRef, lake_address, path_list, reader_name, require_type, seconds
-from mate.api.options import ChangeOptions, check_options
-from mate.api.reader import Reader
-from mate.api.tables import AnyTable, user_table
-from mate.errors import UpdateError
+import numpy as np
+import pyarrow as pa
+
+from mate.api.arguments import lake_address, path_list, reader_name, text_list, whole_number
+from mate.api.options import COLUMN_FIRST, ChangeOptions, SearchSystem, WorkOptions, check_options
+from mate.api.outputs import check_output
+from mate.api.results.answers import Answer, Answers, Suggestions
+from mate.api.results.enriched import Enriched
+from mate.api.results.stats import Stats
+from mate.api.snapshot import Snapshot
+from mate.api.tables import AnyTable, Frame, as_frame, user_table
+from mate.build.changes.naming import find_column
+from mate.errors import QueryError, UpdateError
+from mate.lake.records import TableInfo
+from mate.search.query import unique_names
+from mate.stores import open_index
 
 if TYPE_CHECKING:
+    from mate.api.arguments import Key, Paths, TableRef, Tables
+    from mate.api.batch import BatchAnswers
+    from mate.api.batch_queries import Queries
+    from mate.api.graph.graph import Graph
     from mate.build.build import Summary
     from mate.build.changes.check import Findings
     from mate.build.changes.sync import Difference
     from mate.build.changes.updates import Report, Updates
-    from mate.lake.records import TableInfo
-
-Cells: TypeAlias = Iterable[tuple[int, int | str, str | None]]
-CELLS = 'cells are given as a list of row, column and value, such as [(0, "wind", "5")]'
+    from mate.lake.base import Index
 
 
-class Lake(Reader):
+class Lake:
     """An index: a folder of segments, or tables of a database. `mate.open` opens one, `mate.index` builds one.
 
     It shows the state in which it was opened, its own changes at once, and those of others after `refresh`. A change
@@ -37,6 +50,219 @@ class Lake(Reader):
 
     build_summary: Summary | None = None
     """What the build did, in a lake that `mate.index` returned."""
+
+    def __init__(self, address: str, *, verify: bool | None = None) -> None:
+        self.address = address
+        """Path of its folder, or address of a store or a database."""
+        self._verify = verify
+        self._snapshot = Snapshot(self._open())
+
+    def _open(self) -> Index:
+        index = open_index(self.address)
+        if self._verify:
+            index.verify()
+        elif self._verify is False:
+            index.trust()
+        return index
+
+    def search(  # noqa: PLR0913 (options are given by name)
+        self,
+        query: AnyTable,
+        key: Key,
+        k: int = 10,
+        *,
+        rank: str = "usefulness",
+        names: bool = True,
+        exclude: Tables = (),
+        system: SearchSystem | str = COLUMN_FIRST,
+    ) -> Answers:
+        """Find the k tables that join best with your table on its key columns.
+
+        `rank` is "usefulness" (how much of the key is found, and how unique it is there) or "joinability" (the
+        paper's: the count alone; table numbers decide which of several equal tables come in at the k-th place).
+        `names=False` ignores the names of columns and tables. `exclude` leaves tables out, "self" those of the query's
+        own file. `system` chooses how to search, not what is found.
+
+        >>> for answer in lake.search("sensors.csv", ["city", "day"]):
+        ...     print(answer.joinability, answer.table.name, answer.mapping)
+        5 weather {'city': 'place', 'day': 'date'}
+        3 traffic {'city': 'Stadt', 'day': 'Tag'}
+        """
+        from mate.search.systems import find_system
+
+        snapshot = self._snapshot
+        own, index = user_table(query), snapshot.index
+        chosen = SearchSystem(system) if isinstance(system, str) else system
+        excluded = snapshot.excluded(exclude, own.query.source)
+        settings = chosen.settings(index, k, rank=rank, names=names, exclude=excluded)
+        return Answers(own, snapshot, find_system(chosen.name)(index, own.query, text_list(key), settings=settings))
+
+    def search_many(  # noqa: PLR0913 (options are given by name)
+        self,
+        queries: Queries,
+        key: Key | None = None,
+        into: str | PathLike[str] | None = None,
+        *,
+        k: int = 10,
+        rank: str = "usefulness",
+        names: bool = True,
+        exclude: Tables = (),
+        system: SearchSystem | str = COLUMN_FIRST,
+        encoding: str | None = None,
+        **options: Unpack[WorkOptions],
+    ) -> BatchAnswers:
+        """Answer many queries, each as `search` would; a query that fails has an error in its place.
+
+        `queries` is a folder of tables, each with this `key` or all its columns; a CSV file with the columns `query` (a
+        file, relative to the list's folder), `key` (columns separated by `;`) and optionally `name`; pairs of a table
+        and its key; or a mapping of names to such pairs. `into` names a Parquet file for the answers: a batch that was
+        stopped continues where it was when it is started again. `encoding` is that of the queries' files; by default it
+        is detected.
+
+        >>> lake.search_many({"mine": ("sensors.csv", ["city", "day"])}, k=1)["mine"][0]["joinability"]
+        5
+        """
+        from mate.api.batch import Batch
+        from mate.api.batch_queries import plan_queries
+        from mate.search.batches import BatchSearch
+
+        check_options("search_many", options, WorkOptions)
+        snapshot = self._snapshot
+        of_own_file = isinstance(exclude, str) and exclude == "self"
+        excluded = snapshot.excluded(() if of_own_file else exclude, None)
+        chosen = SearchSystem(system) if isinstance(system, str) else system
+        search = BatchSearch(chosen.name, chosen.settings(snapshot.index, k, rank=rank, names=names, exclude=excluded))
+        planned = plan_queries(queries, key, encoding)
+        if into is not None:
+            files = [queries, *(query.table for query in planned)]
+            check_output(Path(into), snapshot.source_names, files)
+        own_tables = snapshot.source_tables() if of_own_file else None
+        return Batch(planned, snapshot.index, search, own_tables).answer(into, **options)
+
+    def suggest(
+        self,
+        table: AnyTable,
+        k: int = 10,
+        *,
+        columns: Key | None = None,
+        most_columns: int = 4,
+        names: bool = True,
+        exclude: Tables = (),
+    ) -> Suggestions:
+        """Find keys for a table: which of its columns, alone or together, join with which tables.
+
+        `columns` are those that may be part of a key (default: all), `most_columns` is the largest size of a key.
+
+        >>> best = lake.suggest("sensors.csv")[0]
+        >>> best.key, best.table.name
+        (('city',), 'events')
+        """
+        from mate.search.suggest import SHORTEST, SuggestionSettings, suggest
+        from mate.search.suggest.checks import LONGEST
+
+        snapshot = self._snapshot
+        own, index = user_table(table, "the table"), snapshot.index
+        settings = SuggestionSettings(
+            whole_number("k", k),
+            whole_number("most_columns", most_columns, SHORTEST, LONGEST),
+            snapshot.excluded(exclude, own.query.source),
+            None if columns is None else text_list(columns),
+            names,
+        )
+        return Suggestions(own, snapshot, suggest(index, own.query, settings))
+
+    def graph(
+        self, most_columns: int = 3, *, work: str | PathLike[str] | None = None, **options: Unpack[WorkOptions]
+    ) -> Graph:
+        """Compare all tables of the lake: which join, on which keys of up to `most_columns` columns.
+
+        Joins that chance may explain are left out; copies, and tables with the same columns, are marked. `work` is for
+        Spark: a folder that all workers see, for the merged directory; by default the folder of the lake.
+
+        >>> lake.graph()  # too few values to tell a join from chance
+        <Graph: 4 tables; no edges>
+        """
+        from mate.api.graph.graph import compare_tables
+
+        check_options("graph", options, WorkOptions)
+        return compare_tables(self._snapshot.index, whole_number("most_columns", most_columns, 1, 4), work, **options)
+
+    def match(self, query: AnyTable, key: Key, table: TableRef, *, names: bool = True) -> Answer:
+        """Return how one table of the lake joins with yours, as the answer of a search that finds it.
+
+        >>> lake.match("sensors.csv", ["city", "day"], "traffic").joinability
+        3
+        """
+        from mate.search.engine import match_table
+
+        snapshot = self._snapshot
+        own, info = user_table(query), snapshot.find(table)
+        found = match_table(snapshot.index, own.query, text_list(key), info.table_id, names=names)
+        if not found.results:
+            on = ", ".join(found.key.columns)
+            raise QueryError(f"table {info.table_id} ({info.name}) does not join with {own.query.name} on {on}")
+        return Answer(own, snapshot, found.results[0], found.key.columns, lambda: found.key)
+
+    def join(self, query: AnyTable, key: Key, table: TableRef, matches: str = "first") -> Any:
+        """Return your table with the columns of one of the lake, as `Answer.join` does.
+
+        >>> import pyarrow as pa
+        >>> mine = pa.table({"town": ["Bonn", "Ulm"], "on": ["2019-01-01", "2019-01-02"]})
+        >>> lake.join(mine, ["town", "on"], "weather").column("wind").to_pylist()
+        ['3', None]
+        """
+        return self.match(query, key, table).join(matches)
+
+    def enrich(self, query: AnyTable, key: Key, table: TableRef, matches: str = "first") -> Enriched:
+        """Join as `join` does; return the table with what is known of the join.
+
+        >>> joined = lake.enrich("sensors.csv", ["city", "day"], "traffic")
+        >>> joined.matched_rows, joined.to_arrow().column("Autos").to_pylist()
+        (3, ['4100', None, None, '2500', '1800', None])
+        """
+        return self.match(query, key, table).enrich(matches)
+
+    # What the lake holds
+
+    def find(self, table: TableRef) -> TableInfo:
+        """Return a table by its number, file or name.
+
+        >>> lake.find("weather").rows, lake.find("lake/weather.csv").name, lake.find(3).name
+        (6, 'weather', 'weather')
+        """
+        return self._snapshot.find(table)
+
+    def table(self, table: TableRef, into: Frame = "pandas", rows: Sequence[int] | None = None) -> Any:
+        """Return the cells of a table as they were read, or of some of its rows, such as `range(10)`.
+
+        >>> lake.table("traffic", into="arrow").column_names
+        ['Stadt', 'Tag', 'Autos']
+        """
+        snapshot = self._snapshot
+        info = snapshot.find(table)
+        chosen = np.arange(info.rows) if rows is None else np.fromiter(map(as_index, rows), np.int64)
+        wrong = chosen[(chosen < 0) | (chosen >= info.rows)]
+        if len(wrong):
+            raise QueryError(f"table {info.table_id} ({info.name}) has {info.rows:,} rows, and no row {wrong[0]:,}")
+        cells = snapshot.index.cells(info.table_id, chosen)
+        columns = [pa.array([row[place] for row in cells], pa.string()) for place in range(len(info.columns))]
+        return as_frame(pa.table(columns, names=unique_names(info.columns)), into)
+
+    def tables(self) -> list[TableInfo]:
+        """Return all tables: number, name, source, columns, rows."""
+        return self._snapshot.index.tables()
+
+    def sources(self) -> list[dict[str, Any]]:
+        """Return the files that were read: source, format, bytes, sha256, tables."""
+        return self._snapshot.index.sources()
+
+    def rejects(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """Return what was not indexed: source, line, kind, reason, count."""
+        return self._snapshot.index.rejects(limit)
+
+    def stats(self) -> Stats:
+        """Return counts, settings and sizes."""
+        return Stats.of(self._snapshot.index)
 
     # Tables
 
@@ -55,9 +281,9 @@ class Lake(Reader):
         >>> [table.name for table in lake.tables()]
         ['inhabitants', 'weather']
         """
-        several = isinstance(tables, Iterable) and not isinstance(tables, str) and not hasattr(tables, "table_id")
-        chosen: Iterable[TableRef] = tables if several else [tables]  # type: ignore[assignment, list-item]
-        numbers = [self.find(table).table_id for table in chosen]
+        if isinstance(tables, str | TableInfo) or not isinstance(tables, Iterable):
+            tables = [tables]
+        numbers = [self.find(table).table_id for table in tables]
         return self._change(lambda updates: updates.remove_tables(numbers), options)
 
     def sync(self, paths: Paths, format: str | None = None, **options: Unpack[ChangeOptions]) -> Report:
@@ -80,17 +306,11 @@ class Lake(Reader):
         """
         from mate.build.changes.updates import Updates
 
-        with self._snapshot.use():
-            return Updates(self.address).compare(path_list(paths), reader_name(format))
+        self._snapshot.require_open()
+        return Updates(self.address).compare(path_list(paths), reader_name(format))
 
     def apply(self, difference: Difference, **options: Unpack[ChangeOptions]) -> Report:
-        """Make the changes that `compare` found.
-
-        >>> import pathlib
-        >>> pathlib.Path("lake", "events.csv").unlink()
-        >>> [table.name for table in lake.apply(lake.compare("lake")).removed]
-        ['events']
-        """
+        """Make the changes that `compare` found."""
         return self._change(lambda updates: updates.apply(difference), options)
 
     # Rows, columns and cells
@@ -125,7 +345,9 @@ class Lake(Reader):
         [name], values = new.header, new.columns.column(0).to_pylist()
         return self._change(lambda updates: updates.add_column(info.table_id, name, values), options)
 
-    def update(self, table: TableRef, cells: Cells, **options: Unpack[ChangeOptions]) -> Report:
+    def update(
+        self, table: TableRef, cells: Iterable[tuple[int, int | str, str | None]], **options: Unpack[ChangeOptions]
+    ) -> Report:
         """Set cells, given as (row, column, value); rows count from 0, a column is a name or counts from 0.
 
         >>> report = lake.update("traffic", [(0, "Autos", "4000")])
@@ -133,7 +355,7 @@ class Lake(Reader):
         (1, '4000')
         """
         info = self.find(table)
-        placed = [(_row_number(row), _column_number(info, column), value) for row, column, value in _checked(cells)]
+        placed = [(as_index(row), _column_number(info, column), value) for row, column, value in cells]
         return self._change(lambda updates: updates.update_cells(info.table_id, placed), options)
 
     def remove_rows(self, table: TableRef, rows: Iterable[int], **options: Unpack[ChangeOptions]) -> Report:
@@ -144,16 +366,10 @@ class Lake(Reader):
         ['Kiel', 'Hamm']
         """
         info = self.find(table)
-        chosen = list(_rows_of(info, rows))
-        return self._change(lambda updates: updates.remove_rows(info.table_id, chosen), options)
+        return self._change(lambda updates: updates.remove_rows(info.table_id, map(as_index, rows)), options)
 
     def remove_column(self, table: TableRef, column: int | str, **options: Unpack[ChangeOptions]) -> Report:
-        """Remove a column of a table, by its name or its place counted from 0.
-
-        >>> report = lake.remove_column("weather", "wind")
-        >>> lake.find("weather").columns
-        ('date', 'place', 'temperature')
-        """
+        """Remove a column of a table, by its name or its place counted from 0."""
         info = self.find(table)
         place = _column_number(info, column)
         return self._change(lambda updates: updates.remove_column(info.table_id, place), options)
@@ -179,11 +395,11 @@ class Lake(Reader):
         """
         from mate.api import indexing
 
-        with self._snapshot.use():
-            findings = indexing.check(self.address, options.get("progress"))
-            if repair and findings.repairable:
-                findings = indexing.repair(self.address, findings, **options)
-                self.refresh()
+        self._snapshot.require_open()
+        findings = indexing.check(self.address, options.get("progress"))
+        if repair and findings.repairable:
+            findings = indexing.repair(self.address, findings, **options)
+            self.refresh()
         return findings
 
     def _change(self, change: Callable[[Updates], Report], options: ChangeOptions) -> Report:
@@ -191,12 +407,38 @@ class Lake(Reader):
         from mate.build.changes.updates import Updates
 
         check_options("a change", options, ChangeOptions)
-        seconds("wait", options.get("wait", 0))
-        require_type("master", options.get("master", ""), str, 'a text such as "none", "auto" or "local[*]"')
-        with self._snapshot.use():
-            report = change(Updates(self.address, **options))
-            self.refresh()
+        self._snapshot.require_open()
+        report = change(Updates(self.address, **options))
+        self.refresh()
         return report
+
+    # State
+
+    def refresh(self) -> None:
+        """See the lake as it is now. Earlier answers keep the state that they came from.
+
+        >>> with mate.open("lake.mate") as other:
+        ...     report = other.remove("events")
+        >>> before = len(lake.tables())
+        >>> lake.refresh()
+        >>> before, len(lake.tables())
+        (4, 3)
+        """
+        self._snapshot.require_open()
+        self._snapshot = Snapshot(self._open())
+
+    def close(self) -> None:
+        """Close the lake; calls in other threads still finish."""
+        self._snapshot.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.address}>"
 
 
 def open(address: str | PathLike[str], *, verify: bool | None = None) -> Lake:
@@ -219,8 +461,6 @@ def open(address: str | PathLike[str], *, verify: bool | None = None) -> Lake:
 
 def _matched_names(table: TableInfo, header: Sequence[str]) -> Sequence[str]:
     """Return for each column of a table the name of the new column that belongs to it."""
-    from mate.search.query import unique_names
-
     names = unique_names(table.columns)
     unknown = [name for name in header if name not in names]
     if not unknown:
@@ -232,39 +472,4 @@ def _matched_names(table: TableInfo, header: Sequence[str]) -> Sequence[str]:
 
 
 def _column_number(table: TableInfo, column: int | str) -> int:
-    from mate.build.changes.naming import check_column, find_column
-
-    if isinstance(column, str):
-        return find_column(table, column)
-    try:
-        place = index(column)
-    except TypeError:
-        raise UpdateError(f"a column is named by its name or its place, not by {column!r}") from None
-    check_column(table, place)
-    return place
-
-
-def _checked(cells: Cells) -> Iterator[tuple[int, int | str, str | None]]:
-    if not isinstance(cells, Iterable):
-        raise UpdateError(f"{CELLS}, not as {cells!r}")
-    for cell in cells:
-        if isinstance(cell, str) or not isinstance(cell, Sequence) or len(cell) != 3:
-            raise UpdateError(f"{CELLS}; this is none: {cell!r}")
-        yield cell
-
-
-def _rows_of(table: TableInfo, rows: Iterable[int]) -> Iterator[int]:
-    """Yield rows one by one, so that an endless range is refused at the first row that the table does not have."""
-    from mate.build.changes.naming import check_rows
-
-    if not isinstance(rows, Iterable):
-        raise UpdateError(f"rows are given as a list of whole numbers, counted from 0, not as {rows!r}")
-    for row in rows:
-        yield from check_rows(table, [_row_number(row)])
-
-
-def _row_number(row: SupportsIndex) -> int:
-    try:
-        return index(row)
-    except TypeError:
-        raise UpdateError(f"a row is a whole number from 0 on, not {row!r}") from None
+    return find_column(table, column) if isinstance(column, str) else as_index(column)

@@ -1,18 +1,24 @@
-"""Options that are given by name."""
+"""Options that are given by name, and the system that searches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
-from mate.errors import MateError, did_you_mean
+from mate.api.arguments import whole_number
+from mate.errors import MateError, QueryError, did_you_mean
 
 if TYPE_CHECKING:
-    from mate.api.arguments import Tables
-    from mate.api.system import SearchSystem
+    from mate.build.engine import Engine
     from mate.build.progress import Progress
+    from mate.lake.base import Index
     from mate.limits import Limits
+    from mate.search.settings import SearchSettings
+
+COLUMN_FIRST = "column-first"
 
 
 class WorkOptions(TypedDict, total=False):
@@ -60,28 +66,14 @@ class IndexOptions(WorkOptions, total=False):
     """Number of segments; by default as few as memory and cores allow."""
 
 
-class GraphOptions(WorkOptions, total=False):
-    """Options of `Lake.graph`, with those of `WorkOptions`."""
+@contextmanager
+def engine_for(options: WorkOptions) -> Iterator[Engine]:
+    """Start what runs the tasks of a graph or a batch: by default this process."""
+    from mate.build.engine import NO_SPARK, start_engine
 
-    work: str | PathLike[str]
-    """On Spark: a folder that all workers see, for the merged directory; default: the folder of the lake."""
-
-
-class BatchOptions(WorkOptions, total=False):
-    """Options of `Lake.search_many`, with those of `WorkOptions`."""
-
-    k: int
-    """Tables per query; default 10."""
-    rank: str
-    """"usefulness" (default) or "joinability"."""
-    names: bool
-    """Whether the names of columns and tables count; default True."""
-    exclude: Tables
-    """Tables to leave out; "self": those of each query's own file."""
-    system: SearchSystem | str
-    """How to search."""
-    encoding: str
-    """Encoding of the queries' files; detected by default."""
+    settings, verbose = options.get("spark") or {}, options.get("verbose", False)
+    with start_engine(options.get("master", NO_SPARK), settings, verbose=verbose) as engine:
+        yield engine
 
 
 def check_options(call: str, given: Mapping[str, object], known: type) -> None:
@@ -90,3 +82,42 @@ def check_options(call: str, given: Mapping[str, object], known: type) -> None:
     for name in given:
         if name not in names:
             raise MateError(f'{call} has no option "{name}"; {did_you_mean(name, names)}')
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSystem:
+    """A system to search with. All exact systems give the same answers.
+
+    >>> fewest = mate.SearchSystem("mate", initial_column="postings")
+    >>> lake.search("sensors.csv", ["city", "day"], system=fewest).explain().system
+    'mate'
+    """
+
+    name: str = COLUMN_FIRST
+    """"column-first"; "mate", the paper's Algorithm 1; or a baseline: "scr", "mcr", "scr-josie", "mcr-josie"."""
+    hash: str | None = None
+    """The lake's hash function that filters rows, as NAME or NAME:BITS; default: its first."""
+    initial_column: str | None = None
+    """The key column to begin with: its name, or cardinality (the paper's, default), order, longest, postings, pairs
+    (default of column-first search in databases)."""
+
+    def settings(self, index: Index, k: int, *, rank: str, names: bool, exclude: frozenset[int]) -> SearchSettings:
+        """Return the settings of a search; refuse options that it would ignore."""
+        from mate.search.settings import FilterSettings, SearchSettings
+
+        if self.name == COLUMN_FIRST and index.has_directory:
+            for option, value in (("hash", self.hash), ("initial_column", self.initial_column)):
+                if value is not None:
+                    raise QueryError(
+                        f'{option} "{value}" is of no use here: column-first search of a lake has no row filter and no '
+                        'initial column; it is for the paper\'s Algorithm 1 (system "mate") and the baselines'
+                    )
+        filters = FilterSettings(initial_column=self.initial_column)
+        if self.hash is not None:
+            match = re.fullmatch(r"([^:]+)(?::([0-9]{1,9}))?", self.hash)
+            if match is None:
+                raise QueryError(f"a hash function is named NAME or NAME:BITS, not {self.hash!r}")
+            filters = replace(filters, hash_name=match[1], bits=int(match[2]) if match[2] else None)
+        settings = SearchSettings(whole_number("k", k), exclude, rank, names, filters)
+        settings.check()
+        return settings

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from mate.errors import QueryError
 from mate.files import replacing
-from mate.storage import is_remote
-from mate.stores import is_database
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,17 +20,12 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """How a cell begins that a spreadsheet may run as a formula."""
 
 
-def check_output(
-    target: Path, lake: str, find_sources: Callable[[], Iterable[str]], queries: Iterable[object] = ()
-) -> None:
-    """Refuse to write a result over a query, over a file that the lake was read from, or into a lake."""
+def check_output(target: Path, find_sources: Callable[[], Iterable[str]], queries: Iterable[object] = ()) -> None:
+    """Refuse to write a result over a query, over a file that the lake was read from, or into any lake."""
     path = target.resolve()
-    is_folder = not (is_database(lake) or is_remote(lake))
-    if is_folder and Path(lake).resolve() in (path, *path.parents):
-        raise QueryError(f"{target} is inside the lake {lake}; write the result to another place")
-    inside = next(filter(_is_lake, (target, *path.parents)), None)
-    if inside is not None:
-        raise QueryError(f"{target} is inside the lake {inside}; write the result to another place")
+    for folder in (target, *target.parents, path, *path.parents):
+        if (folder / "manifest.json").exists() and (folder / "segments").exists():
+            raise QueryError(f"{target} is inside the lake {folder}; write the result to another place")
     try:
         found = target.stat()
     except FileNotFoundError:
@@ -47,10 +40,6 @@ def check_output(
         raise QueryError(f"{target} is the query itself; write the result to another file")
     if any(_is_same_file(found, source) for source in find_sources()):
         raise QueryError(f"{target} is a file of the lake; write the result to another place")
-
-
-def _is_lake(folder: Path) -> bool:
-    return (folder / "manifest.json").exists() and (folder / "segments").exists()
 
 
 def _is_same_file(found: os.stat_result, path: str | PathLike[str]) -> bool:

@@ -1,57 +1,58 @@
-"""One state of an index, shared by the threads and answers that use it."""
+"""One state of an index, shared by a lake and its answers."""
 
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from operator import index as as_index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mate.api.arguments import TableRef, Tables
+from mate.build.changes.naming import find_table
 from mate.errors import QueryError, StoreError
+from mate.lake.base import Index
+from mate.lake.records import TableInfo
 from mate.stores import is_database
-
-if TYPE_CHECKING:
-    from mate.api.arguments import TableRef, Tables
-    from mate.lake.base import Index
-    from mate.lake.records import TableInfo
 
 
 class Snapshot:
-    """An open index. Closing it waits for the calls that use it."""
+    """An open index that answers share. After it is closed, calls that already run still finish."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self._lock = threading.Lock()
-        self._users = 0
         self._closed = False
         self._source_tables: SourceTables | None = None
 
-    @contextmanager
-    def use(self) -> Iterator[Index]:
-        """Keep the index open inside a block."""
-        with self._lock:
-            if self._closed:
-                raise StoreError(f"{self._index.address} is closed; open it again with mate.open(...)")
-            self._users += 1
-        try:
-            yield self._index
-        finally:
-            with self._lock:
-                self._users -= 1
-                last = self._closed and not self._users
-            if last:
-                self._index.close()
+    @property
+    def index(self) -> Index:
+        """The index, while it is open."""
+        self.require_open()
+        return self._index
+
+    def require_open(self) -> None:
+        """Refuse calls after it was closed."""
+        if self._closed:
+            raise StoreError(f"{self._index.address} is closed; open it again with mate.open(...)")
+
+    def find(self, table: TableRef) -> TableInfo:
+        """Return a table by its number, file or name."""
+        if isinstance(table, str):
+            return find_table(self.index, table)
+        number = as_index(table.table_id if isinstance(table, TableInfo) else table)
+        if not 0 <= number < 2**63:
+            raise StoreError(f"{self.index.address} has no table {number}; see: mate stats --tables")
+        return self.index.table(number)
+
+    def source_names(self) -> list[str]:
+        """Return the files that the index was read from, also after it was closed."""
+        return [record["source"] for record in self._index.sources()]
 
     def source_tables(self) -> SourceTables:
         """Return which tables come from which file; computed once, except for databases, which others may change."""
-        found = self._source_tables or SourceTables(self._index)
-        if not is_database(self._index.address):
-            self._source_tables = found
-        return found
+        if self._source_tables is None or is_database(self.index.address):
+            self._source_tables = SourceTables(self.index)
+        return self._source_tables
 
     def excluded(self, exclude: Tables, query_file: str | None) -> frozenset[int]:
         """Return the numbers of the tables that a search leaves out."""
@@ -59,17 +60,12 @@ class Snapshot:
             if exclude == "self":
                 return self.source_tables().read_from(query_file)
             raise QueryError(f'exclude takes a list of tables, such as ["{exclude}"], or "self"')
-        if not isinstance(exclude, Iterable):
-            raise QueryError(f'exclude takes a list of tables, or "self", not {exclude!r}')
-        return frozenset(table_of(self._index, table).table_id for table in exclude)
+        return frozenset(self.find(table).table_id for table in exclude)
 
     def close(self) -> None:
-        """Refuse new calls; close the index now or with the last call that runs."""
-        with self._lock:
-            first, self._closed = not self._closed, True
-            idle = not self._users
-        if first and idle:
-            self._index.close()
+        """Refuse new calls."""
+        self._closed = True
+        self._index.close()
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise StoreError(
@@ -77,7 +73,7 @@ class Snapshot:
         )
 
     def __del__(self) -> None:
-        self.close()
+        self._index.close()
 
 
 class SourceTables:
@@ -99,20 +95,3 @@ class SourceTables:
         with Path(path).open("rb") as stream:
             checksum = hashlib.file_digest(stream, "sha256").hexdigest()
         return frozenset().union(*(self._tables.get(identity, ()) for identity in (Path(path).resolve(), checksum)))
-
-
-def table_of(index: Index, table: TableRef) -> TableInfo:
-    """Return a table of an index by its number, file or name."""
-    from mate.build.changes.naming import find_table
-    from mate.lake.records import TableInfo
-
-    if isinstance(table, TableInfo):
-        table = table.table_id
-    if isinstance(table, str):
-        return find_table(index, table)
-    if isinstance(table, bool) or not hasattr(table, "__index__"):
-        raise QueryError(f"a table is named by its number, file or name, not by {type(table).__name__}")
-    number = as_index(table)
-    if not 0 <= number < 2**63:
-        raise StoreError(f"{index.address} has no table {number}; see: mate stats --tables")
-    return index.table(number)

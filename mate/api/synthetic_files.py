@@ -5,17 +5,20 @@ from __future__ import annotations
 from itertools import chain, groupby
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from mate.errors import CorpusError, did_you_mean
+import numpy as np
+import pyarrow as pa
+from pyarrow.csv import CSVWriter
+from pyarrow.parquet import ParquetWriter
+
+from mate.build.progress import NoProgress, Progress
+from mate.corpus import Chunk
+from mate.corpus.synthetic import SyntheticLake
+from mate.errors import CorpusError
 from mate.files import replacing
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from mate.build.progress import Progress
-    from mate.corpus import Chunk
-    from mate.corpus.synthetic import SyntheticLake
+WRITERS = {"csv": CSVWriter, "parquet": ParquetWriter}
 
 
 class WrittenLake(NamedTuple):
@@ -41,33 +44,18 @@ def write_synthetic(
     >>> mate.write_synthetic("made-up", tables=3, rows=10, seed=7).tables
     3
     """
-    from mate.build.progress import Silent
-
-    if format not in ("csv", "parquet"):
+    if format not in WRITERS:
         raise CorpusError(f'a made-up lake is written as csv or parquet, not "{format}"')
-    lake = _synthetic_lake(settings)
+    lake = SyntheticLake(**settings)  # type: ignore[arg-type]
     target = Path(folder)
     try:
         target.mkdir(parents=True, exist_ok=True)
         if not force and any(target.iterdir()):
             raise CorpusError(f"{target} is not empty; name another folder, or add --force to write into it")
-        cells = _write(lake, target, format, progress or Silent())
+        cells = _write(lake, target, format, progress or NoProgress())
     except OSError as error:
         raise CorpusError(f"{error.filename or target}: {error.strerror or error}") from error
     return WrittenLake(lake.tables, cells)
-
-
-def _synthetic_lake(settings: dict[str, float]) -> SyntheticLake:
-    from mate.corpus.synthetic import SyntheticLake
-
-    known = [name for name in SyntheticLake.__dataclass_fields__ if not name.startswith("_")]
-    for name, value in settings.items():
-        if name not in known:
-            raise CorpusError(f'a made-up lake has no setting "{name}"; {did_you_mean(name, known)}')
-        whole = isinstance(getattr(SyntheticLake, name), int)
-        if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-            raise CorpusError(f"{name} of a made-up lake is a {'whole ' if whole else ''}number, not {value!r}")
-    return SyntheticLake(**settings)  # type: ignore[arg-type]
 
 
 def _write(lake: SyntheticLake, folder: Path, format: str, progress: Progress) -> int:
@@ -79,7 +67,7 @@ def _write(lake: SyntheticLake, folder: Path, format: str, progress: Progress) -
         batches = map(_record_batch, chunks)
         first = next(batches)
         path = folder / f"synthetic-{position:06d}.{format}"
-        with replacing(path) as stream, _writer(stream, first.schema, format) as writer:
+        with replacing(path) as stream, WRITERS[format](stream, first.schema) as writer:
             for batch in chain([first], batches):
                 writer.write_batch(batch)
                 cells += batch.num_rows * batch.num_columns
@@ -88,17 +76,7 @@ def _write(lake: SyntheticLake, folder: Path, format: str, progress: Progress) -
 
 
 def _record_batch(chunk: Chunk) -> pa.RecordBatch:
-    import numpy as np
-    import pyarrow as pa
-
     header = chunk.table.header
     places = np.arange(chunk.rows) * len(header)
     columns = [chunk.cells.take(pa.array(places + column)) for column in range(len(header))]
     return pa.record_batch(columns, names=list(header))
-
-
-def _writer(stream: Any, schema: pa.Schema, format: str) -> Any:
-    from pyarrow.csv import CSVWriter
-    from pyarrow.parquet import ParquetWriter
-
-    return (ParquetWriter if format == "parquet" else CSVWriter)(stream, schema)

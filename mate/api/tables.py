@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -52,7 +54,8 @@ def user_table(table: AnyTable, name: str = "the query") -> UserTable:
     else:
         arrow = _arrow_table(table, name)
         _check_names(arrow.column_names, name)
-        found = UserTable(from_arrow(arrow), arrow, "polars" if _library(table) == "polars" else "arrow")
+        is_polars = type(table).__module__.startswith("polars")
+        found = UserTable(from_arrow(arrow), arrow, "polars" if is_polars else "arrow")
     if not found.query.columns.num_columns:
         raise QueryError(f"{name} has no columns")
     if not found.query.columns.num_rows:
@@ -60,38 +63,23 @@ def user_table(table: AnyTable, name: str = "the query") -> UserTable:
     return found
 
 
-def _library(table: object) -> str:
-    return type(table).__module__.partition(".")[0]
-
-
 def _arrow_table(table: Any, name: str) -> pa.Table:
     """Return the Arrow table that any library hands over."""
-    kind = type(table).__name__
-    if isinstance(table, pa.Table):
-        return table
-    if isinstance(table, pa.RecordBatch):
-        return pa.Table.from_batches([table])
-    is_polars = _library(table) == "polars"
-    if is_polars and not hasattr(table, "to_arrow"):
-        hint = "collect it first" if hasattr(table, "collect") else "give a DataFrame"
-        raise QueryError(f"{name} is a {kind} of polars: {hint}")
-    if not is_polars and not hasattr(table, "__arrow_c_stream__"):
-        raise QueryError(f"{name} must be {KINDS_OF_TABLES}, not {kind}")
-    try:
-        arrow = table.to_arrow() if is_polars else pa.table(table)
-    except (pa.ArrowInvalid, TypeError) as error:
-        raise QueryError(f"{name} is a {kind} that is no table: {error}") from None
+    arrow: object = table
+    if hasattr(table, "to_arrow"):  # polars: its stream has views of texts, of which Arrow cannot take rows
+        arrow = table.to_arrow()
+    elif hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
+        with suppress(pa.ArrowInvalid, TypeError):
+            arrow = pa.table(table)
     if not isinstance(arrow, pa.Table):
-        raise QueryError(f"{name} must be {KINDS_OF_TABLES}, not {kind}")
+        raise QueryError(f"{name} must be {KINDS_OF_TABLES}, not {type(table).__name__}")
     return arrow
 
 
 def _check_names(names: Iterable[object], name: str) -> None:
-    seen: set[str] = set()
-    for column in map(str, names):
-        if column in seen:
+    for column, count in Counter(map(str, names)).items():
+        if count > 1:
             raise QueryError(f'{name} has several columns "{column}"; give each column a name of its own')
-        seen.add(column)
 
 
 def as_frame(table: pa.Table, kind: Frame) -> Any:
@@ -127,6 +115,4 @@ def read(path: str | PathLike[str], encoding: str | None = None, *, most_bytes: 
     >>> mate.read("sensors.csv").header
     ['city', 'day', 'PM10']
     """
-    if not isinstance(path, str | PathLike):
-        raise QueryError(f"a file is named by its path, not by {type(path).__name__}")
     return read_query(path, encoding, most_bytes)

@@ -21,18 +21,18 @@ from mate.build.dictionary import count_distinct
 from mate.build.engine import AUTO, Engine, choose_master, failure_explained, start_engine
 from mate.build.parts import PHASE as LOOK
 from mate.build.parts import cut_sources, large_files
-from mate.build.progress import Progress, Silent
+from mate.build.progress import NoProgress, Progress
 from mate.build.segments import (
     MOST_NUMBERED,
-    Written,
+    NewSegment,
     plan_segments,
     segment_task,
     stage_settings,
 )
 from mate.build.segments import PHASE as WRITE
-from mate.build.sources import SYNTHETIC, Source, find_sources
+from mate.build.sources import Source, SyntheticSource, find_sources
 from mate.build.stage import PHASE as READ
-from mate.build.stage import Staged, stage_sources
+from mate.build.stage import Lot, stage_sources
 from mate.corpus import Limits, check_encoding
 from mate.errors import CorpusError, MateError
 from mate.hashing import CorpusStatistics, find, fit, get
@@ -134,13 +134,13 @@ class Target(Protocol):
     def check(self, settings: BuildSettings) -> None:
         """Raise an error, before anything is read, for settings that it cannot follow."""
 
-    def task(self, manifest: Manifest) -> Callable[[Written], Any]:
-        """Return what a task does with the segment that it has written; its result goes to `publish`.
+    def loader(self, manifest: Manifest) -> Callable[[NewSegment], object] | None:
+        """Return what a task does with a segment that it has written, if anything.
 
         The manifest is that of the new index, but for segments and counts.
         """
 
-    def publish(self, manifest: Manifest, written: list[Written], stored: list[Any]) -> None:
+    def publish(self, manifest: Manifest, new_segments: list[NewSegment]) -> None:
         """Make the new index visible, all at once."""
 
 
@@ -159,26 +159,20 @@ class Summary:
 def build(paths: Iterable[str], target: Target, settings: BuildSettings, progress: Progress | None = None) -> Summary:
     """Index everything under `paths` and publish it."""
     settings.check()
-    paths = list(paths)
     seconds: dict[str, float] = {}
     with _timed(seconds, FIND):
-        sources = find_sources(paths, settings.format, tasks=32)
-    label = "synthetic" if any(path.startswith(SYNTHETIC) for path in paths) else ""
-    summary = build_sources(sources, target, settings, progress, label)
+        sources = find_sources(paths, settings.format)
+    summary = build_sources(sources, target, settings, progress)
     return replace(summary, seconds=seconds | summary.seconds)
 
 
 def build_sources(
-    sources: list[Source],
-    target: Target,
-    settings: BuildSettings,
-    progress: Progress | None = None,
-    label: str = "",
+    sources: list[Source], target: Target, settings: BuildSettings, progress: Progress | None = None
 ) -> Summary:
     """Index sources and publish them."""
     target.check(settings)
     seconds: dict[str, float] = {}
-    progress = progress or Silent()
+    progress = progress or NoProgress()
     master, reason = choose_master(settings.master, sum(source.size for source in sources))
     with ExitStack() as stack:
         with _timed(seconds, START):
@@ -187,46 +181,47 @@ def build_sources(
             with _timed(seconds, LOOK):
                 sources = cut_sources(sources, engine, settings.limits, progress)
         with _timed(seconds, READ):
-            staged = _stage(engine, sources, target, settings, progress)
+            lots = _stage(engine, sources, target, settings, progress)
         with _timed(seconds, COUNT):
-            columns = sum(lot.columns for lot in staged) / sum(lot.tables for lot in staged)
-            statistics = CorpusStatistics(count_distinct(engine, staged, progress), columns)
+            columns = sum(lot.columns for lot in lots) / sum(lot.tables for lot in lots)
+            statistics = CorpusStatistics(count_distinct(engine, lots, progress), columns)
         with _timed(seconds, WRITE):
-            manifest = _manifest(staged, statistics, settings, label, engine.name)
-            plans = plan_segments(staged, _table_ids(staged), settings.memory, engine.parallelism, settings.segments)
-            task = segment_task(target.directory, manifest.hashes, target.task(manifest))
-            written = engine.run(plans, task, progress, WRITE)
+            label = "synthetic" if any(isinstance(source, SyntheticSource) for source in sources) else ""
+            manifest = _manifest(lots, statistics, settings, label, engine.name)
+            plans = plan_segments(lots, _table_ids(lots), settings.memory, engine.parallelism, settings.segments)
+            task = segment_task(target.directory, manifest.hashes, target.loader(manifest))
+            new_segments = engine.run(plans, task, progress, WRITE)
     with _timed(seconds, PUBLISH):
-        records = tuple(segment.record for segment in written)
+        records = tuple(segment.record for segment in new_segments)
         manifest = replace(manifest, segments=records, counts=sum((r.counts for r in records), Counts()))
-        target.publish(manifest, written, [segment.stored for segment in written])
+        target.publish(manifest, new_segments)
     if not engine.is_spark:
         del seconds[START]
-    files, rejected = sum(lot.files for lot in staged), sum(lot.rejected_tables for lot in staged)
+    files, rejected = sum(lot.files for lot in lots), sum(lot.rejected_tables for lot in lots)
     return Summary(manifest, files, rejected, seconds, f"{engine.name}: {reason}")
 
 
 def _stage(
     engine: Engine, sources: list[Source], target: Target, settings: BuildSettings, progress: Progress
-) -> list[Staged]:
+) -> list[Lot]:
     """Read and tokenise everything; refuse to go on if there is nothing, or a reject where none may be."""
     directory = target.directory / "staged"
     directory.mkdir(exist_ok=True)
     how = stage_settings(settings.nulls, settings.limits, settings.memory)
-    staged = stage_sources(engine, sources, directory, how, progress)
-    rejects = sum(lot.rejects for lot in staged)
+    lots = stage_sources(engine, sources, directory, how, progress)
+    rejects = sum(lot.rejects for lot in lots)
     if settings.strict and rejects:
-        first = _first_reject(staged)
+        first = _first_reject(lots)
         raise CorpusError(f"{rejects:,} rejects and --strict was asked for; nothing was published. The first: {first}")
-    if not sum(lot.tables for lot in staged):
-        raise CorpusError(f"no table could be read; nothing was published. {_first_reject(staged)}")
-    if not sum(lot.cells for lot in staged):
+    if not sum(lot.tables for lot in lots):
+        raise CorpusError(f"no table could be read; nothing was published. {_first_reject(lots)}")
+    if not sum(lot.cells for lot in lots):
         raise CorpusError("no cell holds a value; nothing was published")
-    return staged
+    return lots
 
 
-def _first_reject(staged: list[Staged]) -> str:
-    for lot in staged:
+def _first_reject(lots: list[Lot]) -> str:
+    for lot in lots:
         for reject in lot.records("rejects").slice(0, 1).to_pylist():
             line = f", line {reject['line']}" if reject["line"] else ""
             return f"{reject['source']}{line}: {reject['reason']}"
@@ -234,7 +229,7 @@ def _first_reject(staged: list[Staged]) -> str:
 
 
 def _manifest(
-    staged: list[Staged], statistics: CorpusStatistics, settings: BuildSettings, label: str, engine: str
+    lots: list[Lot], statistics: CorpusStatistics, settings: BuildSettings, label: str, engine: str
 ) -> Manifest:
     """Return the manifest of the new index, but for segments and counts."""
     versions = {"mate": __version__, "python": platform.python_version(), "unicode": UNICODE_VERSION}
@@ -248,7 +243,7 @@ def _manifest(
         built=now(),
         versions={**versions, "numpy": np.__version__, "pyarrow": pa.__version__, "spark": engine},
         build=uuid.uuid4().hex,
-        next_table=sum(lot.tables for lot in staged),
+        next_table=sum(lot.tables for lot in lots),
     )
 
 
@@ -257,10 +252,10 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _table_ids(staged: list[Staged]) -> Iterator[Array]:
+def _table_ids(lots: list[Lot]) -> Iterator[Array]:
     """Number the tables of all lots; a table that begins in the lot before comes first."""
     first = 0
-    for lot in staged:
+    for lot in lots:
         yield np.arange(first - lot.continues, first + lot.tables)
         first += lot.tables
 

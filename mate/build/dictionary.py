@@ -10,24 +10,24 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mate.build.engine import Engine
 from mate.build.progress import Progress
-from mate.build.stage import Staged
-from mate.lake._arrays import differing
+from mate.build.stage import Lot
 from mate.lake.arrays import Array, offset_type
 from mate.lake.layout import NO_PLACE, Texts
 
 PHASE = "count distinct tokens"
 IDS_PER_TASK = 4_000_000
-"""Ids of all units that a task sorts at a time."""
+"""Ids of all lots that a task sorts at a time."""
 _HIGHEST = 2**63
 
 
-def count_distinct(engine: Engine, staged: Sequence[Staged], progress: Progress) -> int:
-    """Return the number of distinct tokens of all units."""
-    paths = [lot.path("ids") for lot in staged if lot.cells]
-    tasks = max(1, -(-sum(lot.distinct for lot in staged) // IDS_PER_TASK))
+def count_distinct(engine: Engine, lots: Sequence[Lot], progress: Progress) -> int:
+    """Return the number of distinct tokens of all lots."""
+    paths = [lot.path("ids") for lot in lots if lot.cells]
+    tasks = max(1, -(-sum(lot.distinct for lot in lots) // IDS_PER_TASK))
     bounds = [_HIGHEST * task // tasks for task in range(tasks + 1)]
 
     def run(task: int) -> tuple[int, dict[str, int]]:
@@ -46,15 +46,16 @@ def _count_range(paths: Sequence[str], low: int, high: int) -> int:
     return len(np.unique(np.concatenate(pieces)))
 
 
-def merge_dictionaries(units: Sequence[Staged]) -> tuple[Texts, list[list[Array]]]:
-    """Merge the dictionaries of all batches; also return, by unit and batch, the place of each of its tokens."""
-    batches = [list(unit.dictionaries()) for unit in units]
-    flat = [batch for unit in batches for batch in unit]
+def merge_dictionaries(lots: Sequence[Lot]) -> tuple[Texts, list[list[Array]]]:
+    """Merge the dictionaries of all batches; also return, by lot and batch, the place of each of its tokens."""
+    batches = [list(lot.dictionaries()) for lot in lots]
+    flat = [batch for lot in batches for batch in lot]
     ids = np.concatenate([np.empty(0, np.int64), *(batch.column(0).to_numpy() for batch in flat)])
     texts = pa.chunked_array([batch.column(1) for batch in flat], pa.string()).cast(pa.large_string())
     texts = pa.concat_arrays([pa.array([], pa.large_string()), *texts.chunks])
     known, first, place = np.unique(ids, return_index=True, return_inverse=True)
-    shared = np.unique(place[differing(*_text_bytes(texts), first[place])])
+    differs = pc.not_equal(texts, texts.take(pa.array(first)).take(pa.array(place)))
+    shared = np.unique(place[differs.to_numpy(zero_copy_only=False)])
     if len(shared):
         known, first, place = _split_shared(ids, texts, (known, first, place), shared)
     text, bounds = _text_bytes(texts.take(pa.array(first)))
@@ -63,7 +64,7 @@ def merge_dictionaries(units: Sequence[Staged]) -> tuple[Texts, list[list[Array]
     place = place.astype(np.int32)
     no_place = np.array([NO_PLACE], np.int32)  # that of a code of -1
     places = [
-        [np.append(place[(end := next(ends)) - batch.num_rows : end], no_place) for batch in unit] for unit in batches
+        [np.append(place[(end := next(ends)) - batch.num_rows : end], no_place) for batch in lot] for lot in batches
     ]
     return merged, places
 

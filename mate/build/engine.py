@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from mate.build.progress import Progress
 from mate.build.session import SparkError, spark_session
@@ -44,36 +44,15 @@ def choose_master(master: str, size: int) -> tuple[str, str]:
     return HERE, f"{megabytes} are worth Spark's start (--master none to do without)"
 
 
-class Engine(Protocol):
-    """Runs a task for each of many items."""
-
-    name: str
-    is_spark: bool
-    parallelism: int
-
-    def run(self, items: Sequence[In], task: Task[In, Out], progress: Progress, phase: str) -> list[Out]:
-        """Return the task's result for each item, in order; show progress with what the tasks have counted."""
-
-
-@contextmanager
-def start_engine(master: str, settings: Mapping[str, str], *, verbose: bool) -> Iterator[Engine]:
-    """Start the engine that `master` names."""
-    if master == NO_SPARK:
-        yield LocalEngine()
-        return
-    with spark_session(master, settings, verbose=verbose) as spark:
-        yield SparkEngine(spark)
-
-
 class LocalEngine:
-    """Runs one item after the other, in this process."""
+    """Runs a task for each of many items, one after the other, in this process."""
 
     name = f"none (Python {sys.version_info.major}.{sys.version_info.minor})"
     is_spark = False
     parallelism = 1
 
     def run(self, items: Sequence[In], task: Task[In, Out], progress: Progress, phase: str) -> list[Out]:
-        """Run the tasks here."""
+        """Return the task's result for each item, in order; show progress with what the tasks have counted."""
         progress.start(phase, len(items))
         results: list[Out] = []
         counts: Counter[str] = Counter()
@@ -97,7 +76,10 @@ class SparkEngine:
         self.parallelism = spark.sparkContext.defaultParallelism
 
     def run(self, items: Sequence[In], task: Task[In, Out], progress: Progress, phase: str) -> list[Out]:
-        """Run the tasks on Spark, which retries those that die."""
+        """Return the same as `LocalEngine`; Spark retries tasks that die."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
         context = self._spark.sparkContext
         done = context.accumulator(0)
         counts = {name: context.accumulator(0) for name in ("files", "tables", "cells")}
@@ -110,7 +92,7 @@ class SparkEngine:
             return result
 
         progress.start(phase, len(items))
-        with _spark_failure_explained(phase), ThreadPoolExecutor(1) as pool:
+        with failure_explained(phase, Py4JError, PySparkException), ThreadPoolExecutor(1) as pool:
             job = pool.submit(lambda: context.parallelize(items, max(1, len(items))).map(run).collect())
             try:
                 while not wait([job], timeout=0.2).done:
@@ -122,24 +104,26 @@ class SparkEngine:
                 raise
 
 
-@contextmanager
-def _spark_failure_explained(phase: str) -> Iterator[None]:
-    """Turn what Spark raises into one line."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (Py4JError, PySparkException) as error:
-        raise failure(str(error), phase) from error
+Engine: TypeAlias = LocalEngine | SparkEngine
 
 
 @contextmanager
-def failure_explained(phase: str) -> Iterator[None]:
-    """Turn what the operating system refuses, such as more of the disk, into one line."""
+def start_engine(master: str, settings: Mapping[str, str], *, verbose: bool) -> Iterator[Engine]:
+    """Start the engine that `master` names."""
+    if master == NO_SPARK:
+        yield LocalEngine()
+        return
+    with spark_session(master, settings, verbose=verbose) as spark:
+        yield SparkEngine(spark)
+
+
+@contextmanager
+def failure_explained(phase: str, *others: type[Exception]) -> Iterator[None]:
+    """Turn what the operating system refuses, such as more of the disk, and other errors into one line."""
+    expected: tuple[type[Exception], ...] = (OSError, MemoryError, *others)
     try:
         yield
-    except (OSError, MemoryError) as error:
+    except expected as error:
         raise failure(f"{type(error).__name__}: {error}", phase) from error
 
 

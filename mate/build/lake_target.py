@@ -1,26 +1,169 @@
-"""Building a lake: the segments that tasks write are moved into it."""
+"""Builds and changes of a lake: the lock, a private folder for segments that are being written, and publication."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import fcntl
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Self
 
 from mate.build.build import BuildSettings
-from mate.build.build_directory import BuildDirectory
-from mate.build.segments import Written
+from mate.build.segments import NewSegment
+from mate.errors import StoreError
+from mate.files import require_own
+from mate.lake.folder import LOCK, MANIFEST, SEGMENTS, read_manifest, sync_folder
+from mate.lake.folder import publish as publish_manifest
 from mate.lake.manifest import Manifest
+from mate.lake.remote import RemoteLake
+from mate.storage import is_remote
+from mate.termination import terminated_like_interrupted
+
+BUILD = ".build"
+_LAKE_ENTRIES = {MANIFEST, f".{MANIFEST}.new", SEGMENTS, BUILD, LOCK}
+_POLL = 0.02
+"""Seconds between two attempts to take a lock that somebody else holds."""
 
 
-class LakeTarget(BuildDirectory):
-    """A build of one lake."""
+class LakeTarget:
+    """The right to build or change a lake: its lock, and a folder for the files of the build or change.
+
+    A lake in an object store is changed in its copy on this machine, and published there before it is published here.
+    The lock ends with the process. The next process removes what a killed one left behind: its folder, and segments
+    that no manifest names.
+    """
+
+    def __init__(self, address: str | Path, wait: float = 0.0) -> None:
+        self.address = str(address)
+        self._remote = RemoteLake(self.address) if is_remote(self.address) else None
+        self.path = self._remote.path if self._remote else Path(address).absolute()
+        self._wait = wait
+        self._home = self.path / BUILD
+        self.directory = self._home / uuid.uuid4().hex[:12]
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        if self.path.exists() and not self.path.is_dir():
+            raise StoreError(f"{self.path} is a file; --store takes the path of a folder, such as {self.path}.mate")
+        try:
+            if self._remote:
+                self._remote.prepare()
+            self._existed = self.path.exists()
+            _make_folder(self.path)
+            self._refuse_other_folders()
+            self._lock = self._wait_for_lock()
+            self._make_directory()
+        except BlockingIOError:
+            waited = f"; waited {self._wait:g} s for it (--wait)" if self._wait else ""
+            raise StoreError(f"another build or change of {self.path} is under way{waited}") from None
+        except OSError as error:
+            raise StoreError(f"cannot write to {self.path}: {error.strerror}") from error
+        self._stack.enter_context(terminated_like_interrupted())
+        return self
+
+    def _refuse_other_folders(self) -> None:
+        """Refuse a folder that holds something else: a build would mix with it, and clean up in it."""
+        if self._remote:
+            return
+        with suppress(StoreError):
+            read_manifest(self.path)
+            return
+        ours = _LAKE_ENTRIES if (self.path / LOCK).exists() else set()
+        other = sorted(entry.name for entry in self.path.iterdir() if entry.name not in ours)
+        if other:
+            raise StoreError(f"{self.path} is a folder with other things in it ({other[0]}): name a new folder")
+
+    def _wait_for_lock(self) -> int:
+        deadline = time.monotonic() + self._wait
+        while True:
+            try:
+                with ExitStack() as stack, suppress(FileNotFoundError):
+                    lock = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+                    stack.callback(os.close, lock)
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if os.path.samestat(os.fstat(lock), (self.path / LOCK).stat()):
+                        stack.pop_all()
+                        return lock
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_POLL)
+                continue
+            # Its last holder has removed the folder with it, having published nothing.
+            self._existed = False
+            _make_folder(self.path)
+
+    def _make_directory(self) -> None:
+        """Make the folder, having removed what others left behind."""
+        try:
+            if self._remote:
+                self._remote.start_change()
+            _remove(self._home)
+            for folder in (self._home, self.directory):
+                folder.mkdir(mode=0o700)  # fails where somebody was quicker, also with a link
+                require_own(folder)
+            self.remove_unpublished()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        _remove(self._home)
+        if not self._existed and not (self.path / MANIFEST).exists():
+            _remove(self.path)
+        os.close(self._lock)
+        self._stack.close()
 
     def check(self, settings: BuildSettings) -> None:
         """Accept all settings."""
 
-    def task(self, manifest: Manifest) -> Callable[[Written], Any]:
-        """Return what a task does with a segment: nothing more."""
-        return lambda written: None
+    def loader(self, manifest: Manifest) -> None:
+        """Return nothing: tasks leave segments where they have written them."""
 
-    def publish(self, manifest: Manifest, written: list[Written], stored: list[Any]) -> None:
-        """Publish the segments."""
-        self.publish_segments(written, manifest)
+    def publish(self, manifest: Manifest, new_segments: Iterable[NewSegment]) -> None:
+        """Move finished segments to their place and make the manifest that names them the one in use."""
+        home = self.path / SEGMENTS
+        if not os.path.lexists(home):
+            home.mkdir()
+        require_own(home)
+        for segment in new_segments:
+            Path(segment.folder).replace(home / Path(segment.folder).name)
+        sync_folder(home)
+        if self._remote:
+            self._remote.publish(manifest)
+        publish_manifest(self.path, manifest)
+        self.remove_unpublished(manifest)
+
+    def remove_unpublished(self, manifest: Manifest | None = None) -> None:
+        """Remove segments that the manifest in use does not name. Readers that have them open keep them."""
+        try:
+            known = {segment.name for segment in (manifest or read_manifest(self.path)).segments}
+        except StoreError:
+            if (self.path / MANIFEST).exists():
+                return  # damaged or of another version: a repair may need the segments
+            known = set()
+        home = self.path / SEGMENTS
+        for entry in home.iterdir() if home.is_dir() and not home.is_symlink() else ():
+            if entry.name not in known:
+                _remove(entry)
+
+
+def _make_folder(path: Path) -> None:
+    """Make a folder and those above it, durably."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        with suppress(PermissionError):  # a folder may be written to that cannot be read
+            sync_folder(folder.parent)
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder of ours; a link is removed, never followed."""
+    if path.is_symlink():
+        path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path, ignore_errors=True)

@@ -6,16 +6,17 @@ is read from a file that no longer has them raises `ChangedError`, and the file 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mate.build.engine import Engine
 from mate.build.progress import Progress
-from mate.build.sources import FileSource, Item, Provenance, Source, Unit, file_size, unit_size
-from mate.corpus import Limits
-from mate.corpus.parts import Again, Cutting, Part, Parts, Span, changed, cut_file, look_at, read_part
+from mate.build.sources import FileSource, Item, Provenance, Source, Unit, unit_size
+from mate.corpus import File, Limits
+from mate.corpus.parts import Correction, Cutting, Part, Parts, Span, changed, cut_file, look_at, read_part
 from mate.errors import CorpusError
 
 PHASE = "look at large files"
@@ -25,8 +26,6 @@ MOST_ROUNDS = 12
 """How often spans of a file may turn out to be cut in the wrong place until it is read whole."""
 
 Stamp = tuple[int, ...]
-_Look = tuple[FileSource, Cutting, Span | None]
-"""What a task finds out: what a span holds; without a span, the checksum of the whole file."""
 
 
 def file_stamp(path: str) -> Stamp | None:
@@ -55,8 +54,6 @@ class FilePart:
     size: int
     stamp: Stamp | None
     """That of the file when it was looked at."""
-    shares_table: bool
-    """Whether the whole file is one table."""
     provenance: Provenance | None
     """Of the whole file: with its last part."""
 
@@ -119,7 +116,7 @@ class _LargeFile:
     settled: Parts | None = None
     rounds: int = 0
 
-    def settle(self) -> Again | None:
+    def settle(self) -> Correction | None:
         """Settle the parts, or return what must be looked at again; nothing if it changed while it was looked at."""
         if None in self.looks:
             return None
@@ -134,23 +131,20 @@ class _LargeFile:
         """Return the parts, or the file itself if it cannot be cut."""
         if not self.settled or len(self.settled.parts) < 2:
             return [self.source]
-        parts, shares_table = self.settled.parts, self.settled.rows is not None
-        size = self.source.size // len(parts)
+        size = self.source.size // len(self.settled.parts)
         whole = Provenance(self.source.format, self.source.size, self.sha256, self.settled.tables)
-        return [
-            FilePart(self.source, part, size, self.stamp, shares_table, whole if part is parts[-1] else None)
-            for part in parts
-        ]
+        *parts, last = (FilePart(self.source, part, size, self.stamp, None) for part in self.settled.parts)
+        return [*parts, replace(last, provenance=whole)]
 
 
 def _look(files: Sequence[_LargeFile], engine: Engine, progress: Progress) -> None:
     """Hash every file and look at its spans, and then again at those that turn out to be cut in the wrong place."""
     unhashed = list(files)
-    pending = [(file, Again(n, n + 1, span)) for file in files for n, span in enumerate(file.cutting.spans)]
+    pending = [(file, Correction(n, n + 1, span)) for file in files for n, span in enumerate(file.cutting.spans)]
     while pending:
-        hashes: list[_Look] = [(file.source, file.cutting, None) for file in unhashed]
-        spans: list[_Look] = [(file.source, file.cutting, wanted.span) for file, wanted in pending]
-        answers = iter(engine.run([*hashes, *spans], _look_task, progress, PHASE))
+        calls: list[Callable[[], Any]] = [file.source.checksum for file in unhashed]
+        calls += (partial(_look_at, file.source.file, file.cutting, wanted.span) for file, wanted in pending)
+        answers = iter(engine.run(calls, lambda call: (call(), {}), progress, PHASE))
         for file in unhashed:
             file.sha256 = next(answers)
         for (file, wanted), look in zip(pending, answers, strict=True):
@@ -159,28 +153,20 @@ def _look(files: Sequence[_LargeFile], engine: Engine, progress: Progress) -> No
         pending = [(file, again) for file in files if not file.settled and (again := file.settle())]
 
 
-def _look_task(task: _Look) -> tuple[Any, dict[str, int]]:
-    source, cutting, span = task
-    if span is None:
-        return source.checksum(), {}
+def _look_at(file: File, cutting: Cutting, span: Span) -> Any:
+    """Look at a span; return nothing if the file has changed."""
     try:
-        return look_at(source.file, cutting, span), {}
+        return look_at(file, cutting, span)
     except CorpusError:
-        return None, {}
+        return None
 
 
-def units_to_repeat(units: Iterable[Unit], names: Set[str]) -> list[Unit]:
-    """Return the units that hold parts of these files, with each file in one piece where its first part was."""
-    repeated: list[Unit] = []
-    seen: set[str] = set()
-    for unit in units:
-        sources: list[Source] = []
-        for source in unit.sources:
-            if not isinstance(source, FilePart) or source.name not in names:
-                sources.append(source)
-            elif source.name not in seen:
-                seen.add(source.name)
-                sources.append(FileSource(source.whole.file, file_size(source.name)))
-        if tuple(sources) != unit.sources:
-            repeated.append(Unit(unit.number, tuple(sources)))
-    return repeated
+def with_whole_files(unit: Unit, names: Set[str]) -> Unit:
+    """Return a unit with these files in one piece, each where its last part was."""
+    sources: list[Source] = []
+    for source in unit.sources:
+        if not isinstance(source, FilePart) or source.name not in names:
+            sources.append(source)
+        elif source.provenance:
+            sources.append(FileSource.of(source.whole.file))
+    return Unit(unit.number, tuple(sources))

@@ -15,7 +15,7 @@ class Progress(Protocol):
         """Show how many units are done, and other counts."""
 
 
-class Silent:
+class NoProgress:
     """Shows nothing."""
 
     def start(self, phase: str, total: int) -> None:

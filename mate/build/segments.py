@@ -1,4 +1,4 @@
-"""Second step of a build, one task per segment: what units staged becomes one immutable segment.
+"""Second step of a build, one task per segment: staged lots become one immutable segment.
 
 Everything that a segment holds follows from its own cells. Only the parameters of hash functions depend on the whole
 corpus, so they are given.
@@ -9,11 +9,9 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +20,11 @@ import pyarrow.parquet as pq
 
 from mate.build.dictionary import merge_dictionaries
 from mate.build.engine import Task
-from mate.build.stage import Staged, StageSettings
+from mate.build.stage import Lot, StageSettings
 from mate.corpus import Limits
 from mate.errors import CorpusError
-from mate.lake.arrays import Array, ArrayWriter
+from mate.files import file_crc32
+from mate.lake.arrays import Array, write_arrays
 from mate.lake.folder import sync_folder
 from mate.lake.layout import SegmentArrays, Shapes, Texts, make_arrays
 from mate.lake.manifest import Counts, HashSpec, SegmentRecord
@@ -45,21 +44,19 @@ LOTS_PER_SEGMENT = 4
 """Lots that the tables of a large unit are staged in, for each segment that memory allows: so that segments fill up."""
 _HASHED_AT_A_TIME = 1_000_000
 """Tokens."""
-_READ_AT_A_TIME = 1 << 24
-"""Bytes."""
 
 
-# Planning: which units make which segment
+# Planning: which lots make which segment
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentPlan:
-    """Units whose tables make one segment."""
+    """Lots whose tables make one segment."""
 
     number: int
-    units: tuple[Staged, ...]
+    lots: tuple[Lot, ...]
     table_ids: tuple[Array, ...]
-    """Numbers in the lake of each unit's tables; a table that begins in the unit before comes first."""
+    """Numbers in the lake of each lot's tables; a table that begins in the lot before comes first."""
 
 
 def most_cells(memory: int) -> int:
@@ -73,80 +70,79 @@ def stage_settings(nulls: Iterable[str], limits: Limits, memory: int) -> StageSe
 
 
 def plan_segments(
-    staged: list[Staged], table_ids: Iterable[Array], memory: int, parallelism: int, segments: int | None = None
+    lots: list[Lot], table_ids: Iterable[Array], memory: int, parallelism: int, segments: int | None = None
 ) -> list[SegmentPlan]:
-    """Put units that follow each other together, each group for one segment; a table is never divided.
+    """Put lots that follow each other together, each group for one segment; a table is never divided.
 
-    `table_ids` has the numbers of the tables, unit after unit.
+    `table_ids` has the numbers of the tables, lot after lot.
     """
-    slots, most = sum(unit.slots for unit in staged), most_cells(memory)
+    slots, most = sum(lot.slots for lot in lots), most_cells(memory)
     count = segments or max(-(-slots // most), min(parallelism, slots // LEAST_SEGMENT), 1)
     size, most = -(-slots // count), MOST_NUMBERED if segments else most
-    groups: list[list[Staged]] = [[]]
+    groups: list[list[Lot]] = [[]]
     total = in_group = 0
-    undivided: list[list[Staged]] = []
-    for unit in staged:
-        if unit.continues:
-            undivided[-1].append(unit)
+    undivided: list[list[Lot]] = []
+    for lot in lots:
+        if lot.continues:
+            undivided[-1].append(lot)
         else:
-            undivided.append([unit])
-    for units in undivided:
-        more = sum(unit.slots for unit in units)
+            undivided.append([lot])
+    for together in undivided:
+        more = sum(lot.slots for lot in together)
         if groups[-1] and (total + more // 2 > size * len(groups) or in_group + more > most):
             groups.append([])
             in_group = 0
-        groups[-1] += units
+        groups[-1] += together
         total, in_group = total + more, in_group + more
     ids = iter(table_ids)
-    return [SegmentPlan(number, tuple(units), tuple(next(ids) for _ in units)) for number, units in enumerate(groups)]
+    return [SegmentPlan(number, tuple(group), tuple(next(ids) for _ in group)) for number, group in enumerate(groups)]
 
 
 # Writing
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class NewSegment:
     """A segment that a task has written."""
 
     folder: str
     record: SegmentRecord
     number: int
     """That of the plan."""
-    stored: Any = None
-    """What the target returned for it."""
 
 
 def segment_task(
-    directory: Path, hashes: Sequence[HashSpec], store: Callable[[Written], Any] = lambda written: None
-) -> Task[SegmentPlan, Written]:
-    """Return the task that writes a planned segment, stores it in the target, and counts its cells."""
+    directory: Path, hashes: Sequence[HashSpec], load: Callable[[NewSegment], object] | None = None
+) -> Task[SegmentPlan, NewSegment]:
+    """Return the task that writes a planned segment, loads it into a database, if any, and counts its cells."""
 
-    def run(plan: SegmentPlan) -> tuple[Written, dict[str, int]]:
-        written = write_segment(plan, str(directory), hashes)
-        return replace(written, stored=store(written)), {"cells": written.record.counts.cells}
+    def run(plan: SegmentPlan) -> tuple[NewSegment, dict[str, int]]:
+        segment = write_segment(plan, str(directory), hashes)
+        if load:
+            load(segment)
+        return segment, {"cells": segment.record.counts.cells}
 
     return run
 
 
-def write_segment(plan: SegmentPlan, directory: str, hashes: Sequence[HashSpec]) -> Written:
+def write_segment(plan: SegmentPlan, directory: str, hashes: Sequence[HashSpec]) -> NewSegment:
     """Write a planned segment into a folder of its own."""
     folder = Path(directory, f"{plan.number:04d}-{uuid.uuid4().hex[:8]}")
     folder.mkdir()
     layout = _Layout.of(plan)
-    tokens, places = merge_dictionaries(plan.units)
+    tokens, places = merge_dictionaries(plan.lots)
     _check_numbers(plan, layout.shapes, len(tokens.token_id))
     cells = _cells(plan, layout, places)
     texts = _strings(tokens)
-    with ArrayWriter(folder / ARRAYS) as writer:
-        arrays = make_arrays(layout.shapes, tokens, cells)
-        for name in SegmentArrays._fields:
-            writer.add(name, getattr(arrays, name))
-        del arrays
+
+    def arrays() -> Iterator[tuple[str, Array]]:
+        yield from zip(SegmentArrays._fields, make_arrays(layout.shapes, tokens, cells), strict=True)
         for number, spec in enumerate(hashes):
-            writer.add(f"keys{number}", super_keys(spec.function(), layout.shapes, cells, texts))
-        writer.close({"format": FORMAT})
-    for number, unit in enumerate(plan.units):
-        path, target = unit.path("cells.parquet"), folder / CELLS.format(number)
+            yield f"keys{number}", super_keys(spec.function(), layout.shapes, cells, texts)
+
+    write_arrays(folder / ARRAYS, arrays(), {"format": FORMAT})
+    for number, lot in enumerate(plan.lots):
+        path, target = lot.path("cells.parquet"), folder / CELLS.format(number)
         try:
             target.hardlink_to(path)  # a task that is retried still finds the first name
         except OSError:
@@ -155,7 +151,7 @@ def write_segment(plan: SegmentPlan, directory: str, hashes: Sequence[HashSpec])
     columns, rows = int(layout.shapes.columns.sum()), int(layout.shapes.rows.sum())
     counts = Counts(len(layout.shapes.rows), columns, rows, int(np.count_nonzero(cells >= 0)), rejects)
     sync_folder(folder)
-    return Written(str(folder), SegmentRecord(folder.name, counts, checksums(folder)), plan.number)
+    return NewSegment(str(folder), SegmentRecord(folder.name, counts, checksums(folder)), plan.number)
 
 
 @dataclass(frozen=True)
@@ -165,36 +161,33 @@ class _Layout:
     shapes: Shapes
     pieces: Pieces
     offset: Array
-    """Where the codes of each piece begin among those of its unit."""
+    """Where the codes of each piece begin among those of its lot."""
 
     @classmethod
     def of(cls, plan: SegmentPlan) -> _Layout:
-        """Read the units' lists of pieces."""
-        records = [unit.records("pieces") for unit in plan.units]
-        columns = {n: np.concatenate([r.column(n).to_numpy() for r in records]) for n in records[0].column_names}
-        unit = np.repeat(np.arange(len(records)), [r.num_rows for r in records])
-        numbers = [ids[r.column("table_no").to_numpy()] for ids, r in zip(plan.table_ids, records, strict=True)]
-        table_id = np.concatenate(numbers)
-        order = np.argsort(table_id, kind="stable")
-        known, first, table = np.unique(table_id[order], return_index=True, return_inverse=True)
-        rows, width = columns["rows"][order], columns["width"][order]
+        """Read the lots' lists of pieces."""
+        parts = []
+        for number, (lot, ids) in enumerate(zip(plan.lots, plan.table_ids, strict=True)):
+            table_no, rows, width, group, offset = (column.to_numpy() for column in lot.records("pieces").columns)
+            sizes = rows * width
+            starts = np.cumsum(sizes) - sizes
+            parts.append((ids[table_no], rows, width, np.full(len(rows), number), group, offset, starts))
+        columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+        order = np.argsort(columns[0], kind="stable")
+        table_id, rows, width, lot_no, group, offset, starts = (column[order] for column in columns)
+        known, first, table = np.unique(table_id, return_index=True, return_inverse=True)
         before = np.cumsum(rows) - rows
         shapes = Shapes(known, np.add.reduceat(rows, first) if len(first) else rows, width[first])
-        first_row = before - before[first][table]
-        pieces = Pieces(table, first_row, rows, unit[order], columns["group"][order], columns["offset"][order])
-        sizes = columns["rows"] * columns["width"]
-        starts = np.cumsum(sizes) - sizes
-        unit_start = np.array([starts[unit == u][0] if (unit == u).any() else 0 for u in range(len(records))])
-        return cls(shapes, pieces, (starts - unit_start[unit])[order])
+        return cls(shapes, Pieces(table, before - before[first][table], rows, lot_no, group, offset), starts)
 
 
 def _check_numbers(plan: SegmentPlan, shapes: Shapes, tokens: int) -> None:
     """Refuse a table with more rows or distinct values than can be numbered; segments of many tables are cut."""
-    if tokens <= MOST_NUMBERED and (not len(shapes.rows) or int(shapes.rows.max()) <= MOST_NUMBERED):
+    if max(tokens, int(shapes.rows.max(initial=0))) <= MOST_NUMBERED:
         return
     largest = int(np.argmax(shapes.rows * shapes.columns))
-    records = pa.concat_tables(_numbered_tables(plan))
-    record = records.filter(pc.equal(records["table_id"], int(shapes.table_id[largest]))).to_pylist()[0]
+    tables = pa.concat_tables(_numbered_tables(plan))
+    [record] = tables.filter(pc.field("table_id") == int(shapes.table_id[largest])).to_pylist()
     raise CorpusError(
         f"{record['source']}: the table {record['name']} has {int(shapes.rows[largest]):,} rows and its segment "
         f"{tokens:,} distinct values; MATE can number {MOST_NUMBERED:,} of each. Cut the table into several files, or "
@@ -208,15 +201,15 @@ def _cells(plan: SegmentPlan, layout: _Layout, places: list[list[Array]]) -> Arr
     ends = np.cumsum(rows * columns)
     first = ends - rows * columns
     cells = np.empty(int(ends[-1]) if len(ends) else 0, np.int32)
-    codes = [unit.codes() for unit in plan.units]
+    codes = [lot.codes() for lot in plan.lots]
     pieces = zip(*(values.tolist() for values in (*layout.pieces[:5], layout.offset)), strict=True)
-    for table, first_row, count, unit, batch, offset in pieces:
+    for table, first_row, count, lot, batch, offset in pieces:
         if not count:
             continue
         width = int(columns[table])
-        piece = np.asarray(codes[unit][offset : offset + count * width]).reshape(width, count)
+        piece = np.asarray(codes[lot][offset : offset + count * width]).reshape(width, count)
         target = cells[int(first[table]) : int(ends[table])].reshape(width, int(rows[table]))
-        target[:, first_row : first_row + count] = places[unit][batch][piece]
+        target[:, first_row : first_row + count] = places[lot][batch][piece]
     return cells
 
 
@@ -236,16 +229,16 @@ def _write_records(plan: SegmentPlan, layout: _Layout, folder: Path) -> int:
     tables = tables.set_column(place, TABLES_SCHEMA.field(place), pa.array(layout.shapes.rows, pa.int64()))
     write_parquet(tables, folder / TABLES, TABLE_GROUP)
     pieces = pa.table([pa.array(values, pa.int64()) for values in layout.pieces], list(Pieces._fields))
-    write_parquet(pieces.replace_schema_metadata({"cell_files": str(len(plan.units))}), folder / PIECES)
-    write_parquet(pa.concat_tables([unit.records("sources") for unit in plan.units]), folder / SOURCES)
-    rejects = pa.concat_tables([unit.records("rejects") for unit in plan.units])
+    write_parquet(pieces.replace_schema_metadata({"cell_files": str(len(plan.lots))}), folder / PIECES)
+    write_parquet(pa.concat_tables([lot.records("sources") for lot in plan.lots]), folder / SOURCES)
+    rejects = pa.concat_tables([lot.records("rejects") for lot in plan.lots])
     write_parquet(rejects, folder / REJECTS)
     return int(rejects.column("count").to_numpy().sum())
 
 
 def _numbered_tables(plan: SegmentPlan) -> Iterator[pa.Table]:
-    for unit, ids in zip(plan.units, plan.table_ids, strict=True):
-        tables = unit.records("tables")
+    for lot, ids in zip(plan.lots, plan.table_ids, strict=True):
+        tables = lot.records("tables")
         numbers = pa.array(ids[tables.column("table_id").to_numpy()], pa.int64())
         yield tables.set_column(0, TABLES_SCHEMA.field(0), numbers)
 
@@ -266,12 +259,3 @@ def checksums(folder: Path) -> dict[str, tuple[int, int]]:
             os.fsync(stream.fileno())
         found[path.name] = (path.stat().st_size, file_crc32(path))
     return found
-
-
-def file_crc32(path: Path) -> int:
-    """Return the CRC-32 of a file."""
-    crc = 0
-    with path.open("rb") as stream:
-        while piece := stream.read(_READ_AT_A_TIME):
-            crc = zlib.crc32(piece, crc)
-    return crc

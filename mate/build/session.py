@@ -13,7 +13,7 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
@@ -113,36 +113,29 @@ def spark_session(
 def _scratch_folder() -> Iterator[Path]:
     """Yield a locked folder and remove it afterwards; also remove those of killed processes, which have no lock."""
     for left_over in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
-        with suppress(OSError):
-            _remove_unless_locked(left_over)
-    folder, lock = _locked_folder()
-    try:
+        with suppress(OSError), _locked(left_over) as lock:
+            if os.fstat(lock).st_uid == os.geteuid():
+                shutil.rmtree(left_over, ignore_errors=True)
+    with ExitStack() as stack:
+        while True:
+            folder = Path(tempfile.mkdtemp(prefix=_SCRATCH))
+            with suppress(BlockingIOError, FileNotFoundError):
+                stack.enter_context(_locked(folder))
+                if folder.exists():  # else another process took it for a left-over before it was locked
+                    break
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
 
 
-def _remove_unless_locked(folder: Path) -> None:
+@contextmanager
+def _locked(folder: Path) -> Iterator[int]:
+    """Lock a folder; raise OSError if it is locked already."""
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        if os.fstat(lock).st_uid != os.geteuid():
-            return  # somebody else's
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder, ignore_errors=True)
+        yield lock
     finally:
         os.close(lock)
-
-
-def _locked_folder() -> tuple[Path, int]:
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=_SCRATCH))
-        with suppress(FileNotFoundError):
-            lock = os.open(folder, os.O_RDONLY)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if folder.exists():  # else another process took it for a left-over before it was locked
-                return folder, lock
-            os.close(lock)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self, TypeAlias, cast
 
 from mate.corpus import READERS, Chunk, File, Limits, Reject, detect, discover, read
 from mate.corpus.formats import HEAD
@@ -30,6 +30,8 @@ SYNTHETIC = "synthetic:"
 CHANGED = "changed while it was read; mate sync reads it again"
 _LAKE_DEPTH = 3
 """Folders of a lake that a file of it is in: the lake itself, its segments, one of them."""
+_SYNTHETIC_PARTS = 32
+"""Sources that a synthetic lake is cut into at least."""
 _LEAST_UNIT = 1 << 20
 _MOST_UNIT = 64 << 20
 
@@ -96,29 +98,20 @@ class _HashingReader(io.FileIO):
         return count
 
 
-def file_checksum(path: str | Path) -> str:
-    """Return the SHA-256 of a file; nothing if it cannot be read."""
-    try:
-        with Path(path).open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError:
-        return ""
-
-
-def file_size(path: str) -> int:
-    """Return the size of a file, 0 if there is none."""
-    try:
-        return Path(path).stat().st_size
-    except OSError:
-        return 0
-
-
 @dataclass(frozen=True, slots=True)
 class FileSource:
     """A file of the corpus."""
 
     file: File
     size: int
+
+    @classmethod
+    def of(cls, file: File) -> Self:
+        """Return a file with the size that it has now; 0 if there is none."""
+        try:
+            return cls(file, Path(file.path).stat().st_size)
+        except OSError:
+            return cls(file, 0)
 
     @property
     def name(self) -> str:
@@ -132,25 +125,26 @@ class FileSource:
 
     def read(self, limits: Limits) -> Iterator[Item]:
         """Yield its tables."""
-        if self.file.problem:
-            yield from read(self.file, limits)
-            yield Provenance(self.format, self.size, self.checksum())
-            return
         checksums: list[str] = []
         if self.format == "parquet":  # read in no order: its end comes first
-            checksums.append(file_checksum(self.name))
+            checksums.append(self.checksum())
         yield from read(self.file, limits, lambda: open_hashed(self.name, checksums))
         if len(checksums) < 2:
-            checksums.append(file_checksum(self.name))
+            checksums.append(self.checksum())
         changed = len(set(checksums)) > 1
         if changed:
             yield Reject(self.name, None, "file", CHANGED)
         yield Provenance(self.format, self.size, "" if changed else checksums[0])
 
     def checksum(self) -> str:
-        """Return the SHA-256 of the file as it is now, or of what keeps it from being read."""
-        problem = self.file.problem
-        return hashlib.sha256(problem.encode()).hexdigest() if problem else file_checksum(self.name)
+        """Return the SHA-256 of the file as it is now, or of its known problem; nothing if it cannot be read."""
+        if self.file.problem:
+            return hashlib.sha256(self.file.problem.encode()).hexdigest()
+        try:
+            with Path(self.name).open("rb") as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError:
+            return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +182,11 @@ class RemoteSource:
         if self.format is None and detect(self.name, b"") is None and detect(self.name, place.head(HEAD)) is None:
             return None, "", False  # no reader fits, and it may be large
         before = place.info()
-        sha256 = place.fetch(copy).sha256
+        place.fetch(copy)
         with copy.open("rb") as stream:
             format = self.format or detect(self.name, stream.read(HEAD))
+            stream.seek(0)
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
         return format, sha256, place.info() != before
 
 
@@ -222,18 +218,15 @@ class Unit:
     sources: tuple[Source, ...]
 
 
-def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None, tasks: int) -> list[Source]:
-    """Return the sources under paths, in the order in which their tables are numbered.
-
-    A synthetic lake is cut into as many as there are tasks; into more if it is large.
-    """
+def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None = None) -> list[Source]:
+    """Return the sources under paths, in the order in which their tables are numbered."""
     given = [os.fspath(path) for path in paths]
     synthetic = [path for path in given if path.startswith(SYNTHETIC)]
     remote = [path for path in given if is_remote(path)]
     files = [path for path in given if path not in synthetic and path not in remote]
     sources: list[Source] = []
     if files:
-        sources += (FileSource(file, file_size(file.path)) for file in corpus_files(files, format))
+        sources += map(FileSource.of, corpus_files(files, format))
     for address in remote:
         sources += _remote_sources(address, format)
     for address in synthetic:
@@ -241,7 +234,7 @@ def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None, ta
 
         lake = SyntheticLake.parse(address)
         size = lake.expected_cells * 8
-        parts = lake.split(max(1, tasks, -(-size // _MOST_UNIT)))
+        parts = lake.split(max(_SYNTHETIC_PARTS, -(-size // _MOST_UNIT)))
         sources += (SyntheticSource(lake, p.start, p.stop, max(1, size // len(parts))) for p in parts)
     return sources
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from mate.build.batches import CELLS_SCHEMA, TOKENS_SCHEMA, make_batch
 from mate.build.engine import Engine
-from mate.build.parts import ChangedError, FilePart, units_to_repeat
+from mate.build.parts import ChangedError, FilePart, with_whole_files
 from mate.build.progress import Progress
 from mate.build.sources import Provenance, Source, Unit, plan_units
 from mate.build.stored_tables import StoredTable
@@ -59,8 +59,8 @@ class StageSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
-    """Tables that are staged together, a unit or a lot of it: counts, and where the files are."""
+class Lot:
+    """Tables that are staged together, those of a unit or some of them: counts, and where the files are."""
 
     prefix: str
     files: int
@@ -88,6 +88,11 @@ class Staged:
         """Return records of tables, rejects, sources or pieces."""
         return pq.read_table(self.path(f"{part}.parquet"))
 
+    def replace_records(self, sources: pa.Table, rejects: pa.Table) -> None:
+        """Replace the records of sources and rejects."""
+        pq.write_table(sources, self.path("sources.parquet"))
+        pq.write_table(rejects, self.path("rejects.parquet"))
+
     def codes(self) -> Array:
         """Return the codes of all cells, batch after batch."""
         empty = not Path(self.path("codes")).stat().st_size
@@ -101,13 +106,13 @@ class Staged:
 
 def stage_sources(
     engine: Engine, sources: Sequence[Source], directory: Path, settings: StageSettings, progress: Progress
-) -> list[Staged]:
+) -> list[Lot]:
     """Read sources and tokenise them, unit by unit.
 
     A large file that changes meanwhile does not fit its parts: it is read again, in one piece.
     """
 
-    def run(unit: Unit) -> tuple[list[Staged] | str, dict[str, int]]:
+    def run(unit: Unit) -> tuple[list[Lot] | str, dict[str, int]]:
         try:
             lots = stage_unit(unit, str(directory), settings)
         except ChangedError as error:
@@ -115,24 +120,24 @@ def stage_sources(
         return lots, {name: sum(getattr(lot, name) for lot in lots) for name in ("files", "tables", "cells")}
 
     units = {unit.number: unit for unit in plan_units(sources, engine.parallelism)}
-    results: dict[int, list[Staged] | str] = {}
+    results: dict[int, list[Lot] | str] = {}
     pending = list(units.values())
     while pending:
         results.update(zip([unit.number for unit in pending], engine.run(pending, run, progress, PHASE), strict=True))
         changed = {source for source in results.values() if isinstance(source, str)}
-        pending = units_to_repeat(units.values(), changed)
+        pending = [whole for unit in units.values() if (whole := with_whole_files(unit, changed)) != unit]
         units.update((unit.number, unit) for unit in pending)
-    staged = [lot for number in sorted(results) for lot in results[number] if isinstance(lot, Staged)]
-    _report_oversized(staged)
-    return staged
+    lots = [lot for number in sorted(results) for lot in results[number] if isinstance(lot, Lot)]
+    _report_oversized(lots)
+    return lots
 
 
-def stage_unit(unit: Unit, directory: str, settings: StageSettings) -> list[Staged]:
+def stage_unit(unit: Unit, directory: str, settings: StageSettings) -> list[Lot]:
     """Read a unit; return what it holds, in several lots if that is much."""
     reader = _UnitReader(str(Path(directory, f"{unit.number:06d}-{uuid.uuid4().hex[:8]}")), settings)
     for source in unit.sources:
         reader.read(source)
-    return [*reader.staged, reader.lot.finish()]
+    return [*reader.lots, reader.lot.finish()]
 
 
 class _UnitReader:
@@ -140,7 +145,7 @@ class _UnitReader:
 
     def __init__(self, prefix: str, settings: StageSettings) -> None:
         self._prefix, self._settings = prefix, settings
-        self.staged: list[Staged] = []
+        self.lots: list[Lot] = []
         self.lot = _LotWriter(prefix, settings)
         self._table: Table | None = None
         self._tables = 0
@@ -161,7 +166,7 @@ class _UnitReader:
             elif item.rows or isinstance(source, StoredTable):
                 if item.table != self._table:
                     self._begin_table(item.table, part)
-                self.lot.add(item, shared=part is not None and part.shares_table)
+                self.lot.add(item, shared=part is not None and part.part.rows is not None)
 
     def _begin_table(self, table: Table, part: FilePart | None) -> None:
         """Note a table, unless the unit before has done so."""
@@ -170,8 +175,8 @@ class _UnitReader:
             self.lot.continues = True
             return
         if self.lot.is_full:
-            self.staged.append(self.lot.finish())
-            self.lot = _LotWriter(f"{self._prefix}-{len(self.staged)}", self._settings)
+            self.lots.append(self.lot.finish())
+            self.lot = _LotWriter(f"{self._prefix}-{len(self.lots)}", self._settings)
         self.lot.begin_table(table)
         self._tables += 1
 
@@ -255,7 +260,7 @@ class _LotWriter:
             before = self._oversized.get(number) or oversized_cells(chunk.table.source, row, 0, limit)
             self._oversized[number] = replace(before, count=before.count + len(inside))
 
-    def finish(self) -> Staged:
+    def finish(self) -> Lot:
         """Write what is left; return what there is."""
         if self._chunks:
             self._write_batch()
@@ -273,7 +278,7 @@ class _LotWriter:
             ("pieces", pa.Table.from_pylist(pieces, PIECES_SCHEMA)),
         ):
             pq.write_table(records, f"{self._prefix}.{part}.parquet")
-        return Staged(
+        return Lot(
             prefix=self._prefix,
             files=len(self.sources),
             tables=len(self._tables),
@@ -298,10 +303,10 @@ def oversized_cells(source: str, first_row: int, count: int, limit: int) -> Reje
     return Reject(source, None, "cell", reason, count)
 
 
-def _report_oversized(staged: Iterable[Staged]) -> None:
+def _report_oversized(lots: Iterable[Lot]) -> None:
     """Report cells over the limit once per table, where several units hold parts of it: with the last of them."""
-    shared: dict[str, list[tuple[Reject, Staged]]] = {}
-    for lot in staged:
+    shared: dict[str, list[tuple[Reject, Lot]]] = {}
+    for lot in lots:
         for cells in lot.oversized:
             shared.setdefault(cells.source, []).append((cells, lot))
     for parts in shared.values():

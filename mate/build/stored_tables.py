@@ -25,6 +25,9 @@ Edit: TypeAlias = Callable[[int, Columns], Columns]
 
 Row: TypeAlias = Sequence[str | None]
 
+CELL_BYTES = 8
+"""What a cell counts for where bytes to read are estimated."""
+
 
 @dataclass(frozen=True)
 class StoredTable:
@@ -34,7 +37,6 @@ class StoredTable:
     """Of the segment."""
     place: int
     info: TableInfo
-    size: int
     edit: Edit | None = None
     header: tuple[str, ...] | None = None
     """The new one, where it changes."""
@@ -45,6 +47,11 @@ class StoredTable:
     def name(self) -> str:
         """The file that the table comes from."""
         return self.info.source
+
+    @property
+    def size(self) -> int:
+        """The bytes to read, estimated."""
+        return self.info.rows * len(self.info.columns) * CELL_BYTES
 
     def read(self, limits: Limits) -> Iterator[Chunk]:
         """Yield its rows."""
@@ -71,7 +78,7 @@ class StoredTable:
 @lru_cache(maxsize=4)
 def _opened(folder: str) -> SegmentFolder:
     """Open the folder of a segment, once for all tables that are read from it: segments never change."""
-    return SegmentFolder.open(Path(folder))
+    return SegmentFolder(Path(folder))
 
 
 def _by_row(columns: Columns) -> pa.StringArray:
@@ -81,7 +88,7 @@ def _by_row(columns: Columns) -> pa.StringArray:
     return pa.concat_arrays([column.cast(pa.string()) for column in columns]).take(pa.array(order))
 
 
-def setting(cells: dict[int, dict[int, str | None]]) -> Edit:
+def set_cells(cells: dict[int, dict[int, str | None]]) -> Edit:
     """Return the edit that sets cells, given as row -> column -> value."""
     rows = np.array(sorted(cells), np.int64)
 

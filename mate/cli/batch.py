@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 
 import mate
-from mate.cli.options import add_spark
+from mate.cli.options import add_spark, chosen
 from mate.cli.terminal import ProgressBar, say
 from mate.display import counted
 from mate.errors import MateError
@@ -40,32 +40,35 @@ def run(options: argparse.Namespace) -> int:
     for name in ("json", "explain"):
         if getattr(options, name):
             raise MateError(f"--{name} is for one query; the answers of a batch are in the file of -o")
-    chosen: mate.BatchOptions = {
-        "k": options.k,
-        "rank": options.rank,
-        "names": not options.no_names,
-        "exclude": "self" if options.exclude_self else (),
-        "system": mate.SearchSystem(options.system, options.hash, options.initial_column),
-        "master": options.master,
-        "spark": dict(options.spark),
-        "verbose": options.verbose,
-    }
-    if options.encoding is not None:
-        chosen["encoding"] = options.encoding
     started = perf_counter()
     with mate.open(options.store) as lake, ProgressBar("read queries") as bar:
-        chosen["progress"] = bar
-        found = lake.search_many(options.batch, options.key, options.output, **chosen)
+        found = lake.search_many(
+            options.batch,
+            options.key,
+            options.output,
+            k=options.k,
+            rank=options.rank,
+            names=options.names,
+            exclude=options.exclude,
+            system=search_system(options),
+            encoding=options.encoding,
+            **{**chosen(options, mate.WorkOptions), "progress": bar},
+        )
     _print(found, options.output, perf_counter() - started)
     return 1 if found.errors else 0
+
+
+def search_system(options: argparse.Namespace) -> mate.SearchSystem:
+    """Return how to search."""
+    return mate.SearchSystem(options.system, options.hash, options.initial_column)
 
 
 def _print(found: mate.BatchAnswers, output: Path, seconds: float) -> None:
     rate = (len(found) - found.resumed) / max(seconds, 1e-3)
     earlier = f" ({found.resumed:,} of them in an earlier run)" if found.resumed else ""
-    queries = f"{len(found):,} {'query' if len(found) == 1 else 'queries'}"
+    queries = f"{len(found):,} {'query' if len(found) == 1 else 'queries'}{earlier}"
     answers = counted(found.answers, "answer")
-    say(f"{output}: {queries}{earlier}, {answers} ({seconds:.1f} s, {rate:,.1f} queries per second)")
+    say(f"{output}: {queries}, {answers} ({seconds:.1f} s, {rate:,.1f} queries per second)")
     for query, error in list(found.errors.items())[:MOST_PRINTED]:
         say(f"failed: {query}: {error}")
     if len(found.errors) > MOST_PRINTED:

@@ -9,12 +9,11 @@ from typing import Any
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import add_format, add_json, add_memory, add_spark, add_store, rows, whole
+from mate.cli.options import add_change, add_files, add_memory, add_spark, chosen, rows, whole
 from mate.cli.terminal import ProgressBar, print_json, say
 from mate.display import counted, size_text
 from mate.errors import MateError
 
-WAIT = 10.0
 MOST_NAMED = 5
 """Tables that a summary names; for more it prints the number."""
 
@@ -71,14 +70,6 @@ disturbed. If it is killed, the index is as it was before or as it is after. Tab
 
 def add(commands: Commands) -> None:
     """Declare the commands."""
-    _add_add(commands)
-    _add_update(commands)
-    _add_remove(commands)
-    _add_sync(commands)
-    _add_compact(commands)
-
-
-def _add_add(commands: Commands) -> None:
     parser = commands.add_parser(
         "add",
         help="add tables to an index, or rows or a column to one of its tables",
@@ -90,74 +81,41 @@ def _add_add(commands: Commands) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--rows", metavar="FILE", help="a table whose rows are added to T")
     what.add_argument("--column", metavar="FILE", help="a table with one column, as many rows as T, and a header")
-    add_change_options(parser)
-    add_format(parser)
-    add_memory(add_spark(parser, "auto"))
+    add_change(parser)
+    add_files(parser)
     parser.set_defaults(run=run_add)
 
-
-def _add_update(commands: Commands) -> None:
     parser = commands.add_parser("update", help="set cells of a table of an index", epilog=UPDATE)
     parser.add_argument("--table", required=True, metavar="T", help="number, file or name of the table")
     parser.add_argument("--row", type=whole("--row", 0), metavar="N", help="which row, from 1 on")
     parser.add_argument("--column", metavar="C", help="which column: its name, or its number from 1 on")
     parser.add_argument("--value", metavar="TEXT", help="the new value; an empty one is no value")
     parser.add_argument("--cells", metavar="FILE", help="many cells: a table with the columns row, column, value")
-    add_change_options(parser)
+    add_change(parser)
     parser.set_defaults(run=run_update)
 
-
-def _add_remove(commands: Commands) -> None:
     text = "remove tables from an index, or rows or a column from one of its tables"
     parser = commands.add_parser("remove", help=text, epilog=REMOVE)
     text = "number, file or name of a table; may be repeated"
     parser.add_argument("--table", action="append", required=True, metavar="T", help=text)
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--row", action="append", metavar="N", help="a row, or several as 8-20; may be repeated")
+    text = "a row, or several as 8-20; may be repeated"
+    what.add_argument("--row", action="append", type=rows, default=[], metavar="N", help=text)
     what.add_argument("--column", metavar="C", help="a column: its name, or its number from 1 on")
-    add_change_options(parser)
+    add_change(parser)
     parser.set_defaults(run=run_remove)
 
-
-def _add_sync(commands: Commands) -> None:
-    text = "make an index follow the files that it was built from"
-    parser = commands.add_parser("sync", help=text, epilog=SYNC)
+    parser = commands.add_parser("sync", help="make an index follow the files that it was built from", epilog=SYNC)
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
-    add_change_options(parser)
-    add_format(parser)
-    add_memory(add_spark(parser, "auto"))
+    add_change(parser)
+    add_files(parser)
     parser.set_defaults(run=run_sync)
 
-
-def _add_compact(commands: Commands) -> None:
     parser = commands.add_parser("compact", help="merge the segments that changes left behind", epilog=COMPACT)
-    add_change_options(parser)
+    add_change(parser)
     add_memory(add_spark(parser, "auto"))
     parser.set_defaults(run=run_compact)
-
-
-def add_change_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that every change has."""
-    add_store(parser)
-    text = f"how long to wait until another build or change of the index ends (default: {WAIT:g})"
-    parser.add_argument("--wait", type=float, default=WAIT, metavar="SECONDS", help=text)
-    add_json(parser)
-
-
-def change_options(options: argparse.Namespace) -> mate.ChangeOptions:
-    """Return how to make the change."""
-    if not options.wait >= 0:
-        raise MateError(f"--wait takes a number of seconds from 0 on, not {options.wait:g}")
-    if not hasattr(options, "master"):
-        return {"wait": options.wait}
-    return {
-        "wait": options.wait,
-        "memory": options.memory,
-        "master": options.master,
-        "spark": dict(options.spark),
-        "verbose": options.verbose,
-    }
 
 
 def run_add(options: argparse.Namespace) -> int:
@@ -165,90 +123,78 @@ def run_add(options: argparse.Namespace) -> int:
     more = options.rows or options.column
     if bool(options.paths) == bool(more) or bool(options.table) != bool(more):
         raise MateError("mate add takes files, or --table T with --rows FILE or with --column FILE")
-    how = change_options(options)
     with mate.open(options.store) as lake, ProgressBar("read") as bar:
-        how["progress"] = bar
+        how = {**chosen(options, mate.ChangeOptions), "progress": bar}
         if options.paths:
             report = lake.add(options.paths, options.format, **how)
         elif options.rows:
             report = lake.add_rows(options.table, options.rows, **how)
         else:
             report = lake.add_column(options.table, options.column, **how)
-    _print_report(report, options)
-    return 0
+    return _print_report(report, options)
 
 
 def run_update(options: argparse.Namespace) -> int:
     """Set cells."""
-    given = sum(part is not None for part in (options.row, options.column, options.value))
-    if given != (3 if options.cells is None else 0):
+    cell = (options.row, options.column, options.value)
+    if sum(part is not None for part in cell) != (0 if options.cells else 3):
         raise MateError("mate update takes --row, --column and --value, or --cells FILE")
-    how = change_options(options)
     with mate.open(options.store) as lake:
         table = lake.find(options.table)
-        one = (options.row or 0) - 1, options.column, options.value
-        report = lake.update(table, _read_cells(options.cells) if options.cells else [one], **how)
-    _print_report(report, options)
-    return 0
+        cells = _read_cells(options.cells) if options.cells else [(options.row - 1, options.column, options.value)]
+        report = lake.update(table, cells, **chosen(options, mate.ChangeOptions))
+    return _print_report(report, options)
 
 
-def _read_cells(path: str) -> list[tuple[int, int | str, str | None]]:
+def _read_cells(path: str) -> list[tuple[int, str, str | None]]:
     """Read the cells to set from a file."""
-    given = mate.read(path).columns
-    if sorted(given.column_names) != ["column", "row", "value"]:
-        names = ", ".join(given.column_names)
+    cells = mate.read(path).columns
+    if sorted(cells.column_names) != ["column", "row", "value"]:
+        names = ", ".join(cells.column_names)
         raise MateError(f"{path} must have the columns row, column and value; it has: {names}")
     row = whole(f"{path}: the column row")
-    return [
-        (row(record["row"] or "") - 1, record["column"] or "", record["value"])
-        for record in given.select(["row", "column", "value"]).to_pylist()
-    ]
+    return [(row(cell["row"] or "") - 1, cell["column"] or "", cell["value"]) for cell in cells.to_pylist()]
 
 
 def run_remove(options: argparse.Namespace) -> int:
     """Remove tables, rows or a column."""
     if (options.row or options.column is not None) and len(options.table) > 1:
         raise MateError("rows and columns are removed from one table at a time")
-    how = change_options(options)
-    chosen = [rows(text) for text in options.row or ()]
+    how = chosen(options, mate.ChangeOptions)
     with mate.open(options.store) as lake:
-        tables = [lake.find(given) for given in options.table]
-        if chosen:
-            report = lake.remove_rows(tables[0], chain.from_iterable(chosen), **how)
+        tables = [lake.find(table) for table in options.table]
+        if options.row:
+            report = lake.remove_rows(tables[0], chain.from_iterable(options.row), **how)
         elif options.column is not None:
             report = lake.remove_column(tables[0], options.column, **how)
         else:
             report = lake.remove(tables, **how)
-    _print_report(report, options)
-    return 0
+    return _print_report(report, options)
 
 
 def run_sync(options: argparse.Namespace) -> int:
     """Compare files with the index, and apply the difference."""
-    how = change_options(options)
     with mate.open(options.store) as lake:
         difference = lake.compare(options.paths, options.format)
         if options.dry_run:
-            _print_difference(difference, options)
-            return 0
+            return _print_difference(difference, options)
         with ProgressBar("read") as bar:
-            how["progress"] = bar
-            report = lake.apply(difference, **how)
+            report = lake.apply(difference, **{**chosen(options, mate.ChangeOptions), "progress": bar})
     if not options.json:
         say(_counts(difference))
-    _print_report(report, options)
-    return 0
+    return _print_report(report, options)
 
 
-def _print_difference(difference: mate.Difference, options: argparse.Namespace) -> None:
+def _print_difference(difference: mate.Difference, options: argparse.Namespace) -> int:
     new, changed = ([source.name for source in part] for part in (difference.new, difference.changed))
     if options.json:
         print_json({"new": new, "changed": changed, "gone": difference.gone, "same": difference.same})
-        return
+        return 0
     for sign, names in (("+", new), ("~", changed), ("-", difference.gone)):
         for name in sorted(names):
             say(f"{sign} {name}")
     say(_counts(difference))
+    return 0
 
 
 def _counts(difference: mate.Difference) -> str:
@@ -258,10 +204,8 @@ def _counts(difference: mate.Difference) -> str:
 
 def run_compact(options: argparse.Namespace) -> int:
     """Merge segments."""
-    how = change_options(options)
     with mate.open(options.store) as lake, ProgressBar("compact") as bar:
-        how["progress"] = bar
-        report = lake.compact(**how)
+        report = lake.compact(**{**chosen(options, mate.ChangeOptions), "progress": bar})
     assert report.before
     assert report.after
     before, after = (
@@ -278,17 +222,18 @@ def run_compact(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_report(report: mate.Report, options: argparse.Namespace) -> None:
+def _print_report(report: mate.Report, options: argparse.Namespace) -> int:
     """Print what a change did."""
     if options.json:
         print_json(_as_json(report))
-        return
+        return 0
     say(f"{options.store}: {_summary(report)}")
     if report.before and report.after and report.after.counts.rejects > report.before.counts.rejects:
         more = report.after.counts.rejects - report.before.counts.rejects
         say(f"{more:,} more rejects; which, and why: mate stats --rejects --store {options.store}")
     if report.after != report.before:
         say_worth_compacting(report.worth_compacting, options.store)
+    return 0
 
 
 def say_worth_compacting(segments: int, store: str) -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import mate
 from mate.cli import Commands
-from mate.cli.changes import add_change_options, change_options
-from mate.cli.options import add_whole
+from mate.cli.options import add_change, add_whole, chosen
 from mate.cli.terminal import ProgressBar, print_json, say, show, table
 from mate.errors import MateError
 from mate.files import replacing
@@ -34,7 +33,7 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser("check", help="verify that an index is sound, and repair it", epilog=EPILOG)
     parser.add_argument("--repair", action="store_true", help="rebuild what can be computed from the cells")
     add_whole(parser, "--limit", "how many problems to list at most", 50, least=0)
-    add_change_options(parser)
+    add_change(parser)
     parser.set_defaults(run=run_check)
 
     parser = commands.add_parser(
@@ -51,14 +50,12 @@ def add(commands: Commands) -> None:
 
 def run_check(options: argparse.Namespace) -> int:
     """Check an index, repair it if asked to, and print what was found."""
-    how = change_options(options)
     with ProgressBar("check") as bar:
         findings = mate.check(options.store, bar)
     repaired = None
     if options.repair and findings.repairable:
         with ProgressBar("repair") as bar:
-            how["progress"] = bar
-            repaired = mate.repair(options.store, findings, **how)
+            repaired = mate.repair(options.store, findings, progress=bar, **chosen(options, mate.ChangeOptions))
     if options.json:
         print_json(findings.as_json() | ({"repaired": repaired.sound} if repaired else {}))
     else:

@@ -9,7 +9,7 @@ from time import perf_counter
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import add_spark, add_store, add_whole
+from mate.cli.options import add_spark, add_store, add_whole, chosen
 from mate.cli.terminal import ProgressBar, say
 
 EPILOG = """\
@@ -43,17 +43,10 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare all tables, write the graph, and print what is in it."""
-    chosen: mate.GraphOptions = {
-        "master": options.master,
-        "spark": dict(options.spark),
-        "verbose": options.verbose,
-    }
-    if options.work is not None:
-        chosen["work"] = options.work
     started = perf_counter()
     with mate.open(options.store) as lake, ProgressBar() as bar:
-        chosen["progress"] = bar
-        graph = lake.graph(options.most_columns, **chosen)
+        work = {**chosen(options, mate.WorkOptions), "progress": bar}
+        graph = lake.graph(options.most_columns, work=options.work, **work)
         files = graph.write(options.output)
     kinds = Counter(graph.edges["kind"].to_pylist())
     groups = len({group for group in graph.nodes["same_columns"].to_pylist() if group is not None})
@@ -62,10 +55,10 @@ def run(options: argparse.Namespace) -> int:
         f"{kinds['near-duplicate']:,} of near-duplicates, {groups:,} groups with the same columns "
         f"({perf_counter() - started:.1f} s)"
     )
-    if graph.pairs.checked < graph.pairs.sharing:
+    if graph.checked_pairs < graph.sharing_pairs:
         say(
-            f"keys of several columns were looked for in {graph.pairs.checked:,} pairs of tables, the least likely "
-            f"coincidences of {graph.pairs.sharing:,} that share two columns or more"
+            f"keys of several columns were looked for in {graph.checked_pairs:,} pairs of tables, the least likely "
+            f"coincidences of {graph.sharing_pairs:,} that share two columns or more"
         )
     if graph.uncounted:
         say(f"values that more than {graph.uncounted:,} columns hold were too common to be counted")

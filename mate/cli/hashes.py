@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import numbers, whole
 from mate.cli.terminal import show, table
 
 MOST_SIZES = 7
@@ -16,8 +15,8 @@ MOST_BITS = 24
 EPILOG = """\
 examples:
   mate hash muhammad lee us                 three values and the super key of a row that holds them
-  mate hash --hash bf --set hashes=6 "new york"
-  mate hash --bits 512 --alpha 4 "new york"
+  mate hash --hash bf:128:hashes=6 "new york"
+  mate hash --hash xash:512:alpha=4 "new york"
   mate hash --hash fingerprint:16 muhammad lee us
 """
 
@@ -38,10 +37,6 @@ def add(commands: Commands) -> None:
     parser.add_argument("values", nargs="+", metavar="VALUE", help="cell values; they are normalised to tokens first")
     text = "hash function (default: xash)"
     parser.add_argument("--hash", default="xash", metavar="NAME[:BITS[:PARAMETER=N]]", help=text)
-    parser.add_argument("--bits", type=whole("--bits"), help="size of the key, if --hash has none (default: 128)")
-    parser.add_argument("--alpha", type=whole("--alpha", 0), help="XASH: 1-bits per value (default: 6, the paper's)")
-    text = "any other parameter, such as hashes=6"
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=N", help=text)
     parser.set_defaults(run=run_hash)
 
 
@@ -59,9 +54,7 @@ def _sizes(bits: Sequence[int]) -> str:
 
 def run_hash(options: argparse.Namespace) -> int:
     """Print the bits of each value and of their super key."""
-    parameters = {} if options.alpha is None else {"alpha": options.alpha}
-    parameters |= numbers("--set", options.set)
-    hashed = mate.hash_values(options.values, options.hash, options.bits, parameters)
+    hashed = mate.hash_values(options.values, options.hash)
     names = ["(no value)" if token is None else token for token in hashed.tokens]
     if hashed.by_column:
         prints = [f"{key[0]:x}" for key in hashed.keys]

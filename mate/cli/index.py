@@ -6,9 +6,9 @@ import argparse
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import add_format, add_memory, add_spark, add_store, add_whole, whole
-from mate.cli.terminal import ProgressBar, say, show, table
-from mate.display import size_text
+from mate.cli.options import add_format, add_memory, add_spark, add_store, add_whole, chosen, whole
+from mate.cli.stats import contents, show_stats
+from mate.cli.terminal import ProgressBar, say
 
 EPILOG = """\
 examples:
@@ -41,8 +41,8 @@ def add(commands: Commands) -> None:
     add_format(parser)
     parser.add_argument(
         "--hash",
+        dest="hashes",
         action="append",
-        default=[],
         metavar="NAME[:BITS[:PARAMETER=N]]",
         help="hash function of the super keys (default: xash; PostgreSQL and DuckDB: fingerprint:16); may be repeated, "
         "see: mate hashes",
@@ -52,15 +52,15 @@ def add(commands: Commands) -> None:
     parser.add_argument("--encoding", metavar="NAME", help=text)
     parser.add_argument("--strict", action="store_true", help="publish nothing if anything at all was rejected")
     text = "a text that counts as no value, besides the usual ones; may be repeated"
-    parser.add_argument("--null", action="append", metavar="TEXT", help=text)
+    parser.add_argument("--null", dest="nulls", action="append", metavar="TEXT", help=text)
     text = "include web tables that only lay out a page (DWTC: LAYOUT)"
     parser.add_argument("--layout-tables", action="store_true", help=text)
     limits = mate.Limits()
     group = parser.add_argument_group("limits")
     text = "characters of a cell; a longer one is kept but not indexed"
-    add_whole(group, "--max-cell", text, limits.cell_characters)
-    add_whole(group, "--max-columns", "a wider table is rejected", limits.columns)
-    add_whole(group, "--max-rows", "rows of a table beyond this are rejected", limits.rows, most=2**31 - 1)
+    add_whole(group, "--max-cell", text, limits.cell_characters, dest="cell_characters")
+    add_whole(group, "--max-columns", "a wider table is rejected", limits.columns, dest="columns")
+    add_whole(group, "--max-rows", "further rows of a table are rejected", limits.rows, most=2**31 - 1, dest="rows")
     group = add_spark(parser, "auto")
     add_memory(group)
     text = "how many segments (default: as few as memory and cores allow)"
@@ -70,31 +70,10 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Build the index, publish it, and print a summary."""
-    chosen: mate.IndexOptions = {
-        "format": options.format,
-        "nulls": options.null or (),
-        "limits": mate.Limits(
-            cell_characters=options.max_cell,
-            columns=options.max_columns,
-            rows=options.max_rows,
-            layout_tables=options.layout_tables,
-            encoding=options.encoding,
-        ),
-        "strict": options.strict,
-        "memory": options.memory,
-        "master": options.master,
-        "spark": dict(options.spark),
-        "verbose": options.verbose,
-    }
-    if options.hash:
-        chosen["hashes"] = options.hash
-    if options.bits is not None:
-        chosen["bits"] = options.bits
-    if options.segments is not None:
-        chosen["segments"] = options.segments
+    limits = mate.Limits(**chosen(options, mate.Limits))
     with ProgressBar() as bar:
-        chosen["progress"] = bar
-        lake = mate.index(options.paths, options.store, **chosen)
+        settings = {**chosen(options, mate.IndexOptions), "limits": limits, "progress": bar}
+        lake = mate.index(options.paths, options.store, **settings)
     with lake:
         _print(lake)
     return 0
@@ -103,21 +82,15 @@ def run(options: argparse.Namespace) -> int:
 def _print(lake: mate.Lake) -> None:
     stats, summary = lake.stats(), lake.build_summary
     assert summary is not None
-    seconds, size = sum(summary.seconds.values()), stats.total_bytes
+    seconds = sum(summary.seconds.values())
     rows = [
-        ("tables", f"{stats.tables:,}"),
-        ("rows", f"{stats.rows:,}"),
-        ("cells indexed", f"{stats.cells:,}"),
-        ("distinct tokens", f"{stats.distinct_tokens:,}"),
-        ("super keys", ", ".join(stats.hashes) or "none"),
+        *contents(stats),
         ("segments", f"{stats.segments:,}"),
-        ("size", f"{size_text(size)} ({size / max(1, stats.cells):.1f} bytes per cell)"),
-        ("rejects", f"{stats.rejects:,} in all, {summary.rejected_tables:,} whole files or tables"),
+        ("rejected whole", f"{summary.rejected_tables:,} files or tables"),
         ("time", f"{seconds:.1f} s ({stats.cells / seconds / 1e3:,.0f} k cells/s)"),
         *((f"  {phase}", f"{spent:.1f} s") for phase, spent in summary.seconds.items()),
         ("ran on", summary.engine),
     ]
-    say(f"{lake.address}{f' [{stats.label}]' if stats.label else ''}")
-    show(table(("", ""), rows))
+    show_stats(stats, rows)
     if stats.rejects:
         say(f"What was not indexed, and why: mate stats --rejects --store {lake.address}")

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from mate.display import size_of
 from mate.errors import MateError
 
 MOST = 2**63 - 1
 """The largest whole number that an index can count."""
+
+
+def chosen(options: argparse.Namespace, kind: type) -> dict[str, Any]:
+    """Return the options of a call in Python that a command has, too, under the same names."""
+    values = {name: getattr(options, name, None) for name in kind.__annotations__}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def whole(option: str, least: int = 1, most: int = MOST) -> Callable[[str], int]:
@@ -27,27 +34,15 @@ def whole(option: str, least: int = 1, most: int = MOST) -> Callable[[str], int]
     return number
 
 
-def numbers(option: str, given: Sequence[str]) -> Mapping[str, int]:
-    """Return settings that are written NAME=N."""
-    read = whole(option, -MOST)
-    found = {}
-    for text in given:
+class _Setting(argparse.Action):
+    """Collects settings that are written NAME=VALUE."""
+
+    def __call__(self, parser: object, options: argparse.Namespace, text: Any, option: object = None) -> None:
+        """Add a setting."""
         name, _, value = text.partition("=")
-        try:
-            found[name] = read(value)
-        except MateError:
-            name = ""
-        if not name:
-            raise MateError(f"{option} takes NAME=N with a whole number, not {_shortened(text)}")
-    return found
-
-
-def setting(text: str) -> tuple[str, str]:
-    """Return name and value of a Spark setting."""
-    name, _, value = text.partition("=")
-    if not name or "=" not in text:
-        raise MateError(f"--spark takes NAME=VALUE, such as spark.executor.memory=4g, not {_shortened(text)}")
-    return name, value
+        if not name or "=" not in text:
+            raise MateError(f"--spark takes NAME=VALUE, such as spark.executor.memory=4g, not {_shortened(text)}")
+        setattr(options, self.dest, {**getattr(options, self.dest), name: value})
 
 
 def size(option: str) -> Callable[[str], int]:
@@ -80,11 +75,17 @@ def split_names(given: Sequence[str], header: Sequence[str]) -> list[str]:
 
 
 def add_whole(
-    parser: argparse._ActionsContainer, option: str, text: str, default: int, least: int = 1, most: int = MOST
+    parser: argparse._ActionsContainer,
+    option: str,
+    text: str,
+    default: int,
+    least: int = 1,
+    most: int = MOST,
+    **more: str,
 ) -> None:
     """Declare a whole number that has a default."""
     help = f"{text} (default: {default:,})"
-    parser.add_argument(option, type=whole(option, least, most), default=default, metavar="N", help=help)
+    parser.add_argument(option, type=whole(option, least, most), default=default, metavar="N", help=help, **more)  # type: ignore[arg-type]
 
 
 def add_store(parser: argparse.ArgumentParser, text: str = "the index") -> None:
@@ -102,6 +103,20 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     """Declare the format of the files that are read."""
     formats = ("auto", "dwtc", "csv", "parquet", "json")
     parser.add_argument("--format", default="auto", choices=formats, help="format of the files (default: auto)")
+
+
+def add_change(parser: argparse.ArgumentParser) -> None:
+    """Declare what all changes have."""
+    add_store(parser)
+    text = "how long to wait until another build or change of the index ends (default: 10)"
+    parser.add_argument("--wait", type=float, metavar="SECONDS", help=text)
+    add_json(parser)
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """Declare how files are read into an index."""
+    add_format(parser)
+    add_memory(add_spark(parser, "auto"))
 
 
 def add_query(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
@@ -125,7 +140,7 @@ def add_spark(parser: argparse.ArgumentParser, default: str) -> argparse._Argume
     where = f"none: in this process; local[*], spark://host:7077, ...: on Spark{by_size} (default: {default})"
     group.add_argument("--master", default=default, help=where)
     text = "a setting of Spark; may be repeated"
-    group.add_argument("--spark", action="append", type=setting, default=[], metavar="NAME=VALUE", help=text)
+    group.add_argument("--spark", action=_Setting, default={}, metavar="NAME=VALUE", help=text)
     group.add_argument("-v", "--verbose", action="store_true", help="show the log of Spark")
     return group
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 import mate
 from mate.cli import Commands, batch
@@ -107,8 +108,10 @@ def _add_suggest(commands: Commands) -> None:
 
 
 def _add_evidence_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-names", action="store_true", help="ignore the names of columns and tables")
-    parser.add_argument("--exclude-self", action="store_true", help="leave out the tables of the query file itself")
+    text = "ignore the names of columns and tables"
+    parser.add_argument("--no-names", dest="names", action="store_false", help=text)
+    text = "leave out the tables of the query file itself"
+    parser.add_argument("--exclude-self", dest="exclude", action="store_const", const="self", default=(), help=text)
     parser.add_argument("--explain", action="store_true", help="show the steps that led to the answer")
     add_json(parser)
 
@@ -137,7 +140,6 @@ def run_search(options: argparse.Namespace) -> int:
         raise MateError(f"name the key columns of {options.query}: --key A,B; mate suggest finds some")
     if options.output is not None or options.master != "none":
         raise MateError("-o and --master are for many queries: --batch QUERIES")
-    system = mate.SearchSystem(options.system, options.hash, options.initial_column)
     with mate.open(options.store) as lake:
         query = mate.read(options.query, encoding=options.encoding)
         found = lake.search(
@@ -145,21 +147,15 @@ def run_search(options: argparse.Namespace) -> int:
             split_names(options.key, query.header),
             options.k,
             rank=options.rank,
-            names=not options.no_names,
-            exclude="self" if options.exclude_self else (),
-            system=system,
+            names=options.names,
+            exclude=options.exclude,
+            system=batch.search_system(options),
         )
-        if options.json:
-            print_json({"results": found.to_dicts(), "stats": found.statistics})
-            return 0
-        if found:
-            show_answers(found)
-        else:
-            say(f"no table of the index joins with {query.name} on {', '.join(found.key)}")
+        notes = [] if found else [f"no table of the index joins with {query.name} on {', '.join(found.key)}"]
         if found.rows_left_out:
-            say(f"left out: {counted(found.rows_left_out, 'row')} of the query with an empty cell in the key")
-        if options.explain:
-            show_explanation(found.explain())
+            rows = counted(found.rows_left_out, "row")
+            notes.append(f"left out: {rows} of the query with an empty cell in the key")
+        _print(found, {"results": found.to_dicts(), "stats": found.statistics}, notes, options)
     return 0
 
 
@@ -172,23 +168,31 @@ def run_suggest(options: argparse.Namespace) -> int:
             options.k,
             columns=split_names(options.columns, query.header) if options.columns else None,
             most_columns=options.most_columns,
-            names=not options.no_names,
-            exclude="self" if options.exclude_self else (),
+            names=options.names,
+            exclude=options.exclude,
         )
-        if options.json:
-            print_json(found.to_dicts())
-            return 0
-        if found:
-            show_answers(found)
-        else:
-            say(f"no columns of {query.name} form a key that joins with a table of the index")
+        notes = [] if found else [f"no columns of {query.name} form a key that joins with a table of the index"]
         for one in found:
             if one.unique_part:
                 part, key = ", ".join(one.unique_part), ", ".join(one.key)
-                say(f"{one.table.name}: {part} is unique there without the rest of {key}")
-        if options.explain:
-            show_explanation(found.explain())
+                notes.append(f"{one.table.name}: {part} is unique there without the rest of {key}")
+        _print(found, found.to_dicts(), notes, options)
     return 0
+
+
+def _print(
+    found: mate.Answers | mate.Suggestions, record: object, notes: Sequence[str], options: argparse.Namespace
+) -> None:
+    """Print answers and notes about them."""
+    if options.json:
+        print_json(record)
+        return
+    if found:
+        show_answers(found)
+    for note in notes:
+        say(note)
+    if options.explain:
+        show_explanation(found.explain())
 
 
 def run_join(options: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from mate.errors import MateError
 from mate.extras import require
 
 if TYPE_CHECKING:
-    from mate.web.server import ListenAddress
+    from mate.web.guard import Access
 
 PORT = 8765
 TOKEN = "MATE_TOKEN"
@@ -65,19 +65,20 @@ def run_serve(options: argparse.Namespace) -> int:
     """Serve the page until interrupted."""
     for module in ("starlette", "uvicorn"):
         require(module, "web", "mate serve")
-    from mate.web.server import listen_address, serve
+    from mate.web.guard import access_to
+    from mate.web.server import serve
 
-    address = listen_address(options.host, options.port, os.environ.get(TOKEN) or None, options.name)
+    access = access_to(options.host, options.port, os.environ.get(TOKEN), options.name)
     with mate.open(options.store) as lake:
 
-        def ready(address: ListenAddress) -> None:
-            say(f"{lake.address} is at {address.url()} (Ctrl-C stops the server)")
-            for url in address.urls_for_others():
+        def ready(access: Access) -> None:
+            say(f"{lake.address} is at {access.url()} (Ctrl-C stops the server)")
+            for url in access.urls_for_others():
                 say(f"for others: {url}")
             if not options.no_open and sys.stdout.isatty() and _has_desktop():
-                webbrowser.open(address.url())
+                webbrowser.open(access.url())
 
-        serve(lake, address, ready)
+        serve(lake, access, ready)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 import mate
 from mate.cli import Commands
@@ -63,17 +64,21 @@ def _print_overview(stats: mate.Stats, *, as_json: bool) -> None:
     if as_json:
         print_json({"manifest": stats.manifest, "bytes": stats.bytes, "outgrown": stats.outgrown})
         return
-    say(f"{stats.address}{f' [{stats.label}]' if stats.label else ''}")
-    show(table(("", ""), _overview(stats)))
+    show_stats(stats, _overview(stats))
     for text, needed in stats.outgrown.items():
         say(f"{text}: the corpus has outgrown its alpha, equation 5 asks for {needed}: rebuild it")
     say_worth_compacting(stats.worth_compacting, stats.address)
 
 
-def _overview(stats: mate.Stats) -> list[tuple[str, str]]:
-    cells, total = max(1, stats.cells), stats.total_bytes
-    rows = [
-        ("built", stats.built),
+def show_stats(stats: mate.Stats, rows: Sequence[tuple[str, str]]) -> None:
+    """Print the address of an index, and a table about it."""
+    say(f"{stats.address}{f' [{stats.label}]' if stats.label else ''}")
+    show(table(("", ""), rows))
+
+
+def contents(stats: mate.Stats) -> list[tuple[str, str]]:
+    """Return the counts of an index as text."""
+    return [
         ("tables", f"{stats.tables:,}"),
         ("columns", f"{stats.columns:,} ({stats.columns / max(1, stats.tables):.1f} per table)"),
         ("rows", f"{stats.rows:,}"),
@@ -81,7 +86,15 @@ def _overview(stats: mate.Stats) -> list[tuple[str, str]]:
         ("distinct tokens", f"{stats.distinct_tokens:,}"),
         ("super keys", ", ".join(stats.hashes) or "none"),
         ("rejects", f"{stats.rejects:,}"),
-        ("size", f"{size_text(total)} ({total / cells:.2f} bytes per cell)"),
+        ("size", f"{size_text(stats.total_bytes)} ({stats.total_bytes / max(1, stats.cells):.2f} bytes per cell)"),
+    ]
+
+
+def _overview(stats: mate.Stats) -> list[tuple[str, str]]:
+    cells = max(1, stats.cells)
+    rows = [
+        ("built", stats.built),
+        *contents(stats),
         *((f"  {name}", f"{size_text(size)} ({size / cells:.2f})") for name, size in stats.bytes.items() if size),
     ]
     if stats.segments:

@@ -9,9 +9,9 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from mate.display import is_control, visible
+from mate.display import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,16 +42,8 @@ def show(shown: Table) -> None:
 
 
 def print_json(record: object) -> None:
-    """Print plain data as JSON; all control characters are escaped, also those that JSON allows."""
-    text = json.dumps(record, ensure_ascii=False, indent=1)
-    if not text.isascii() or "\x7f" in text:
-        text = "".join(f"\\u{ord(c):04x}" if _escaped(c) else c for c in text)
-    sys.stdout.write(f"{text}\n")
-
-
-def _escaped(character: str) -> bool:
-    """Return whether to escape a character: not JSON's own line breaks, nor what has no short escape."""
-    return character != "\n" and is_control(character) and ord(character) <= 0xFFFF
+    """Print plain data as JSON; everything but ASCII is escaped, and so are all control characters."""
+    sys.stdout.write(json.dumps(record, indent=1).replace("\x7f", "\\u007f") + "\n")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> Table:
@@ -121,7 +113,7 @@ class ProgressBar:
             transient=True,
             disable=not sys.stderr.isatty(),
         )
-        self._first: Any = self._progress.add_task(first_phase, total=None, counts="")
+        self._task = self._progress.add_task(first_phase, total=None, counts="")
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -132,16 +124,12 @@ class ProgressBar:
 
     def start(self, phase: str, total: int) -> None:
         """Start a phase."""
-        if self._first is not None:
-            self._progress.remove_task(self._first)
-            self._first = None
-        self._task = self._progress.add_task(phase, total=total, counts="")
-        self._started = self._progress.get_time()
+        self._progress.reset(self._task, total=total, description=phase, counts="")
 
     def update(self, done: int, **counts: int) -> None:
         """Show how much is done, and the rate."""
-        seconds = max(self._progress.get_time() - self._started, 1e-3)
         text = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
         if counts.get("cells"):
+            seconds = max(self._progress.tasks[0].elapsed or 0, 1e-3)
             text += f" ({counts['cells'] / seconds / 1e3:,.0f} k/s)"
         self._progress.update(self._task, completed=done, counts=text)

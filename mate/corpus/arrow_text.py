@@ -11,21 +11,15 @@ times are all midnight as dates. One other value leaves the column as it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 LARGEST = 2**53
 """Floats beyond it are not whole numbers that somebody counted."""
-PER_DAY = {unit: 86_400 * 10**digits for unit, digits in (("s", 0), ("ms", 3), ("us", 6), ("ns", 9))}
-FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+DAYS = -719_162, 2_932_896
 """The years 1 to 9999, in days from 1970 on."""
-
-Numbers = npt.NDArray[np.generic]
 
 
 def as_text(column: pa.Array) -> pa.StringArray:
@@ -102,39 +96,27 @@ def may_be_whole(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(kind) or (pa.types.is_timestamp(kind) and kind.tz is None))
 
 
-def first_fraction(column: pa.Array) -> int:
-    """Return the row of the first value that is not whole, the number of rows if there is none; empty cells are."""
-    values, valid, is_whole = _numbers(column)
-    wrong = valid & ~is_whole(values)
-    return int(wrong.argmax()) if wrong.any() else len(column)
-
-
-def as_whole(column: pa.Array) -> pa.Array:
-    """Return a column of whole values as whole numbers or dates."""
-    values, valid, _ = _numbers(column)
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_timestamp(kind):
-        days = np.where(valid, values // PER_DAY[kind.unit], 0)
-        return pa.array(days.astype(np.int32), pa.int32(), mask=~valid).cast(pa.date32())
-    return pa.array(np.where(valid, values, 0).astype(np.int64), mask=~valid)
+def as_whole(column: pa.Array) -> pa.Array | None:
+    """Return a column of such a type as whole numbers or dates; None if a value is not whole. Empty cells are."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    try:
+        if pa.types.is_timestamp(column.type):
+            whole, (least, most) = column.cast(pa.date32()), DAYS
+            numbers = whole.cast(pa.int32())
+            if not whole.cast(column.type).equals(column):
+                return None
+        else:
+            floats = column.cast(pa.float64())
+            whole = numbers = pc.if_else(pc.is_nan(floats), None, floats).cast(pa.int64())
+            least, most = -LARGEST, LARGEST
+    except pa.ArrowInvalid:  # a fraction, or a number beyond the type
+        return None
+    outside = pc.or_(pc.less(numbers, least), pc.greater(numbers, most))
+    return None if pc.any(outside).as_py() else whole
 
 
 def whole_if_possible(column: pa.Array) -> pa.Array:
     """Return a column as whole numbers or dates if all its values are whole, else as it is."""
-    if may_be_whole(column.type) and first_fraction(column) == len(column):
-        return as_whole(column)
-    return column
-
-
-def _numbers(column: pa.Array) -> tuple[Numbers, npt.NDArray[np.bool_], Callable[[Numbers], npt.NDArray[np.bool_]]]:
-    """Return values as numbers, which rows have one, and a test for whole ones."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
-    if pa.types.is_timestamp(column.type):
-        day = PER_DAY[column.type.unit]
-        times = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        return times, valid, lambda t: (t % day == 0) & (t // day >= FIRST_DAY) & (t // day <= LAST_DAY)
-    floats = column.to_numpy(zero_copy_only=False).astype(np.float64)
-    valid = valid & ~np.isnan(floats)
-    return floats, valid, lambda f: (np.trunc(f) == f) & (np.abs(f) <= LARGEST)
+    whole = as_whole(column) if may_be_whole(column.type) else None
+    return column if whole is None else whole

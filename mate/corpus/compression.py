@@ -9,6 +9,7 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import BinaryIO, cast
 
 import pyarrow as pa
@@ -45,6 +46,12 @@ def plain(stream: BinaryIO) -> tuple[BinaryIO, str | None]:
     name = compression_of(stream.read(10))
     stream.seek(0)
     return cast(BinaryIO, OPENERS[name](stream)) if name else stream, name
+
+
+def unpacked_name(path: str) -> PurePath:
+    """Return a path without the ending of a compression: ``data/towns.csv.gz`` is ``data/towns.csv``."""
+    name = PurePath(path)
+    return name.with_suffix("") if name.suffix.lower() in SUFFIXES else name
 
 
 def arrow_file(stream: BinaryIO) -> pa.PythonFile:

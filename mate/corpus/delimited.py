@@ -11,21 +11,22 @@ from __future__ import annotations
 
 import io
 import re
+import sys
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from pathlib import PurePath
+from itertools import accumulate, chain
 from typing import BinaryIO
 
 import pyarrow as pa
 
-from mate.corpus.compression import DAMAGE, SUFFIXES, damage, plain
+from mate.corpus.compression import DAMAGE, damage, plain, unpacked_name
 from mate.corpus.dialect import detect
 from mate.corpus.encoding import TextEncoding, find_encoding
 from mate.corpus.header import filled, find_header
-from mate.corpus.rows import CHARACTERS, Dialect, Row, Rows, lines_of
-from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, beyond_limit, check_width
+from mate.corpus.rows import CHARACTERS, CsvDialect, Row, Rows, lines_of
+from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.errors import CorpusError
 from mate.limits import MOST_PADDING
 
@@ -64,11 +65,12 @@ def _read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Rej
     try:
         start, rows = find_table(source, text, encoding.quotes, limits)
         reader = RowReader(rows, start, limits)
-        yield from reader.chunks(first_row=0, last=True)
-        if not reader.accepted:
+        yield from reader.chunks(first_row=0, has_footer=True)
+        if not reader.fitting:
             raise CorpusError("no data rows")
         reader.rejects.merge(start.above)
         yield from reader.rejects.rejects()
+        yield from rows_beyond(source, limits, reader.fitting - limits.rows)
         yield from encoding_rejects(source, encoding)
     finally:
         text.detach()  # the caller's stream stays open
@@ -89,7 +91,7 @@ class TableStart:
     """What the first lines of a file tell of its table."""
 
     table: Table
-    dialect: Dialect
+    dialect: CsvDialect
     line: int
     """The line where its rows begin."""
     above: RejectCounts
@@ -110,7 +112,7 @@ def find_table(source: str, text: io.TextIOWrapper, quoted: bool, limits: Limits
         if row:
             above.add(line, "line above the header")
         line += lines_of(row)
-    table = Table(source, 0, rows.line, table_name(source), found.header)
+    table = Table(source, 0, rows.line, unpacked_name(source).stem, found.header)
     rows.take(found.header_rows)
     return TableStart(table, dialect, rows.line, above), rows
 
@@ -133,43 +135,48 @@ def _sample(text: io.TextIOWrapper) -> tuple[list[str], bool]:
 class RowReader:
     """Reads the rows that fit the table; the others are counted by reason."""
 
-    def __init__(self, rows: Rows, start: TableStart, limits: Limits, most_rows: int | None = None) -> None:
+    def __init__(self, rows: Rows, start: TableStart, limits: Limits, last_line: int = sys.maxsize) -> None:
         self._rows = rows
         self._table = start.table
         self._width = len(start.table.header)
         self._batch_rows = max(1, min(limits.chunk_cells, BATCH_CELLS) // self._width)
-        self._limits = limits
-        self._most_rows = limits.rows if most_rows is None else most_rows
+        self._most_rows = limits.rows
+        self._last_line = last_line
+        """The last line where a row may begin."""
+        self.line = rows.line
+        """The line behind the last row."""
         self.rejects = RejectCounts(start.table.source, "row")
-        self.accepted = 0
-        """Rows that fit the table and the limit."""
-        self.first_line = 0
-        """The line of the first row that fits the table."""
+        self.fitting = 0
+        """Rows that fit the table, also those beyond the limit."""
         self.footer_like = False
         """Whether everything that was read could be a footer, of which more may stand before."""
 
-    def chunks(self, first_row: int, last: bool) -> Iterator[Chunk]:
-        """Yield the rows in chunks."""
-        for rows in self.batches(last):
-            if rows:
-                yield Chunk(self._table, first_row, pa.array(list(chain.from_iterable(rows)), pa.string()))
-                first_row += len(rows)
+    def chunks(self, first_row: int, has_footer: bool) -> Iterator[Chunk]:
+        """Yield the rows in chunks, up to the limit."""
+        for batch in self.batches(has_footer):
+            before = min(self.fitting - len(batch), self._most_rows)
+            if rows := batch[: self._most_rows - before]:
+                yield Chunk(self._table, first_row + before, pa.array(list(chain.from_iterable(rows)), pa.string()))
 
-    def batches(self, last: bool) -> Iterator[Sequence[Cells]]:
-        """Yield the rows, a batch at a time; the last ones of the file without its footer."""
-        for line, rows in self._without_footer() if last else self._all_batches():
+    def batches(self, has_footer: bool) -> Iterator[Sequence[Cells]]:
+        """Yield the rows, a batch at a time; without the footer, if they are the last ones of the file."""
+        for line, rows in self._without_footer() if has_footer else self._all_batches():
             fitting = self._fitting(line, rows)
-            self.accepted += len(fitting)
+            self.fitting += len(fitting)
             yield fitting
 
     def _all_batches(self) -> Iterator[tuple[int, list[Row]]]:
         """Yield batches of rows, each with its line."""
-        line = self._rows.line
-        while rows := self._rows.take(self._batch_rows):
+        while self.line <= self._last_line and (rows := self._rows.take(self._batch_rows)):
+            line, self.line = self.line, self._rows.line
+            if self.line - 1 > self._last_line:
+                lines = list(accumulate(map(lines_of, rows), initial=line))
+                rows = rows[: bisect_right(lines, self._last_line)]
+                self.line = lines[len(rows)]
             for broken, reason in self._rows.broken:
-                self.rejects.add(broken, reason)
+                if broken < self.line:
+                    self.rejects.add(broken, reason)
             yield line, rows
-            line = self._rows.line
 
     def _without_footer(self) -> Iterator[tuple[int, list[Row]]]:
         """Yield batches, but delay so many rows that a footer is seen before it is given out."""
@@ -196,18 +203,13 @@ class RowReader:
                 line += lines_of(row)
 
     def _fitting(self, line: int, rows: list[Row]) -> Sequence[Cells]:
-        """Return the rows that fit, up to the limit; rows of the right width are not looked at one by one."""
-        if self.accepted + len(rows) <= self._most_rows and set(map(len, rows)) == {self._width}:
-            self.first_line = self.first_line or line
+        """Return the rows that fit; if all have the right width, they are not looked at one by one."""
+        if set(map(len, rows)) == {self._width}:
             return rows
         fitting: list[Cells] = []
         for row in rows:
             if cells := self._fitted(row, line):
-                self.first_line = self.first_line or line
-                if self.accepted + len(fitting) < self._most_rows:
-                    fitting.append(cells)
-                else:
-                    self.rejects.add(line, beyond_limit(self._limits))
+                fitting.append(cells)
             line += lines_of(row)
         return fitting
 
@@ -247,9 +249,3 @@ def _footer_start(rows: list[Row], width: int) -> tuple[int, bool]:
         if text and (_FOOTER.match(text) or (width > 2 and unsplit)):
             start = index
     return start, len(rows) < FOOTER_ROWS
-
-
-def table_name(source: str) -> str:
-    """Return the file's name without folder and endings: ``data/towns.csv.gz`` is ``towns``."""
-    path = PurePath(source)
-    return PurePath(path.stem).stem if path.suffix.lower() in SUFFIXES else path.stem

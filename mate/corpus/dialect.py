@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from mate.corpus.rows import Dialect, Row, Rows
+from mate.corpus.rows import CsvDialect, Row, Rows
 
 DELIMITERS = ",;\t|"
 SCORED_ROWS = 300
@@ -15,12 +15,12 @@ _UNCLEAN = re.compile(r'["\t;|]|(?<!\d),(?=\S)|,(?=[^\d\s])|,\Z')
 _BACKSLASH_QUOTE = '\\"'
 
 
-def detect(lines: Sequence[str], quoted: bool) -> Dialect:
+def detect(lines: Sequence[str], quoted: bool) -> CsvDialect:
     """Find the dialect under which the lines fall into rows of one width with clean cells.
 
     A wrong delimiter shows in either: the widths vary from row to row, or cells still hold a delimiter.
     """
-    best = Dialect(quoted=quoted)
+    best = CsvDialect(quoted=quoted)
     best_score = (0.0, 0)
     for dialect in _candidates("".join(lines), quoted):
         score, width = _score(lines, dialect)
@@ -29,18 +29,18 @@ def detect(lines: Sequence[str], quoted: bool) -> Dialect:
     return best
 
 
-def _candidates(text: str, quoted: bool) -> Iterator[Dialect]:
+def _candidates(text: str, quoted: bool) -> Iterator[CsvDialect]:
     for delimiter in DELIMITERS:
         if delimiter not in text:
             continue
-        yield Dialect(delimiter, quoted)
+        yield CsvDialect(delimiter, quoted)
         if quoted and _BACKSLASH_QUOTE in text:
-            yield Dialect(delimiter, backslash=True)
+            yield CsvDialect(delimiter, backslash=True)
         if quoted and f'{delimiter} "' in text:
-            yield Dialect(delimiter, padded=True)
+            yield CsvDialect(delimiter, padded=True)
 
 
-def _score(lines: Sequence[str], dialect: Dialect) -> tuple[float, int]:
+def _score(lines: Sequence[str], dialect: CsvDialect) -> tuple[float, int]:
     """Score the rows that a dialect gives, and return their width."""
     source = Rows(lines, dialect)
     rows = [row for row in source.take(len(lines)) if row]

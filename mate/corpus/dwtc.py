@@ -1,8 +1,8 @@
 """Web tables of the Dresden and WDC corpora: one JSON record per line, plain or compressed.
 
 ``relation`` holds a table column by column. With a header in the first row, the first cell of each column is its
-name; with a header in the first column the table lies on its side and is turned; any other header position (none, or
-both at once) gives columns without names.
+name; with a header in the first column the table is transposed; any other header position (none, or both at once)
+gives columns without names.
 
 Records are independent of each other, so a bad one is one reject, and a shard that is cut off keeps the tables before
 the cut: ``truncated gzip stream after 12 records``.
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from mate.corpus.compression import DAMAGE, damage, plain
 from mate.corpus.json_lines import check_text, kind_of, numbered_lines, parse
-from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, beyond_limit, check_width
+from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.errors import CorpusError
 from mate.limits import MOST_PADDING
 
@@ -70,7 +70,8 @@ class ShardReader:
                 self.layout_tables.add(line, "layout table")
                 return
             header, rows = header_and_rows(fields, self._limits)
-            name = _name(fields)
+            titles = (fields.get("pageTitle"), fields.get("title"))
+            name = next((title for title in titles if isinstance(title, str) and title.strip()), "")
             if record and _SURROGATE.search(record):
                 check_text("".join(filter(None, chain((name, *header), *rows))))
         except CorpusError as error:
@@ -82,13 +83,7 @@ class ShardReader:
             for first in range(0, min(len(rows), most), size):
                 cells = list(chain.from_iterable(rows[first : min(first + size, most)]))
                 yield Chunk(table, first, pa.array(cells, pa.string()))
-            if len(rows) > most:
-                yield Reject(self._source, line, "row", beyond_limit(self._limits), len(rows) - most)
-
-
-def _name(record: dict[str, Any]) -> str:
-    names = (record.get("pageTitle"), record.get("title"))
-    return next((name for name in names if isinstance(name, str) and name.strip()), "")
+            yield from rows_beyond(self._source, self._limits, len(rows) - most, line)
 
 
 def header_and_rows(record: dict[str, Any], limits: Limits) -> tuple[Sequence[str], list[Row]]:
@@ -101,24 +96,20 @@ def header_and_rows(record: dict[str, Any], limits: Limits) -> tuple[Sequence[st
     if position == "FIRST_COLUMN":
         header, *rows = list[Row](zip(*rows, strict=True))
     elif position == "FIRST_ROW":
-        header = rows.pop(_header_row(record, len(rows)))
+        index = record.get("headerRowIndex", 0)
+        header = rows.pop(index if isinstance(index, int) and 0 <= index < len(rows) else 0)
     if not rows:
         raise CorpusError("no data rows")
     return [name or "" for name in header], rows
 
 
-def _check_size(columns: list[list[str]], turned: bool, limits: Limits) -> None:
+def _check_size(columns: list[list[str]], transposed: bool, limits: Limits) -> None:
     """Refuse a table that is too wide, or nearly empty, before it is padded."""
     height = max(map(len, columns))
-    check_width(height if turned else len(columns), limits)
+    check_width(height if transposed else len(columns), limits)
     cells = sum(map(len, columns))
     if len(columns) * height > min(MOST_PADDING * cells, cells + MOST_EMPTY):
         raise CorpusError(f"{cells} cells in {len(columns)} columns of very different lengths, up to {height}")
-
-
-def _header_row(record: dict[str, Any], rows: int) -> int:
-    index = record.get("headerRowIndex", 0)
-    return index if isinstance(index, int) and 0 <= index < rows else 0
 
 
 def _columns(record: dict[str, Any]) -> list[list[str]]:

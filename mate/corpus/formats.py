@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from mate.corpus import delimited, dwtc, json_records, parquet
-from mate.corpus.compression import SUFFIXES, unpacked_head
+from mate.corpus.compression import unpacked_head, unpacked_name
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.errors import CorpusError, did_you_mean
 
@@ -54,37 +54,31 @@ class File:
 
 def detect(path: str, head: bytes) -> str | None:
     """Name the format of a file from its ending and its first bytes, looking through compression."""
-    suffix, packed = _suffix(path)
+    unpacked = unpacked_name(path)
     plain = unpacked_head(head)
     if plain.startswith(b"PAR1"):
         return "parquet"
-    named = _BY_SUFFIX.get(suffix)
-    if named == "json" or (named is None and not suffix and _JSON.match(plain)):
-        return "dwtc" if _RELATION.search(plain) else "json"
-    return "delimited" if named is None and packed and not suffix else named
-
-
-def _suffix(path: str) -> tuple[str, bool]:
-    """Return the ending that names the format, and whether a compression's ending came after it."""
-    name = PurePath(path)
-    packed = name.suffix.lower() in SUFFIXES
-    return PurePath(name.stem if packed else name.name).suffix.lower(), packed
+    if not unpacked.suffix:
+        named = "json" if _JSON.match(plain) else "delimited" if unpacked.name != PurePath(path).name else None
+    else:
+        named = _BY_SUFFIX.get(unpacked.suffix.lower())
+    return "dwtc" if named == "json" and _RELATION.search(plain) else named
 
 
 def discover(paths: Iterable[str | os.PathLike[str]], format: str | None = None) -> list[File]:
     """List the files under the paths, sorted, each with its format.
 
     Links to folders are not followed. Left out unless named are hidden files and folders, and what a download writes
-    for itself. A ``format`` given here holds for every file. A file that no reader fits is listed with the format
-    None, so that it is reported and not lost; so is what only looks like a file, with its problem: a link to nothing
-    or to a folder, a pipe, a folder that cannot be read.
+    for itself. A ``format`` holds for every file. A file that no reader fits is listed with the format None, so that
+    it is reported and not lost; so is what only looks like a file, with its problem: a link to nothing or to a folder,
+    a pipe, a folder that cannot be read.
     """
     if format is not None and format not in READERS:
         raise CorpusError(f'unknown format "{format}": {did_you_mean(format, READERS)}')
-    found = {file for path in paths for file in _files(Path(path))}
-    if not found:
+    files = {file for path in paths for file in _files(Path(path))}
+    if not files:
         raise CorpusError("no file found under the given paths")
-    return sorted(file if file.problem else _with_format(file, format) for file in found)
+    return sorted(file if file.problem else _with_format(file, format) for file in files)
 
 
 def read(
@@ -99,7 +93,7 @@ def read(
         yield Reject(file.path, None, "file", file.problem)
         return
     if file.format is None:
-        suffix, _ = _suffix(file.path)
+        suffix = unpacked_name(file.path).suffix.lower()
         yield Reject(file.path, None, "file", f"unsupported file type {suffix or 'without an ending'}")
         return
     try:
@@ -110,13 +104,8 @@ def read(
     except MemoryError:
         raise
     except Exception as error:
-        yield Reject(file.path, None, "file", f"cannot be read: {failure_of(error)}")
-
-
-def failure_of(error: Exception) -> str:
-    """Say in one line what a reader failed with."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+        reason = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+        yield Reject(file.path, None, "file", f"cannot be read: {reason[:200]}")
 
 
 def _files(path: Path) -> Iterator[File]:

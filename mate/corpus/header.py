@@ -57,39 +57,10 @@ def find_header(rows: Sequence[Row], complete: bool, limits: Limits) -> TableSha
     count = _header_rows(table, columns)
     if not count:
         return _named_otherwise(rows[:above], columns) or TableShape(above, 0, ("",) * width)
-    if count == 1 and 2 * filled(table[0]) <= width and (found := _named_otherwise(rows[: above + 1], columns)):
-        return found
-    named = [_fit(row, width) for row in table[:count] if row]
-    names = _joined(named, columns) if named else ("",) * width
-    return TableShape(above, count, _shifted(names, table[0], table[count:], width))
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """What the rows of a table tell of its columns."""
-
-    body: list[Row]
-    kinds: list[str]
-    constant: frozenset[int]
-    """Those with one value in all rows, the first included: they do not tell what kind a row is."""
-
-    @property
-    def width(self) -> int:
-        return len(self.kinds)
-
-    @property
-    def measured(self) -> list[int]:
-        """Columns of numbers or dates, over which words are names."""
-        return [column for column, kind in enumerate(self.kinds) if kind in MEASURED and column not in self.constant]
-
-
-def _columns(table: Sequence[Row], width: int) -> _Columns:
-    first = _fit(table[0], width) if table else [""] * width
-    body = [_fit(row, width) for row in table[1 : BODY_ROWS + 1] if row]
-    settled = body[min(UNSETTLED_ROWS, len(body) // 2) :]
-    kinds = [_column_kind([row[column] for row in settled]) for column in range(width)]
-    constant = (c for c in range(width) if body and first[c].strip() and all(row[c] == first[c] for row in body))
-    return _Columns(body, kinds, frozenset(constant))
+    if count == 1 and 2 * filled(table[0]) <= width and (shape := _named_otherwise(rows[: above + 1], columns)):
+        return shape
+    names = _joined([_fit(row, width) for row in table[:count] if row], columns)
+    return TableShape(above, count, _shifted(names, table[0], table[count:]))
 
 
 def filled(row: Row) -> int:
@@ -100,15 +71,7 @@ def filled(row: Row) -> int:
     return width
 
 
-def is_title(row: Row, width: int) -> bool:
-    """Tell whether a row of a table that wide is a line of text and no row of cells."""
-    end = filled(row)
-    if width == 1:
-        return end == 0
-    if end <= 1:
-        return end == 0 or len(row) == 1 or width > 2
-    few = sum(1 for cell in row if cell.strip()) * 2 < width
-    return few and (len(row) < width or row[0].lstrip().startswith("#"))
+# --- where the table is ---
 
 
 def _width(rows: Sequence[Row], complete: bool) -> int:
@@ -119,22 +82,48 @@ def _width(rows: Sequence[Row], complete: bool) -> int:
     needed = max(3, SUPPORT * len(wide))
     reached = [end for end in ends if sum(n for other, n in ends.items() if other >= end) >= needed]
     width = max([width, *reached])
-    header = next((row for row in cells if not is_title(row, width)), [])
+    header = next((row for row in cells if not _is_title(row, width)), [])
     width = max(width, filled(header))
     return max(1, *ends) if complete and ends and max(ends) < width else width
 
 
 def _rows_above(rows: Sequence[Row], width: int) -> int:
-    above = next((i for i, row in enumerate(rows) if row and not is_title(row, width)), 0)
-    table = [row for row in rows[above:] if row]
-    titles = [row for row in rows[:above] if row]
-    if len(titles) < max(3, len(table)):
+    above = next((i for i, row in enumerate(rows) if row and not _is_title(row, width)), 0)
+    titles, table = (sum(map(bool, some)) for some in (rows[:above], rows[above:]))
+    if titles < max(3, table):
         return above
     return next((i for i, row in enumerate(rows) if row), 0)
 
 
-def _fit(row: Row, width: int) -> Row:
-    return row[:width] + [""] * (width - len(row))
+def _is_title(row: Row, width: int) -> bool:
+    """Tell whether a row of a table that wide is a line of text and no row of cells."""
+    end = filled(row)
+    if width == 1:
+        return end == 0
+    if end <= 1:
+        return end == 0 or len(row) == 1 or width > 2
+    few = sum(1 for cell in row if cell.strip()) * 2 < width
+    return few and (len(row) < width or row[0].lstrip().startswith("#"))
+
+
+def _rows_above_last_title(table: Sequence[Row], columns: _Columns) -> int:
+    """Return how many rows are above the header because a title follows them, and the header only then.
+
+    A row that ends early and has nothing in the measured columns is a title, too.
+    """
+    start = [_fit(row, columns.width) for row in table[: 2 * MOST_HEADER_ROWS]]
+    end = next((number for number, row in enumerate(start) if columns.has_measures(row)), 0)
+    titles = [
+        number
+        for number, row in enumerate(table[:end])
+        if row and (_is_title(row, columns.width) or (len(row) < columns.width and columns.lacks_values(start[number])))
+    ]
+    first = titles[-1] + 1 if titles else end
+    named = any(columns.has_names(start[number]) for number in range(first, end) if table[number])
+    return first if named else 0
+
+
+# --- what its columns hold ---
 
 
 def _kind(cell: str) -> str:
@@ -159,15 +148,89 @@ def _column_kind(cells: list[str]) -> str:
     return kind if count >= 0.7 * kinds.total() else "text"
 
 
-def _is_header(row: Row, body: list[Row], kinds: list[str]) -> bool:
-    if not body or _are_column_numbers(row):
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What the rows of a table tell of its columns."""
+
+    body: list[Row]
+    kinds: list[str]
+    constant: frozenset[int]
+    """Those with one value in all rows, the first included: they do not tell what kind a row is."""
+    measured: list[int]
+    """Columns of numbers or dates, over which words are names."""
+
+    @property
+    def width(self) -> int:
+        return len(self.kinds)
+
+    def has_measures(self, row: Row) -> bool:
+        """Tell whether a row has a number or date where its column has."""
+        return any(_kind(row[column]) in MEASURED for column in self.measured)
+
+    def lacks_values(self, row: Row) -> bool:
+        """Tell whether a row has nothing in the measured columns."""
+        return not any(_kind(row[column]) for column in self.measured)
+
+    def has_names(self, row: Row) -> bool:
+        """Tell whether a row, not the first one of a header, has words over the measured columns."""
+        kinds = [_kind(row[column]) for column in self.measured]
+        words = sum(1 for column, kind in zip(self.measured, kinds, strict=True) if kind and _is_word(row[column]))
+        if not words or any(kind not in ("", "text") for kind in kinds):
+            return False
+        return len(self.measured) >= 3 or (words == len(self.measured) and row[0] == "")
+
+
+def _columns(table: Sequence[Row], width: int) -> _Columns:
+    first = _fit(table[0], width) if table else [""] * width
+    body = [_fit(row, width) for row in table[1 : BODY_ROWS + 1] if row]
+    settled = body[min(UNSETTLED_ROWS, len(body) // 2) :]
+    kinds = [_column_kind([row[column] for row in settled]) for column in range(width)]
+    same = (c for c in range(width) if body and first[c].strip() and all(row[c] == first[c] for row in body))
+    constant = frozenset(same)
+    measured = [column for column, kind in enumerate(kinds) if kind in MEASURED and column not in constant]
+    return _Columns(body, kinds, constant, measured)
+
+
+def _fit(row: Row, width: int) -> Row:
+    return row[:width] + [""] * (width - len(row))
+
+
+def _is_word(cell: str) -> bool:
+    return sum(character.isalpha() for character in cell) > 1
+
+
+# --- which rows are the header ---
+
+
+def _header_rows(table: Sequence[Row], columns: _Columns) -> int:
+    """Return how many rows the header takes, 0 without one.
+
+    A first row with nothing in the measured columns may be followed by others of that kind; any other header goes on
+    as long as there are words over these columns.
+    """
+    if not table:
+        return 0
+    first, *others = (_fit(row, columns.width) for row in table[:MOST_HEADER_ROWS])
+    lacks_values = columns.lacks_values(first)
+    further = 0
+    for offset, row in enumerate(others, start=1):
+        if not table[offset] or (lacks_values and columns.lacks_values(row)):
+            continue
+        if not columns.has_names(row):
+            break
+        further = offset
+    return 1 + further if (further and lacks_values) or _is_header(first, columns) else 0
+
+
+def _is_header(row: Row, columns: _Columns) -> bool:
+    if not columns.body or _are_column_numbers(row):
         return True
     votes = 0.0
-    for column, (cell, kind) in enumerate(zip(row, kinds, strict=True)):
+    for column, (cell, kind) in enumerate(zip(row, columns.kinds, strict=True)):
         own = _kind(cell)
         if kind in MEASURED:
             votes += 1.0 if own == "text" else -1.0 if own == kind else 0.0
-        elif own and any(other[column] == cell for other in body):
+        elif own and any(other[column] == cell for other in columns.body):
             votes -= 0.5
     return votes >= 0
 
@@ -175,59 +238,6 @@ def _is_header(row: Row, body: list[Row], kinds: list[str]) -> bool:
 def _are_column_numbers(row: Row) -> bool:
     cells = row[1:] if row[0] == "" else row
     return len(cells) > 1 and cells == [str(number) for number in range(len(cells))]
-
-
-def _rows_above_last_title(table: Sequence[Row], columns: _Columns) -> int:
-    """Return how many rows are above the header because a title follows them, and the header only then."""
-    start = (_fit(row, columns.width) for row in table[: 2 * MOST_HEADER_ROWS])
-    end = next((number for number, row in enumerate(start) if _has_measures(row, columns)), 0)
-    titles = [n for n, row in enumerate(table[:end]) if row and _is_title_of(columns, row)]
-    below = table[titles[-1] + 1 : end] if titles else ()
-    named = any(_continues_header(_fit(row, columns.width), columns.measured) for row in below if row)
-    return titles[-1] + 1 if named else 0
-
-
-def _is_title_of(columns: _Columns, row: Row) -> bool:
-    """Tell whether a row is a title; one that ends early and has nothing in the measured columns is one, too."""
-    early = len(row) < columns.width and _is_silent(_fit(row, columns.width), columns)
-    return early or is_title(row, columns.width)
-
-
-def _has_measures(row: Row, columns: _Columns) -> bool:
-    return any(_kind(row[column]) in MEASURED for column in columns.measured)
-
-
-def _header_rows(table: Sequence[Row], columns: _Columns) -> int:
-    """Return how many rows the header takes, 0 without one."""
-    if not table:
-        return 0
-    first = _fit(table[0], columns.width)
-    further = _further_header_rows(table, columns)
-    if _is_header(first, columns.body, columns.kinds) or (further and _is_silent(first, columns)):
-        return 1 + further
-    return 0
-
-
-def _further_header_rows(table: Sequence[Row], columns: _Columns) -> int:
-    """Return how many rows after the first belong to the header.
-
-    A first row with nothing in the measured columns may be followed by others of that kind; any other header goes on
-    as long as there are words over these columns.
-    """
-    further = 0
-    may_skip = _is_silent(_fit(table[0], columns.width), columns)
-    for offset, row in enumerate(table[1:MOST_HEADER_ROWS], start=1):
-        fitted = _fit(row, columns.width)
-        if not row or (may_skip and _is_silent(fitted, columns)):
-            continue
-        if not _continues_header(fitted, columns.measured):
-            break
-        further = offset
-    return further
-
-
-def _is_silent(row: Row, columns: _Columns) -> bool:
-    return not any(_kind(row[column]) for column in columns.measured)
 
 
 def _named_otherwise(above: Sequence[Row], columns: _Columns) -> TableShape | None:
@@ -243,21 +253,12 @@ def _named_otherwise(above: Sequence[Row], columns: _Columns) -> TableShape | No
     return None
 
 
-def _continues_header(row: Row, measured: list[int]) -> bool:
-    kinds = [_kind(row[column]) for column in measured]
-    words = sum(1 for column, kind in zip(measured, kinds, strict=True) if kind and _is_word(row[column]))
-    if not words or any(kind not in ("", "text") for kind in kinds):
-        return False
-    return len(measured) >= 3 or (words == len(measured) and row[0] == "")
-
-
-def _is_word(cell: str) -> bool:
-    return sum(character.isalpha() for character in cell) > 1
+# --- what its columns are called ---
 
 
 def _joined(rows: list[Row], columns: _Columns) -> tuple[str, ...]:
-    if len(rows) == 1:
-        return tuple(rows[0])
+    if len(rows) < 2:
+        return tuple(rows[0]) if rows else ("",) * columns.width
     rows = [["" if column in columns.constant else cell for column, cell in enumerate(row)] for row in rows]
     spread = [_spread(row, rows[number:], columns.kinds) for number, row in enumerate(rows, start=1)]
     return tuple(" / ".join(dict.fromkeys(filter(None, map(str.strip, parts)))) for parts in zip(*spread, strict=True))
@@ -281,10 +282,8 @@ def _spread(row: Row, below: list[Row], kinds: list[str]) -> Row:
     return result
 
 
-def _shifted(names: tuple[str, ...], first: Row, body: Sequence[Row], width: int) -> tuple[str, ...]:
+def _shifted(names: tuple[str, ...], first: Row, body: Sequence[Row]) -> tuple[str, ...]:
     """Move names one to the right if every row begins with a row name that the header leaves out."""
-    rows = [row for row in body if row]
-    one_short = 0 < len(first) == width - 1 and first[0].strip() != ""
-    if one_short and rows and all(filled(row) == width for row in rows[:BODY_ROWS]):
-        return ("", *names[:-1])
-    return names
+    rows = [row for row in body if row][:BODY_ROWS]
+    one_short = 0 < len(first) == len(names) - 1 and first[0].strip() != ""
+    return ("", *names[:-1]) if one_short and rows and all(filled(row) == len(names) for row in rows) else names

@@ -16,11 +16,10 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from mate.corpus.arrow_text import value_as_text
-from mate.corpus.compression import DAMAGE, damage, plain
-from mate.corpus.delimited import table_name
+from mate.corpus.compression import DAMAGE, damage, plain, unpacked_name
 from mate.corpus.json_lines import LONGEST_RECORD, NESTED, as_object, check_text, numbered_lines, parse
 from mate.corpus.rows import CHARACTERS
-from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, beyond_limit, check_width
+from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.errors import CorpusError
 from mate.limits import MOST_PADDING
 
@@ -31,8 +30,8 @@ _ROWS = 16
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
 
-Record = tuple[int, dict[str, Any] | CorpusError]
-"""A record's number in its file (line, or place in the array), and the object or what is wrong with it."""
+Record = tuple[int, dict[str, Any] | CorpusError | None]
+"""A record's number in its file (line, or place in the array), and the object or what is wrong; None: a blank line."""
 Row = list[str | None]
 
 
@@ -73,8 +72,10 @@ class RecordKeys:
         self._widths: dict[int, tuple[int, int]] = {}
         """How many records have so many keys, behind the number of the first of them."""
 
-    def add(self, number: int, record: dict[str, Any] | CorpusError) -> None:
+    def add(self, number: int, record: dict[str, Any] | CorpusError | None) -> None:
         """Take in one record; of more than the most keys nobody wants to know which they are."""
+        if record is None:
+            return
         if isinstance(record, CorpusError):
             self.bad.add(number, str(record))
         elif not record:
@@ -111,7 +112,7 @@ def chunks(
     source: str, header: tuple[str, ...], rows: Iterator[Row], limits: Limits, first_row: int = 0
 ) -> Iterator[Chunk]:
     """Yield rows as chunks of the one table of a file."""
-    table = Table(source, 0, 1, table_name(source), header)
+    table = Table(source, 0, 1, unpacked_name(source).stem, header)
     size = max(1, limits.chunk_cells // len(header))
     while some := _some(rows, size):
         yield Chunk(table, first_row, pa.array(chain.from_iterable(some), pa.string()))
@@ -131,19 +132,13 @@ def _some(rows: Iterator[Row], count: int) -> list[Row]:
     return taken
 
 
-def rows_beyond(source: str, limits: Limits, rows: int) -> Iterator[Reject]:
-    """Report rows beyond the limit, if there are any."""
-    if rows:
-        yield Reject(source, limits.rows + 1, "row", beyond_limit(limits), rows)
-
-
 def _records(reopen: Callable[[], BinaryIO]) -> Iterator[Record]:
     head = reopen().read(BLOCK)
     if not head.removeprefix(codecs.BOM_UTF8).lstrip():
         raise CorpusError("empty file")
     if is_array(head):
         return enumerate(_array_records(_JsonText(reopen())), start=1)
-    return line_records(numbered_lines(reopen()))
+    return line_records(reopen())
 
 
 def is_array(head: bytes) -> bool:
@@ -151,24 +146,16 @@ def is_array(head: bytes) -> bool:
     return head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
 
 
-def line_records(lines: Iterable[tuple[int, bytes | None]]) -> Iterator[Record]:
+def line_records(stream: BinaryIO) -> Iterator[Record]:
     """Yield the records that stand one per line."""
-    for number, line in lines:
-        if is_record(line):
-            yield number, line_record(line)
-
-
-def is_record(line: bytes | None) -> bool:
-    """Tell whether a line is not blank; None stands for one that is too long."""
-    return line is None or bool(line.strip())
-
-
-def line_record(line: bytes | None) -> dict[str, Any] | CorpusError:
-    """Read the record of a line, or return what is wrong with it."""
-    try:
-        return _valid_text(parse(line), line is not None and b"\\u" in line)
-    except CorpusError as error:
-        return error
+    for number, line in numbered_lines(stream):
+        if line is not None and not line.strip():
+            yield number, None
+            continue
+        try:
+            yield number, _checked(parse(line), line is not None and b"\\u" in line)
+        except CorpusError as error:
+            yield number, error
 
 
 def _array_records(text: _JsonText) -> Iterator[dict[str, Any] | CorpusError]:
@@ -179,17 +166,17 @@ def _array_records(text: _JsonText) -> Iterator[dict[str, Any] | CorpusError]:
     while True:
         value, escaped = text.value()
         try:
-            record: dict[str, Any] | CorpusError = _valid_text(as_object(value), escaped)
+            yield _checked(value, escaped)
         except CorpusError as error:
-            record = error
-        yield record
+            yield error
         if text.peek() == "]":
             return
         text.skip(",")
 
 
-def _valid_text(record: dict[str, Any], escaped: bool) -> dict[str, Any]:
-    """Return a record if it can be written as text; only an escape can hold half of a surrogate pair."""
+def _checked(value: object, escaped: bool) -> dict[str, Any]:
+    """Return a value if it is an object of text; only an escape can hold half of a surrogate pair."""
+    record = as_object(value)
     if escaped:
         check_text(json.dumps(record, ensure_ascii=False))
     return record

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Set
+import sys
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -12,11 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mate.corpus.arrow_text import as_text, as_whole, first_fraction, may_be_whole
-from mate.corpus.compression import arrow_file
-from mate.corpus.delimited import table_name
+from mate.corpus.arrow_text import as_text, as_whole, may_be_whole
+from mate.corpus.compression import arrow_file, unpacked_name
 from mate.corpus.rows import CHARACTERS
-from mate.corpus.table import Chunk, Limits, Reject, Table, beyond_limit, check_width
+from mate.corpus.table import Chunk, Limits, Reject, Table, check_width, rows_beyond
 from mate.display import visible
 from mate.errors import CorpusError
 
@@ -35,13 +35,17 @@ def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterato
     try:
         file, table = open_file(source, stream, limits)
         groups = range(file.num_row_groups)
-        whole = _whole_columns(file, groups, limits)
+        whole = check(file, groups).whole if any(map(may_be_whole, file.schema_arrow.types)) else frozenset()
         for batch in batches(file, groups, limits):
             yield from chunks(table, rows, batch, whole)
             rows += len(batch)
-        yield from missing_rows(source, limits, file.metadata.num_rows, rows)
+        announced = file.metadata.num_rows
+        if rows == limits.rows:
+            yield from rows_beyond(source, limits, announced - rows)
+        elif rows != announced:
+            raise CorruptError(f"there should be {announced}")
     except CorruptError as error:
-        yield corrupt(source, rows, str(error))
+        yield Reject(source, None, "file", f"corrupt Parquet data after {rows} rows: {error}")
     except CorpusError as error:
         yield Reject(source, None, "file", str(error))
 
@@ -57,7 +61,7 @@ def open_file(source: str, stream: BinaryIO, limits: Limits) -> tuple[pq.Parquet
     values, size = _listed_values(file.metadata), stream.seek(0, io.SEEK_END)
     if values > LISTED_VALUES + LISTED_PER_BYTE * size:
         raise CorpusError(f"{values:,} values in lists, too many for a file of {size:,} bytes")
-    return file, Table(source, 0, 1, table_name(source), tuple(file.schema_arrow.names))
+    return file, Table(source, 0, 1, unpacked_name(source).stem, tuple(file.schema_arrow.names))
 
 
 def _parquet_file(stream: BinaryIO) -> pq.ParquetFile:
@@ -108,21 +112,6 @@ def _columns_with_lists(metadata: pq.FileMetaData) -> list[int]:
     return [place for place in range(metadata.num_columns) if metadata.schema.column(place).max_repetition_level]
 
 
-def missing_rows(source: str, limits: Limits, announced: int, rows: int) -> Iterator[Reject]:
-    """Report the rows that a Parquet file announces and that were not read: beyond the limit, or not there."""
-    if rows == announced:
-        return
-    if rows == limits.rows:
-        yield Reject(source, rows + 1, "row", beyond_limit(limits), announced - rows)
-    else:
-        yield corrupt(source, rows, f"there should be {announced}")
-
-
-def corrupt(source: str, rows: int, reason: str) -> Reject:
-    """Report damage behind so many rows."""
-    return Reject(source, None, "file", f"corrupt Parquet data after {rows} rows: {reason}")
-
-
 def batches(file: pq.ParquetFile, groups: Iterable[int], limits: Limits) -> Iterator[pa.RecordBatch]:
     """Yield row groups, so many rows at a time, up to the limit of rows.
 
@@ -151,35 +140,23 @@ class RowGroupCheck:
 
     rows: int
     """Rows that can be read."""
-    damage: str | None
-    """Why the others cannot."""
-    whole_until: Mapping[int, int]
-    """For each column that may be whole, the row of the first value that is not, or the number of rows."""
+    damaged: bool
+    """Whether there are others, which cannot."""
+    whole: frozenset[int]
+    """Places of the columns that are written as whole numbers or dates."""
 
 
-def check(file: pq.ParquetFile, groups: Iterable[int], limits: Limits) -> RowGroupCheck:
-    """Decode row groups once: damage in one ends the table there, and a value decides how its column is written."""
-    rows, damage = 0, None
-    candidates = {place for place, kind in enumerate(file.schema_arrow.types) if may_be_whole(kind)}
-    fractions: dict[int, int] = {}
+def check(file: pq.ParquetFile, groups: Iterable[int]) -> RowGroupCheck:
+    """Decode row groups once: damage in one ends the table there, and all values decide how a column is written."""
+    rows, damaged = 0, False
+    whole = frozenset(place for place, kind in enumerate(file.schema_arrow.types) if may_be_whole(kind))
     try:
-        for batch in batches(file, groups, limits):
-            for place in candidates - fractions.keys():
-                row = first_fraction(batch.column(place))
-                if row < len(batch):
-                    fractions[place] = rows + row
+        for batch in batches(file, groups, Limits(rows=sys.maxsize)):
+            whole = frozenset(place for place in whole if as_whole(batch.column(place)) is not None)
             rows += len(batch)
-    except CorruptError as error:
-        damage = str(error)
-    return RowGroupCheck(rows, damage, {**dict.fromkeys(candidates, rows), **fractions})
-
-
-def _whole_columns(file: pq.ParquetFile, groups: Iterable[int], limits: Limits) -> frozenset[int]:
-    """Return the columns, by place, that are written as whole numbers or dates."""
-    if not any(map(may_be_whole, file.schema_arrow.types)):
-        return frozenset()
-    found = check(file, groups, limits)
-    return frozenset(place for place, row in found.whole_until.items() if row >= found.rows)
+    except CorruptError:
+        damaged = True
+    return RowGroupCheck(rows, damaged, whole)
 
 
 def chunks(table: Table, first_row: int, batch: pa.RecordBatch, whole: Set[int]) -> Iterator[Chunk]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from mate.errors import CorpusError
 from mate.limits import Limits
 
-__all__ = ["Chunk", "Limits", "Reject", "RejectCounts", "Table", "beyond_limit", "check_width"]
+__all__ = ["Chunk", "Limits", "Reject", "RejectCounts", "Table", "check_width", "rows_beyond"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,10 @@ class RejectCounts:
             yield Reject(self._source, line, self._kind, reason, count)
 
 
-def beyond_limit(limits: Limits) -> str:
-    """Return the reason for which rows beyond the limit are rejected."""
-    return f"beyond the limit of {limits.rows} rows"
+def rows_beyond(source: str, limits: Limits, rows: int, line: int | None = None) -> Iterator[Reject]:
+    """Report rows beyond the limit, if there are any; by default, the place is the first of them."""
+    if rows > 0:
+        yield Reject(source, line or limits.rows + 1, "row", f"beyond the limit of {limits.rows} rows", rows)
 
 
 def check_width(width: int, limits: Limits) -> None:

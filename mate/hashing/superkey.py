@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 Keys: TypeAlias = npt.NDArray[np.uint64]
-Index: TypeAlias = npt.NDArray[np.integer]
 
 
-def or_aggregate(hashes: Keys, offsets: Index) -> Keys:
+def or_aggregate(hashes: Keys, offsets: npt.NDArray[np.integer]) -> Keys:
     """Return one super key per row: the OR of ``hashes[offsets[r]:offsets[r + 1]]``; an empty row sets no bit."""
     rows, words = len(offsets) - 1, hashes.shape[1]
     keys = np.zeros((rows, words), np.uint64)

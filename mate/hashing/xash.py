@@ -68,18 +68,12 @@ class Features:
         if self.rare_first and sorted(self.rare_first) != sorted(SEGMENTS):
             raise HashError(f"rare_first must name each of the {len(SEGMENTS)} characters once")
 
-    @property
-    def changed(self) -> dict[str, Any]:
-        """Differences from the paper's XASH."""
-        usual = asdict(PAPER)
-        return {name: value for name, value in asdict(self).items() if value != usual[name]}
-
 
 PAPER = Features()
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class BitLayout:
     """The segments of a bit array (section 5.3.2)."""
 
     bits: int
@@ -139,21 +133,18 @@ def rarest(value: str, count: int) -> list[str]:
     return sorted(frequency, key=lambda c: (frequency[c], c))[:count]
 
 
-def chosen(value: str, count: int, rare_first: str) -> list[str]:
-    """Return the characters that represent a value: the rarest inside it, or the rarest in a corpus."""
-    return [c for c in rare_first if c in value][:count] if rare_first else rarest(value, count)
-
-
 def xash(value: str, bits: int, alpha: int, features: Features = PAPER) -> int:
     """Return the XASH of one value as an integer whose most significant bit is the leftmost of the array."""
-    layout = Layout.of(bits)
+    layout = BitLayout.of(bits)
     folded = "".join(map(fold, value))
     positions: list[int] = []
     if folded and features.length:
         positions.append((len(folded) - 1) % layout.length_bits)
     if folded and features.characters:
         shift = layout.shift(len(folded), features.rotation)
-        for character in chosen(folded, alpha - 1, features.rare_first):
+        in_corpus = [character for character in features.rare_first if character in folded]
+        chosen = in_corpus[: alpha - 1] if features.rare_first else rarest(folded, alpha - 1)
+        for character in chosen:
             place = _segment_bit(folded, character, layout.beta, features.first_place) if features.location else 0
             place += SEGMENTS.index(character) * layout.beta
             positions.append(layout.length_bits + (place - shift) % layout.character_bits)
@@ -189,13 +180,15 @@ class Xash(SuperKeyHash):
     @property
     def parameters(self) -> dict[str, Any]:
         """Alpha, and differences from the paper."""
-        return {"alpha": self.alpha, **self.features.changed}
+        usual = asdict(PAPER)
+        changed = {name: value for name, value in asdict(self.features).items() if value != usual[name]}
+        return {"alpha": self.alpha, **changed}
 
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
         """Hash a batch."""
         data, offsets = string_buffers(tokens)
         keys = np.zeros((len(tokens), self.words), np.uint64)
-        layout, features = Layout.of(self.bits), self.features
+        layout, features = BitLayout.of(self.bits), self.features
         ranks = _ranks(bool(data[offsets[0] : offsets[-1]].max(initial=0) < 0x80))
         order = ranks[[*map(ord, features.rare_first)]] if features.rare_first else ranks[:0]
 

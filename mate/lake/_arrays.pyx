@@ -71,7 +71,7 @@ cdef struct Columns:
 
 
 def make_columns(const int32_t[::1] cells, const int64_t[::1] rows, int64_t tokens):
-    """Return the arrays that follow from the cells of columns of so many rows each (`mate.lake.layout.Columns`)."""
+    """Return the arrays that follow from the cells of columns of so many rows each (`mate.lake.layout`), by name."""
     cdef Columns c
     column_entry_first, code_first = np.zeros(len(rows) + 1, np.int64), np.zeros(len(rows) + 1, np.int64)
     code_bytes, entry_first = np.empty(len(rows), np.uint8), np.zeros(tokens + 1, np.int64)
@@ -93,17 +93,17 @@ def make_columns(const int32_t[::1] cells, const int64_t[::1] rows, int64_t toke
     c.postings = uint16s(postings)
     with nogil:
         run(&_fill_postings, &c)
-    return (
-        column_entry_first,
-        column_token,
-        code_bytes,
-        code_first,
-        codes,
-        entry_first,
-        entry_column,
-        posting_first,
-        postings,
-    )
+    return {
+        "entry_first": entry_first,
+        "entry_column": entry_column,
+        "posting_first": posting_first,
+        "postings": postings,
+        "column_entry_first": column_entry_first,
+        "column_token": column_token,
+        "code_first": code_first[: len(rows)],
+        "code_bytes": code_bytes,
+        "codes": codes,
+    }
 
 
 cdef inline int64_t _units(int64_t rows) noexcept nogil:
@@ -340,43 +340,6 @@ cdef void _list_fingerprints(void* state) noexcept nogil:
                 at += 1
 
 
-# Texts that share an id
-
-cdef struct Texts:
-    Span[uint8_t] data
-    Span[int64_t] bounds
-    Span[int64_t] representative
-    Span[uint8_t] flags
-
-
-def differing(const uint8_t[::1] data, const int64_t[::1] bounds, const int64_t[::1] representative):
-    """Tell for every text ``data[bounds[i]:bounds[i + 1]]`` whether it differs from its representative."""
-    cdef Texts state
-    flags = np.zeros(len(bounds) - 1, np.bool_)
-    state.data, state.bounds, state.representative = bytes_of(data), int64s(bounds), int64s(representative)
-    state.flags = bytes_of(flags.view(np.uint8))
-    with nogil:
-        run(&_differing, &state)
-    return flags
-
-
-cdef void _differing(void* state) noexcept nogil:
-    cdef Texts* s = <Texts*>state
-    cdef int64_t place, other
-    cdef Interrupt interrupt
-    for place in range(s.flags.size):
-        interrupt.tick()
-        other = s.representative[place]
-        if other != place:
-            s.flags[place] = not _equal(
-                s.data.slice(s.bounds[place], s.bounds[place + 1]), s.data.slice(s.bounds[other], s.bounds[other + 1])
-            )
-
-
-cdef inline bint _equal(Span[uint8_t] one, Span[uint8_t] other) noexcept nogil:
-    return one.size == other.size and (one.size == 0 or memcmp(one.data, other.data, one.size) == 0)
-
-
 # The places of tokens, by interpolation search. Ids are hashes, so that an id nearly tells its place. The id found there
 # gives the second guess, which is hardly ever wrong by more than a hundred. Each step prefetches for all tokens what the
 # next one reads: tokens are scattered through a large file.
@@ -462,6 +425,10 @@ cdef int64_t _with_text(Segment* segment, int64_t wanted, int64_t place, Span[ui
             return place
         place += 1  # two texts that share an id follow each other
     return -1
+
+
+cdef inline bint _equal(Span[uint8_t] one, Span[uint8_t] other) noexcept nogil:
+    return one.size == other.size and (one.size == 0 or memcmp(one.data, other.data, one.size) == 0)
 
 
 # How many postings tokens have

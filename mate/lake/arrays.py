@@ -10,9 +10,9 @@ import json
 import mmap
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,41 +28,27 @@ _TAIL = len(MAGIC) + 12
 _CHUNK = 1 << 24
 
 
-class ArrayWriter:
-    """Writes arrays one after the other; `close` makes the file complete and durable."""
-
-    def __init__(self, path: Path) -> None:
-        self._stream = path.open("wb")
-        self._stream.write(MAGIC)
-        self._described: dict[str, dict[str, Any]] = {}
-
-    def add(self, name: str, array: Array) -> None:
-        """Append an array."""
-        self._stream.write(bytes(-self._stream.tell() % ALIGNMENT))
-        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-        self._described[name] = {
-            "type": array.dtype.str,
-            "shape": list(array.shape),
-            "at": self._stream.tell(),
-            "crc32": zlib.crc32(data),
-        }
-        self._stream.write(data)
-
-    def close(self, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the footer and force everything to disk."""
-        footer = json.dumps({"arrays": self._described, "notes": dict(notes or {})}).encode()
-        self._stream.write(footer)
-        self._stream.write(len(footer).to_bytes(8, "little") + zlib.crc32(footer).to_bytes(4, "little") + MAGIC)
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
-        mark_verified(identity(os.fstat(self._stream.fileno())))
-        self._stream.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
+def write_arrays(path: Path, arrays: Iterable[tuple[str, Array]], notes: Mapping[str, Any]) -> None:
+    """Write named arrays one after the other, as they are made; the file is complete and durable then."""
+    described: dict[str, dict[str, Any]] = {}
+    with path.open("wb") as stream:
+        stream.write(MAGIC)
+        for name, array in arrays:
+            stream.write(bytes(-stream.tell() % ALIGNMENT))
+            data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+            described[name] = {
+                "type": array.dtype.str,
+                "shape": list(array.shape),
+                "at": stream.tell(),
+                "crc32": zlib.crc32(data),
+            }
+            stream.write(data)
+        footer = json.dumps({"arrays": described, "notes": dict(notes)}).encode()
+        stream.write(footer)
+        stream.write(len(footer).to_bytes(8, "little") + zlib.crc32(footer).to_bytes(4, "little") + MAGIC)
+        stream.flush()
+        os.fsync(stream.fileno())
+        mark_verified(identity(os.fstat(stream.fileno())))
 
 
 class ArrayFile:
@@ -95,11 +81,6 @@ class ArrayFile:
             raise damaged(self.path, "its footer does not have its checksum")
         content: dict[str, Any] = json.loads(footer)
         return content
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file."""
-        return len(self._mapped)
 
     @property
     def names(self) -> list[str]:

@@ -31,10 +31,6 @@ class SearchView(Protocol):
         """The initial column of the key."""
 
     @property
-    def initial_postings(self) -> int:
-        """How many postings its values have in the index."""
-
-    @property
     def exclude(self) -> frozenset[int]:
         """Tables to leave out."""
 
@@ -133,12 +129,12 @@ class Index(ABC):
         """Return rows of a table as they were read, in the given order."""
 
     @abstractmethod
-    def sources(self) -> list[dict[str, Any]]:
-        """Return the files that were read: source, format, bytes, sha256, tables."""
+    def sources(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return the files that were read, all or those of some names: source, format, bytes, sha256, tables."""
 
     @abstractmethod
-    def rejects(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """Return what was not indexed: source, line, kind, reason, count."""
+    def rejects(self, limit: int | None = None, sources: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return what was not indexed, of all files or some: source, line, kind, reason, count."""
 
     @abstractmethod
     def sizes(self) -> dict[str, int]:
@@ -156,16 +152,6 @@ class Index(ABC):
 
     def _no_table(self, table_id: int) -> StoreError:
         return StoreError(f"{self.address} has no table {table_id}; see: mate stats --tables")
-
-    def sources_named(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Return `sources` of some files."""
-        wanted = set(names)
-        return [record for record in self.sources() if record["source"] in wanted]
-
-    def rejects_from(self, sources: Sequence[str]) -> list[dict[str, Any]]:
-        """Return `rejects` of some files."""
-        wanted = set(sources)
-        return [record for record in self.rejects() if record["source"] in wanted]
 
     def verify(self) -> None:  # noqa: B027
         """Verify what is stored; a database does so itself."""

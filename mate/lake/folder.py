@@ -27,9 +27,18 @@ from mate.lake.segment_folder import SegmentFolder
 from mate.lake.verified import skip_verification
 
 MANIFEST, SEGMENTS, LOCK = "manifest.json", "segments", ".lock"
-_ATTEMPTS = 5
 _OTHER_FILES = 256
 """Files that a process may have open besides those of lakes."""
+
+
+_PARTS = {
+    "dictionary": ("token_id", "text_first", "text"),
+    "directory": ("entry_first", "entry_column", "posting_first"),
+    "postings": ("postings",),
+    "column dictionaries": ("column_entry_first", "column_token"),
+    "codes": ("code_first", "code_bytes", "codes"),
+}
+"""Arrays by what they are for people."""
 
 
 class LakeFolder(Index):
@@ -75,8 +84,10 @@ class LakeFolder(Index):
 
     def whole_table(self, table_id: int) -> TableSegment:
         """Return the segment of a table."""
-        segment, place = self._existing_place(table_id)
-        return TableSegment(segment.for_search(), place)
+        found = self.table_segment(None, table_id)
+        if found is None:
+            raise self._no_table(table_id)
+        return found
 
     def place_of(self, table_id: int) -> tuple[Segment, int] | None:
         """Return the segment of a table in use, and the table's place in it."""
@@ -85,12 +96,6 @@ class LakeFolder(Index):
         if at == len(ids) or ids[at] != table_id:
             return None
         return self.segments[int(owner[at])], int(place[at])
-
-    def _existing_place(self, table_id: int) -> tuple[Segment, int]:
-        found = self.place_of(table_id)
-        if found is None:
-            raise self._no_table(table_id)
-        return found
 
     @cached_property
     def _tables_by_id(self) -> tuple[Ids, Ids, Ids]:
@@ -137,30 +142,24 @@ class LakeFolder(Index):
 
     def cells(self, table_id: int, rows: Ids) -> list[list[str | None]]:
         """Return rows of a table as they were read."""
-        segment, place = self._existing_place(table_id)
+        found = self.place_of(table_id)
+        if found is None:
+            raise self._no_table(table_id)
+        segment, place = found
         first, last = segment.arrays.table_column_first[place : place + 2].tolist()
         return segment.folder.cells(place, last - first, rows)
 
-    def sources(self) -> list[dict[str, Any]]:
-        """Return the files that were read."""
-        return self._records(SegmentFolder.sources)
-
-    def rejects(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """Return what was not indexed, by source and line."""
-        return sorted(self._records(SegmentFolder.rejects), key=_by_line)[:limit]
-
-    def sources_named(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Return `sources` of some files, without loading the others."""
+    def sources(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return the files that were read, without loading the records of others."""
         return self._records(SegmentFolder.sources, names)
 
-    def rejects_from(self, sources: Sequence[str]) -> list[dict[str, Any]]:
-        """Return `rejects` of some files, without loading the others."""
-        return sorted(self._records(SegmentFolder.rejects, sources), key=_by_line)
+    def rejects(self, limit: int | None = None, sources: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return what was not indexed, by source and line."""
+        rejects = self._records(SegmentFolder.rejects, sources)
+        return sorted(rejects, key=lambda record: (record["source"], record["line"] or 0))[:limit]
 
     def _records(
-        self,
-        read: Callable[[SegmentFolder, Sequence[str] | None], list[dict[str, Any]]],
-        names: Sequence[str] | None = None,
+        self, read: Callable[[SegmentFolder, Sequence[str] | None], list[dict[str, Any]]], names: Sequence[str] | None
     ) -> list[dict[str, Any]]:
         """Return records of sources in use."""
         records: list[dict[str, Any]] = []
@@ -170,35 +169,16 @@ class LakeFolder(Index):
         return records
 
     def sizes(self) -> dict[str, int]:
-        """Return the bytes of all segments by part."""
-        total: dict[str, int] = {}
+        """Return the bytes of all segments by part; what is left of them is `records`."""
+        total = dict.fromkeys((*_PARTS, "super keys", "cells", "records"), 0)
         for segment, record in zip(self.segments, self.manifest.segments, strict=True):
-            for name, size in _part_sizes(segment, record.files).items():
-                total[name] = total.get(name, 0) + size
+            for part, names in _PARTS.items():
+                total[part] += sum(map(segment.file.bytes_of, names))
+            total["super keys"] += sum(segment.file.bytes_of(n) for n in segment.file.names if n.startswith("keys"))
+            total["cells"] += sum(size for name, (size, _) in record.files.items() if name.startswith("cells-"))
+        total["records"] = sum(record.bytes for record in self.manifest.segments) - sum(total.values())
         total["manifest"] = (self.path / MANIFEST).stat().st_size if (self.path / MANIFEST).is_file() else 0
         return total
-
-
-def _by_line(record: dict[str, Any]) -> tuple[str, int]:
-    return record["source"], record["line"] or 0
-
-
-_PARTS = {
-    "dictionary": ("token_id", "text_first", "text"),
-    "directory": ("entry_first", "entry_column", "posting_first"),
-    "postings": ("postings",),
-    "column dictionaries": ("column_entry_first", "column_token"),
-    "codes": ("code_first", "code_bytes", "codes"),
-}
-
-
-def _part_sizes(segment: Segment, files: dict[str, tuple[int, int]]) -> dict[str, int]:
-    """Return the bytes of a segment by part; the rest is `records`."""
-    sizes = {part: sum(map(segment.file.bytes_of, names)) for part, names in _PARTS.items()}
-    sizes["super keys"] = sum(segment.file.bytes_of(n) for n in segment.file.names if n.startswith("keys"))
-    sizes["cells"] = sum(size for name, (size, _) in files.items() if name.startswith("cells-"))
-    sizes["records"] = sum(size for size, _ in files.values()) - sum(sizes.values())
-    return sizes
 
 
 def open_folder(address: str | Path) -> LakeFolder:
@@ -207,14 +187,14 @@ def open_folder(address: str | Path) -> LakeFolder:
     A change may remove a segment after a reader has read the manifest: the reader then opens the new state.
     """
     path = Path(address)
-    for attempt in range(_ATTEMPTS):
-        manifest = read_manifest(path)
+    manifest = read_manifest(path)
+    while True:
         try:
             return LakeFolder(address, manifest, open_segments(path, manifest))
         except StoreError:
-            if attempt == _ATTEMPTS - 1 or read_manifest(path) == manifest:
+            before, manifest = manifest, read_manifest(path)
+            if manifest == before:
                 raise
-    raise AssertionError
 
 
 def open_segments(path: Path, manifest: Manifest, numbers: Sequence[int] | None = None) -> list[Segment]:
@@ -239,20 +219,18 @@ def read_manifest(path: Path) -> Manifest:
     try:
         text = (path / MANIFEST).read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
-        raise StoreError(_without_manifest(path)) from None
+        if path.is_file():
+            problem = f"{path} is a file; an index is a folder, made by: mate index PATH --store {path}.mate"
+        elif path.is_dir():
+            problem = f"{path} is a folder without an index: it has no {MANIFEST}"
+        else:
+            problem = f"there is no index at {path}; build one with: mate index PATH --store {path}"
+        raise StoreError(problem) from None
     except OSError as error:
         raise StoreError(f"{path / MANIFEST} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise StoreError(f"{path / MANIFEST} is damaged: it is not text") from None
     return Manifest.from_json(text, str(path))
-
-
-def _without_manifest(path: Path) -> str:
-    if path.is_file():
-        return f"{path} is a file; an index is a folder, made by: mate index PATH --store {path}.mate"
-    if path.is_dir():
-        return f"{path} is a folder without an index: it has no {MANIFEST}"
-    return f"there is no index at {path}; build one with: mate index PATH --store {path}"
 
 
 def publish(path: Path, manifest: Manifest) -> None:

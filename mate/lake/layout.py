@@ -80,20 +80,6 @@ class Texts(NamedTuple):
     text: Array
 
 
-class Columns(NamedTuple):
-    """What follows from the cells of all columns."""
-
-    column_entry_first: Array
-    column_token: Array
-    code_bytes: Array
-    code_first: Array
-    codes: Array
-    entry_first: Array
-    entry_column: Array
-    posting_first: Array
-    postings: Array
-
-
 def make_arrays(shapes: Shapes, tokens: Texts, cells: Array) -> SegmentArrays:
     """Return the arrays of a segment.
 
@@ -102,21 +88,13 @@ def make_arrays(shapes: Shapes, tokens: Texts, cells: Array) -> SegmentArrays:
     """
     cells, rows, columns = native_cells(shapes, cells)
     column_table = np.repeat(np.arange(len(rows), dtype=np.uint32), columns)
-    made = Columns(*make_columns(cells, np.repeat(rows, columns), len(tokens.token_id)))
+    made = make_columns(cells, np.repeat(rows, columns), len(tokens.token_id))
+    for name in ("entry_first", "posting_first", "column_entry_first"):
+        made[name] = made[name].astype(offset_type(int(made[name][-1])))
     return SegmentArrays(
-        token_id=tokens.token_id,
-        text_first=tokens.text_first,
-        text=tokens.text,
-        entry_first=_narrow(made.entry_first),
-        entry_column=made.entry_column,
-        posting_first=_narrow(made.posting_first),
-        postings=made.postings,
+        **tokens._asdict(),
+        **made,
         column_table=column_table,
-        column_entry_first=_narrow(made.column_entry_first),
-        column_token=made.column_token,
-        code_first=made.code_first[:-1],
-        code_bytes=made.code_bytes,
-        codes=made.codes,
         table_column_first=offsets_of(columns),
         table_row_first=offsets_of(rows),
         table_id=np.asarray(shapes.table_id, np.int64),
@@ -142,7 +120,3 @@ def offsets_of(sizes: Array) -> Array:
     offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
-
-
-def _narrow(offsets: Array) -> Array:
-    return offsets.astype(offset_type(int(offsets[-1])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass, field, fields
@@ -25,6 +26,9 @@ _LIMITS: dict[str, tuple[type, ...]] = {limit.name: (int,) for limit in fields(L
     "encoding": (str, type(None)),
 }
 """The types of each limit's values."""
+
+
+_FILE_NAME = re.compile(r"(?!\.{1,2}$)[^/\0]+", re.DOTALL)
 
 
 class OtherVersionError(StoreError):
@@ -178,25 +182,23 @@ class Manifest:
 def _check_values(manifest: Manifest) -> None:
     """Raise ValueError for values that no index has."""
     segments = manifest.segments
-    texts = [manifest.label, manifest.built, manifest.build, manifest.changed, manifest.layout, *manifest.nulls]
-    texts += [source for segment in segments for source in segment.superseded_sources]
     names = [name for segment in segments for name in (segment.name, *segment.files)]
+    texts = [manifest.label, manifest.built, manifest.build, manifest.changed, manifest.layout, *manifest.nulls, *names]
+    texts += [source for segment in segments for source in segment.superseded_sources]
     numbers = [manifest.distinct_tokens, manifest.next_table, manifest.operations, *astuple(manifest.counts)]
     numbers += [n for segment in segments for n in (*astuple(segment.counts), *segment.superseded_tables)]
-    if any(type(number) is not int or not 0 <= number < 2**63 for number in numbers):
-        raise ValueError("a count is no whole number")
-    if not all(isinstance(text, str) for text in (*texts, *names)):
-        raise ValueError("a text is something else")
-    if any(name in ("", ".", "..") or "/" in name or "\0" in name for name in names):
-        raise ValueError("a name of a segment or file is not allowed")
-    if len({segment.name for segment in segments}) < len(segments):
-        raise ValueError("two segments have one name")
-    if any(type(spec.name) is not str or type(spec.bits) is not int for spec in manifest.hashes):
-        raise ValueError("a hash function has no name or size")
-    if not all(isinstance(mapping, dict) for mapping in (manifest.limits, manifest.versions, manifest.notes)):
-        raise ValueError("settings are no mapping")
-    if any(type(value) not in _LIMITS.get(name, ()) for name, value in manifest.limits.items()):
-        raise ValueError("a limit is not known, or is of another type")
+    mappings = (manifest.limits, manifest.versions, manifest.notes)
+    for holds, problem in (
+        (all(type(number) is int and 0 <= number < 2**63 for number in numbers), "a count is no whole number"),
+        (all(isinstance(text, str) for text in texts), "a text is something else"),
+        (all(_FILE_NAME.fullmatch(str(name)) for name in names), "a name of a segment or file is not allowed"),
+        (len({segment.name for segment in segments}) == len(segments), "two segments have one name"),
+        (all(type(h.name) is str and type(h.bits) is int for h in manifest.hashes), "a hash has no name or size"),
+        (all(isinstance(mapping, dict) for mapping in mappings), "settings are no mapping"),
+        (all(type(value) in _LIMITS.get(name, ()) for name, value in manifest.limits.items()), "a limit is unknown"),
+    ):
+        if not holds:
+            raise ValueError(problem)
 
 
 def _checksum(record: Mapping[str, Any]) -> int:

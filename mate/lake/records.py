@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import pyarrow as pa
 
+_TEXT, _NUMBER = pa.string(), pa.int64()
 TABLES_SCHEMA = pa.schema(
-    [
-        ("table_id", pa.int64()),
-        ("name", pa.string()),
-        ("source", pa.string()),
-        ("position", pa.int64()),
-        ("line", pa.int64()),
-        ("columns", pa.list_(pa.string())),
-        ("rows", pa.int64()),
-    ]
+    {
+        "table_id": _NUMBER,
+        "name": _TEXT,
+        "source": _TEXT,
+        "position": _NUMBER,
+        "line": _NUMBER,
+        "columns": pa.list_(_TEXT),
+        "rows": _NUMBER,
+    }
 )
-REJECTS_SCHEMA = pa.schema(
-    [
-        ("source", pa.string()),
-        ("line", pa.int64()),
-        ("kind", pa.string()),
-        ("reason", pa.string()),
-        ("count", pa.int64()),
-    ]
-)
-SOURCES_SCHEMA = pa.schema(
-    [
-        ("source", pa.string()),
-        ("format", pa.string()),
-        ("bytes", pa.int64()),
-        ("sha256", pa.string()),
-        ("tables", pa.int64()),
-    ]
-)
+REJECTS_SCHEMA = pa.schema({"source": _TEXT, "line": _NUMBER, "kind": _TEXT, "reason": _TEXT, "count": _NUMBER})
+SOURCES_SCHEMA = pa.schema({"source": _TEXT, "format": _TEXT, "bytes": _NUMBER, "sha256": _TEXT, "tables": _NUMBER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +43,7 @@ class TableInfo:
 
     def record(self) -> dict[str, Any]:
         """Return it as a record of `TABLES_SCHEMA`."""
-        names = TABLES_SCHEMA.names
-        return {name: getattr(self, name) for name in names} | {"columns": list(self.columns)}
+        return asdict(self) | {"columns": list(self.columns)}
 
     def column_names(self) -> list[str]:
         """Return a name for every column; those without one are numbered."""

@@ -16,20 +16,19 @@ import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 from mate.errors import ChangedError, StoreError
-from mate.files import cache_folder, private_folder
+from mate.files import cache_folder, file_crc32, private_folder
 from mate.lake.folder import MANIFEST, SEGMENTS, LakeFolder, open_folder, publish, read_manifest
 from mate.lake.lease import check_lease, publishing_lease
 from mate.lake.manifest import Manifest, SegmentRecord
 from mate.storage import Place, is_remote, shown
 
 _CONCURRENT_FILES = 8
-_ATTEMPTS = 2
 
 _log = logging.getLogger(__name__)
 
@@ -52,9 +51,7 @@ def local_folder(address: str) -> Path:
 
 def published_manifest(address: str) -> Manifest:
     """Return the manifest that is published now, in a folder or in a store."""
-    if not is_remote(address):
-        return read_manifest(Path(address))
-    return RemoteLake(address).manifest()
+    return RemoteLake(address).manifest() if is_remote(address) else read_manifest(Path(address))
 
 
 class RemoteLake:
@@ -66,29 +63,7 @@ class RemoteLake:
         self._home = cache_folder() / hashlib.sha256(address.rstrip("/").encode()).hexdigest()[:32]
         self.path = self._home / "lake.mate"
         self._before: str | None = None
-
-    # Reading
-
-    def fetch(self) -> None:
-        """Fetch the state that is published now; one more time if another one is published meanwhile."""
-        with self._locked():
-            text = self._published()
-            for attempt in range(_ATTEMPTS):
-                try:
-                    self._fetch_segments(self._parsed(text).segments)
-                    break
-                except StoreError:
-                    now = self._published()
-                    if attempt or now == text:
-                        raise
-                    text = now
-            self._replace_manifest(text)
-
-    def fetch_segments(self, manifest: Manifest, numbers: Sequence[int]) -> Path:
-        """Fetch some segments of a state; return the folder of the lake."""
-        with self._locked():
-            self._fetch_segments([manifest.segments[number] for number in numbers])
-        return self.path
+        """The manifest that a change begins with."""
 
     def manifest(self) -> Manifest:
         """Return the manifest that is published now."""
@@ -112,14 +87,45 @@ class RemoteLake:
         except UnicodeDecodeError:
             raise StoreError(f"{self.address}/{MANIFEST} is damaged: it is not text") from None
 
-    def _replace_manifest(self, text: str | None) -> None:
-        """Give the copy the manifest of the store."""
-        file = self.path / MANIFEST
-        if text is None:
-            file.unlink(missing_ok=True)
-        elif not file.is_file() or file.read_text(encoding="utf-8") != text:
-            self.path.mkdir(exist_ok=True)
-            publish(self.path, self._parsed(text))
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep other processes from fetching into the same copy; its folder is for this user alone."""
+        try:
+            private_folder(self._home)
+            lock = os.open(self._home / "lock", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"cannot write to {self._home}: {error.strerror} (set MATE_CACHE)") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def prepare(self) -> None:
+        """Make the folder that the copy is in."""
+        with self._locked():
+            pass
+
+    # Reading
+
+    def fetch(self) -> None:
+        """Fetch the state that is published now."""
+        with self._locked():
+            text = self._published()
+            try:
+                self._fetch_segments(self._parsed(text).segments)
+            except StoreError:  # a new state may have replaced these segments meanwhile
+                before, text = text, self._published()
+                if text == before:
+                    raise
+                self._fetch_segments(self._parsed(text).segments)
+            self._replace_manifest(text)
+
+    def fetch_segments(self, manifest: Manifest, numbers: Sequence[int]) -> Path:
+        """Fetch some segments of a state; return the folder of the lake."""
+        with self._locked():
+            self._fetch_segments([manifest.segments[number] for number in numbers])
+        return self.path
 
     def _fetch_segments(self, records: Sequence[SegmentRecord]) -> None:
         """Fetch the segments that are missing; each gets its name when it is complete."""
@@ -131,51 +137,28 @@ class RemoteLake:
         shutil.rmtree(incomplete, ignore_errors=True)
         for record in missing:
             (incomplete / record.name).mkdir(parents=True)
-        files = [(record, name) for record in missing for name in record.files]
-        with ThreadPoolExecutor(_CONCURRENT_FILES) as pool:
-            list(pool.map(lambda file: self._fetch_file(incomplete, *file), files))
+
+        def fetch(record: SegmentRecord, name: str) -> None:
+            place, target = self._place / SEGMENTS / record.name / name, incomplete / record.name / name
+            place.fetch(target)
+            if (target.stat().st_size, file_crc32(target)) != record.files[name]:
+                raise StoreError(
+                    f"{place.address} is damaged: it does not have its size and checksum; "
+                    "build the index again, or put the file back"
+                )
+
+        _for_each_file(missing, fetch)
         for record in missing:
             (incomplete / record.name).replace(segments / record.name)
 
-    def _fetch_file(self, folder: Path, record: SegmentRecord, name: str) -> None:
-        """Fetch a file and compare it with the manifest; try once more if it differs."""
-        place, (size, crc32) = self._place / SEGMENTS / record.name / name, record.files[name]
-        for attempt in range(_ATTEMPTS):
-            try:
-                fetched = place.fetch(folder / record.name / name)
-            except StoreError:
-                if attempt:
-                    raise
-                continue
-            if (fetched.size, fetched.crc32) == (size, crc32):
-                return
-        what = f"has {fetched.size:,} bytes, it was written with {size:,}"
-        what = "does not have its checksum" if fetched.size == size else what
-        raise StoreError(f"{place.address} is damaged: it {what}; build the index again, or put the file back")
-
-    def prepare(self) -> None:
-        """Make the folder that the copy is in, for this user alone."""
-        try:
-            private_folder(self._home)
-        except OSError as error:
-            raise self._not_writable(error) from None
-
-    def _not_writable(self, error: OSError) -> StoreError:
-        return StoreError(f"cannot write to {self._home}: {error.strerror} (set MATE_CACHE)")
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Keep other processes from fetching into the same copy."""
-        self.prepare()
-        try:
-            lock = os.open(self._home / "lock", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise self._not_writable(error) from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
+    def _replace_manifest(self, text: str | None) -> None:
+        """Give the copy the manifest of the store."""
+        file = self.path / MANIFEST
+        if text is None:
+            file.unlink(missing_ok=True)
+        elif not file.is_file() or file.read_text(encoding="utf-8") != text:
+            self.path.mkdir(exist_ok=True)
+            publish(self.path, self._parsed(text))
 
     # Writing
 
@@ -212,16 +195,14 @@ class RemoteLake:
             raise ChangedError(f"{self.address} was changed by somebody else in the meantime; nothing was published")
 
     def _send(self, records: Sequence[SegmentRecord]) -> None:
-        files = [(record, name) for record in records for name in record.files]
-        with ThreadPoolExecutor(_CONCURRENT_FILES) as pool:
-            list(pool.map(lambda file: self._send_file(*file), files))
+        def send(record: SegmentRecord, name: str) -> None:
+            place = self._place / SEGMENTS / record.name / name
+            place.put(self.path / SEGMENTS / record.name / name)
+            entry = place.info()
+            if entry is None or entry.size != record.files[name][0]:
+                raise StoreError(f"{place.address} is incomplete after it was sent; nothing was published, try again")
 
-    def _send_file(self, record: SegmentRecord, name: str) -> None:
-        place = self._place / SEGMENTS / record.name / name
-        place.put(self.path / SEGMENTS / record.name / name)
-        entry = place.info()
-        if entry is None or entry.size != record.files[name][0]:
-            raise StoreError(f"{place.address} did not arrive as it was sent; nothing was published, please try again")
+        _for_each_file(records, send)
 
     def _remove(self, records: Sequence[SegmentRecord]) -> None:
         """Remove unused segments from the store; one that stays there takes space and does no harm."""
@@ -230,3 +211,9 @@ class RemoteLake:
                 (self._place / SEGMENTS / record.name).remove_folder()
             except StoreError as error:
                 _log.warning("an unused segment stays in the store: %s", error)
+
+
+def _for_each_file(records: Sequence[SegmentRecord], task: Callable[[SegmentRecord, str], None]) -> None:
+    """Run a task for each file of segments, several at a time."""
+    with ThreadPoolExecutor(_CONCURRENT_FILES) as pool:
+        list(pool.map(lambda file: task(*file), [(record, name) for record in records for name in record.files]))

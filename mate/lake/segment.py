@@ -107,7 +107,7 @@ class Segment(SearchSegment):
         if wrong:
             raise damaged(file.path, f"the array {wrong} does not fit the others")
         live = ~np.isin(arrays.table_id, np.asarray(superseded, np.int64))
-        return cls(arrays, keys, live, None, SegmentFolder.open(path), file)
+        return cls(arrays, keys, live, None, SegmentFolder(path), file)
 
     def for_search(self) -> Segment:
         """Return the segment itself, verified now unless it was on this machine before."""

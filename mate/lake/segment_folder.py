@@ -6,9 +6,8 @@ is removed; their content is read on demand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
@@ -66,10 +65,10 @@ class ParquetRecords:
         except (OSError, IndexError, pa.ArrowException) as error:
             raise damaged(self._path, str(error).splitlines()[0]) from None
 
-    def note(self, name: str) -> str | None:
-        """Return an item of the file's metadata."""
-        notes = self._file.schema_arrow.metadata or {}
-        return notes[name.encode()].decode() if name.encode() in notes else None
+    @property
+    def notes(self) -> dict[bytes, bytes]:
+        """The file's metadata."""
+        return self._file.schema_arrow.metadata or {}
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return all records, or some columns of them."""
@@ -87,25 +86,21 @@ class ParquetRecords:
             yield from self.read_row_group(group).to_batches()
 
 
-@dataclass(frozen=True)
 class SegmentFolder:
     """The files of a segment, opened."""
 
-    path: Path
-    tables_file: ParquetRecords
-    sources_file: ParquetRecords
-    rejects_file: ParquetRecords
-    pieces_file: ParquetRecords
-    cell_files: list[ParquetRecords]
-    _table_infos: dict[int, TableInfo] = field(default_factory=dict, repr=False)
-
-    @classmethod
-    def open(cls, path: Path) -> SegmentFolder:
-        """Open the files in a folder."""
-        tables, sources, rejects, pieces = (ParquetRecords(path / name) for name in (TABLES, SOURCES, REJECTS, PIECES))
-        files = int(pieces.note("cell_files") or 0)
-        cells = [ParquetRecords(path / CELLS.format(number)) for number in range(files)]
-        return cls(path, tables, sources, rejects, pieces, cells)
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.tables_file, self.sources_file, self.rejects_file, self.pieces_file = (
+            ParquetRecords(path / name) for name in (TABLES, SOURCES, REJECTS, PIECES)
+        )
+        files = int(self.pieces_file.notes.get(b"cell_files", 0))
+        self.cell_files = [ParquetRecords(path / CELLS.format(number)) for number in range(files)]
+        self._table_infos: dict[int, TableInfo] = {}
+        tables, cells = self.tables_file, self.cell_files
+        self._table_group = lru_cache(CACHED_GROUPS)(lambda group: tables.read_row_group(group).combine_chunks())
+        # The last group of cells is cached, as small tables share it.
+        self._cell_group = lru_cache(1)(lambda file, group: _one_chunk(cells[file].read_row_group(group).column(0)))
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -124,7 +119,7 @@ class SegmentFolder:
     def source_names(self, among: Sequence[str] | None = None) -> set[str]:
         """Return the sources with a record or rejects here: a file in parts may have these in two segments."""
         files = (self.sources_file, self.rejects_file)
-        return {name for file in files for name in _with_sources(file.read(["source"]), among)["source"].to_pylist()}
+        return {record["source"] for file in files for record in _records(file, among, ["source"])}
 
     def tables(self, places: Array | None = None) -> list[TableInfo]:
         """Describe some tables, given by their places, or all."""
@@ -144,12 +139,6 @@ class SegmentFolder:
             self._table_infos.update((place, infos[place]) for place in missing.tolist())
         return [infos[place] for place in wanted]
 
-    @cached_property
-    def _table_group(self) -> Callable[[int], pa.Table]:
-        """Return the records of a row group of tables, cached."""
-        file = self.tables_file
-        return lru_cache(CACHED_GROUPS)(lambda group: file.read_row_group(group).combine_chunks())
-
     def column_chunks(self, table: int, width: int) -> Iterator[tuple[int, list[pa.Array]]]:
         """Yield the cells of a table of `width` columns in pieces: the first row, and an array per column."""
         pieces = self.pieces
@@ -164,17 +153,6 @@ class SegmentFolder:
                 raise damaged(self.path, f"cells of table {table} are missing")
             yield int(pieces.first_row[at]), [cells.slice(first + c * rows, rows) for c in range(width)]
 
-    @cached_property
-    def _cell_group(self) -> Callable[[int, int], pa.StringArray]:
-        """Return the cells of a row group; the last one is cached, as small tables share it."""
-        files = self.cell_files
-
-        def read(file: int, group: int) -> pa.StringArray:
-            column = files[file].read_row_group(group).column(0).combine_chunks()
-            return column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-
-        return lru_cache(1)(read)
-
     def cells(self, table: int, width: int, rows: Array) -> list[list[str | None]]:
         """Return rows of a table as they were read, in the given order."""
         found: dict[int, list[str | None]] = {}
@@ -187,13 +165,17 @@ class SegmentFolder:
         return [found[row] for row in np.asarray(rows).tolist()]
 
 
-def _records(file: ParquetRecords, sources: Sequence[str] | None) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = _with_sources(file.read(), sources).to_pylist()
+def _records(
+    file: ParquetRecords, sources: Sequence[str] | None, columns: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the records of some sources, or of all."""
+    table = file.read(columns)
+    if sources is not None:
+        table = table.filter(pc.is_in(table["source"], value_set=pa.array(list(sources), pa.string())))
+    records: list[dict[str, Any]] = table.to_pylist()
     return records
 
 
-def _with_sources(records: pa.Table, sources: Sequence[str] | None) -> pa.Table:
-    """Return the records of some sources, or of all."""
-    if sources is None:
-        return records
-    return records.filter(pc.is_in(records["source"], value_set=pa.array(list(sources), pa.string())))
+def _one_chunk(column: pa.ChunkedArray) -> pa.StringArray:
+    combined = column.combine_chunks()
+    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined

@@ -1,13 +1,13 @@
 """Checks that the arrays of a segment fit each other, so that no native loop reads outside of them.
 
-`check_shapes` looks at lengths, ends and the arrays with an item per table or column; it takes milliseconds, whenever a
-segment is opened. `check_values` goes through offsets, postings and codes, once, before their first use. Neither tells
-whether values are right; checksums do (`mate check`).
+`check_shapes` looks at types, lengths, ends and the arrays with an item per table or column; it takes milliseconds,
+whenever a segment is opened. `check_values` goes through offsets, postings and codes, once, before their first use.
+Neither tells whether values are right; checksums do (`mate check`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,82 +15,73 @@ from mate.hashing import Keys
 from mate.lake.arrays import Array
 from mate.lake.layout import WIDE_ROWS, SegmentArrays
 
-_OFFSETS = (np.uint32, np.int64)
-_TYPES: dict[str, tuple[type, ...]] = {
-    "token_id": (np.int64,),
-    "text_first": _OFFSETS,
-    "text": (np.uint8,),
-    "entry_first": _OFFSETS,
-    "entry_column": (np.uint32,),
-    "posting_first": _OFFSETS,
-    "postings": (np.uint16,),
-    "column_table": (np.uint32,),
-    "column_entry_first": _OFFSETS,
-    "column_token": (np.uint32,),
-    "code_first": (np.int64,),
-    "code_bytes": (np.uint8,),
-    "codes": (np.uint8,),
-    "table_column_first": (np.int64,),
-    "table_row_first": (np.int64,),
-    "table_id": (np.int64,),
-}
+_OFFSETS = ("text_first", "entry_first", "posting_first", "column_entry_first")
+"""Offsets of 32 or 64 bits (`mate.lake.arrays.offset_type`)."""
+_TYPES = {"text": "u1", "code_bytes": "u1", "codes": "u1", "postings": "u2"} | dict.fromkeys(
+    ("entry_column", "column_table", "column_token"), "u4"
+)
+"""Types of arrays that are not int64."""
 
 
 def check_shapes(arrays: SegmentArrays, keys: Sequence[Keys]) -> str | None:
     """Return the first array that does not fit the others; None if all do."""
-    for name, types in _TYPES.items():
-        array = getattr(arrays, name)
-        if array.ndim != 1 or array.dtype not in types:
-            return name
-    return _first(
-        (
-            ("text_first", lambda: _spans(arrays.text_first, arrays.token_id, len(arrays.text))),
-            ("entry_first", lambda: _spans(arrays.entry_first, arrays.token_id, len(arrays.entry_column))),
-            ("posting_first", lambda: _spans(arrays.posting_first, arrays.entry_column, len(arrays.postings))),
-            ("column_token", lambda: len(arrays.column_token) == len(arrays.entry_column)),
-            (
-                "table_column_first",
-                lambda: _offsets(arrays.table_column_first, arrays.table_id, len(arrays.column_table)),
-            ),
-            ("table_row_first", lambda: _offsets(arrays.table_row_first, arrays.table_id)),
-            ("table_id", lambda: bool((np.diff(arrays.table_id) > 0).all())),
-            ("column_table", lambda: _follows(arrays)),
-            (
-                "column_entry_first",
-                lambda: _offsets(arrays.column_entry_first, arrays.column_table, len(arrays.column_token)),
-            ),
-            ("codes", lambda: _holds_codes(arrays)),
-            *((f"keys{number}", _fits_rows(arrays, own)) for number, own in enumerate(keys)),
-        )
-    )
+    return next(_misshapen(arrays, keys), None)
 
 
 def check_values(arrays: SegmentArrays) -> str | None:
     """Return the first array that leads outside of another one; None if none does."""
-    return _first(
-        (
-            ("text_first", lambda: _ascends(arrays.text_first)),
-            ("entry_first", lambda: _ascends(arrays.entry_first)),
-            ("posting_first", lambda: _ascends(arrays.posting_first)),
-            ("entry_column", lambda: _below(arrays.entry_column, len(arrays.column_table))),
-            ("column_token", lambda: _below(arrays.column_token, len(arrays.token_id))),
-            ("postings", lambda: _postings_inside(arrays)),
-            ("codes", lambda: _codes_inside(arrays)),
-        )
-    )
+    return next(_leading_outside(arrays), None)
 
 
-def _first(checks: Sequence[tuple[str, Callable[[], bool]]]) -> str | None:
-    return next((name for name, holds in checks if not holds()), None)
+def _misshapen(arrays: SegmentArrays, keys: Sequence[Keys]) -> Iterator[str]:
+    """Yield the arrays that do not fit; a check relies on those before it."""
+    for name, array in zip(arrays._fields, arrays, strict=True):
+        types = ("u4", "i8") if name in _OFFSETS else (_TYPES.get(name, "i8"),)
+        if array.ndim != 1 or array.dtype not in types:
+            yield name
+    tokens, entries, columns = len(arrays.token_id), len(arrays.entry_column), len(arrays.column_table)
+    tables = len(arrays.table_id)
+    for name, items, end in (
+        ("text_first", tokens, len(arrays.text)),
+        ("entry_first", tokens, entries),
+        ("posting_first", entries, len(arrays.postings)),
+        ("column_entry_first", columns, entries),
+        ("table_column_first", tables, columns),
+        ("table_row_first", tables, None),
+    ):
+        first = getattr(arrays, name)
+        if len(first) != items + 1 or first[0] != 0 or end not in (None, first[-1]):
+            yield name
+    for name in ("column_entry_first", "table_column_first", "table_row_first"):
+        if not _ascends(getattr(arrays, name)):
+            yield name
+    if len(arrays.column_token) != entries:
+        yield "column_token"
+    if not (np.diff(arrays.table_id) > 0).all():
+        yield "table_id"
+    if not np.array_equal(arrays.column_table, np.repeat(np.arange(tables), np.diff(arrays.table_column_first))):
+        yield "column_table"
+    if not _holds_codes(arrays):
+        yield "codes"
+    for number, own in enumerate(keys):
+        by_row = own.ndim == 2 and len(own) == arrays.table_row_first[-1]
+        if own.dtype != np.uint64 or not (by_row or own.ndim == 1):  # the row filter checks keys of several sizes
+            yield f"keys{number}"
 
 
-def _spans(first: Array, of: Array, end: int) -> bool:
-    """Tell whether offsets have the right number, start and end."""
-    return len(first) == len(of) + 1 and int(first[0]) == 0 and int(first[-1]) == end
-
-
-def _offsets(first: Array, of: Array, end: int | None = None) -> bool:
-    return len(first) == len(of) + 1 and _spans(first, of, int(first[-1]) if end is None else end) and _ascends(first)
+def _leading_outside(arrays: SegmentArrays) -> Iterator[str]:
+    """Yield the arrays that lead outside of another one; a check relies on those before it."""
+    for name in ("text_first", "entry_first", "posting_first"):
+        if not _ascends(getattr(arrays, name)):
+            yield name
+    if not _below(arrays.entry_column, len(arrays.column_table)):
+        yield "entry_column"
+    if not _below(arrays.column_token, len(arrays.token_id)):
+        yield "column_token"
+    if not _postings_inside(arrays):
+        yield "postings"
+    if not _codes_inside(arrays):
+        yield "codes"
 
 
 def _ascends(first: Array) -> bool:
@@ -99,18 +90,6 @@ def _ascends(first: Array) -> bool:
 
 def _below(places: Array, end: int) -> bool:
     return not len(places) or int(places.max()) < end
-
-
-def _follows(arrays: SegmentArrays) -> bool:
-    """Tell whether every column names the table that has it."""
-    tables = np.repeat(np.arange(len(arrays.table_id)), np.diff(arrays.table_column_first))
-    return np.array_equal(arrays.column_table, tables)
-
-
-def _fits_rows(arrays: SegmentArrays, keys: Keys) -> Callable[[], bool]:
-    """Compare keys of one size with the rows; the row filter checks the size of others."""
-    rows = int(arrays.table_row_first[-1])
-    return lambda: keys.dtype == np.uint64 and (keys.ndim == 1 or (keys.ndim == 2 and len(keys) == rows))
 
 
 def _column_rows(arrays: SegmentArrays) -> Array:

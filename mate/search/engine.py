@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from operator import call
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,8 +31,6 @@ from mate.search.settings import FilterSettings, SearchSettings
 if TYPE_CHECKING:
     from mate.search.search import AnyQuery
     from mate.search.systems import Remainder, System
-
-Out = TypeVar("Out")
 
 ATTEMPTS = 10
 """How often a search is repeated that met a change of the index."""
@@ -97,7 +96,7 @@ def _search_group(group: Sequence[SegmentSearch], system: System, search: Search
         first = partial(system.visit, others.pop(0))
         prefetches = [partial(system.prefetch, part) for part in others] if system.prefetch and is_long else []
         in_threads = prefetches and search.settings.threads
-        remainder = search.at_once(_call, [first, *prefetches])[0] if in_threads else first()
+        remainder = search.at_once(call, [first, *prefetches])[0] if in_threads else first()
     if not is_long:
         if remainder:
             remainder()
@@ -110,13 +109,9 @@ def _search_group(group: Sequence[SegmentSearch], system: System, search: Search
         own = [part._replace(best=search.best.copy()) for part in others if part.is_promising]
         cut = len(others) - len(own)
         tasks: list[Remainder] = [partial(search_segment, part, system) for part in own]
-        search.at_once(_call, [remainder, *tasks] if remainder else tasks)
+        search.at_once(call, [remainder, *tasks] if remainder else tasks)
         search.best.take_all(part.best for part in own)
     search.statistics.count({"segments": len(group), "segments_cut": cut})
-
-
-def _call(task: Callable[[], Out]) -> Out:
-    return task()
 
 
 def search_segment(part: SegmentSearch, system: System) -> None:

@@ -39,6 +39,9 @@ Out = TypeVar("Out")
 AT_ONCE = 4
 """Segments that are searched at the same time."""
 
+PARTS = 4
+"""Parts of many tables that are searched at the same time. Always so many: pruning never depends on the machine."""
+
 CACHED_SEGMENTS = 8
 """Segments whose places of the query's tokens are cached, for further rounds, evidence and matches."""
 
@@ -130,11 +133,6 @@ class Search:
         self.statistics.postings = int(self.postings[np.unique(values)].sum())
         self.statistics.pairs = int(self.postings[values].sum())
         return initial
-
-    @property
-    def initial_postings(self) -> int:
-        """How many postings the values of the initial column have in the index."""
-        return int(self.postings[np.unique(self.key.place[self.known, self.initial])].sum())
 
     @cached_property
     def hash_number(self) -> int | None:
@@ -251,6 +249,15 @@ class SegmentSearch(NamedTuple):
     def is_promising(self) -> bool:
         """Whether a table may be among the answers: none joins more key tuples than the segment knows all values of."""
         return len(self.tuples) > self.floor or not self.search.semi_joins
+
+    def in_parts(self, parts: int, offer: Callable[[slice, Best], None]) -> None:
+        """Let each part of an order of tables be offered to a heap of its own, and merge these."""
+        if parts == 1:
+            offer(slice(0, None, 1), self.best)
+            return
+        copies = [self.best.copy() for _ in range(parts)]
+        self.search.at_once(offer, [slice(number, None, parts) for number in range(parts)], copies)
+        self.best.take_all(copies)
 
     def entries(self) -> int:
         """Return the number of directory entries of the key's values, those of a value counted once per key tuple."""

@@ -21,7 +21,10 @@ from mate.sql.schema import LAYOUTS
 TLS_MODES = ("disable", "prefer", "require", "verify-ca", "verify-full")
 AUTHENTICATIONS = ("password", "oauth", "kerberos")
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_SCHEME = re.compile(r"([A-Za-z]{2,}):")
+_ANYWHERE = {"schema", "in_list", "connections", "layout", "workdir", "patience"}
+_TLS = {"tlsmode", "tls_cafile", "tls_certfile", "tls_keyfile"}
+_SERVER = {*_ANYWHERE, *_TLS, "label", "connect_timeout", "timeout", "passfile"}
+_VERTICA = {*_SERVER, "backup", "balance", "auth", "kerberos_service", "kerberos_host", "workload"}
 
 
 class Scheme(NamedTuple):
@@ -31,30 +34,24 @@ class Scheme(NamedTuple):
     port: int
     password_variable: str
     example: str
+    options: set[str]
+    """What may stand behind the question mark."""
     in_list: int = 1_000
     """Up to so many numbers are looked up as an IN list unless the address says otherwise."""
 
 
 KINDS = {
-    "vertica": Scheme("Vertica", 5433, "VERTICA_PASSWORD", "vertica://user@host:5433/database?schema=mate"),
-    "postgresql": Scheme("PostgreSQL", 5432, "PGPASSWORD", "postgresql://user@host:5432/database?schema=mate", 20_000),
-    "duckdb": Scheme("DuckDB", 0, "", "duckdb:lake.duckdb"),
+    "vertica": Scheme("Vertica", 5433, "VERTICA_PASSWORD", "vertica://user@host:5433/database", _VERTICA),
+    "postgresql": Scheme("PostgreSQL", 5432, "PGPASSWORD", "postgresql://user@host:5432/database", _SERVER, 20_000),
+    "duckdb": Scheme("DuckDB", 0, "", "duckdb:lake.duckdb", _ANYWHERE),
 }
-_ALIASES = {"postgres": "postgresql"}
-
-_ANYWHERE = {"schema", "in_list", "connections", "layout", "workdir", "patience"}
-_SERVERS = {"tlsmode", "tls_cafile", "tls_certfile", "tls_keyfile", "label", "connect_timeout", "timeout", "passfile"}
-_VERTICA = {"backup", "balance", "auth", "kerberos_service", "kerberos_host", "workload"}
-OPTIONS = {"duckdb": _ANYWHERE, "postgresql": _ANYWHERE | _SERVERS, "vertica": _ANYWHERE | _SERVERS | _VERTICA}
-"""What may stand behind the question mark."""
 
 
 def kind_of(text: str) -> str | None:
     """Return the kind of database that a text is the address of; None for a path."""
-    match = _SCHEME.match(text)
-    name = match[1].lower() if match else ""
-    name = _ALIASES.get(name, name)
-    return name if name in KINDS else None
+    name, colon, _ = text.lower().partition(":")
+    name = "postgresql" if name == "postgres" else name
+    return name if colon and name in KINDS else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +103,17 @@ class Address:
         """Parse an address, refusing one that holds a password."""
         kind = kind_of(text)
         if kind is None:
-            raise StoreError(
-                f"a database's address looks like one of these: {', '.join(k.example for k in KINDS.values())}"
-            )
-        rest = text.partition(":")[2]
-        options = dict(parse_qsl(rest.partition("?")[2], keep_blank_values=True))
+            examples = ", ".join(scheme.example for scheme in KINDS.values())
+            raise StoreError(f"a database's address looks like one of these: {examples}")
+        path, _, query = text.partition(":")[2].partition("?")
+        given = dict(parse_qsl(query, keep_blank_values=True))
         if kind != "duckdb":
-            return cls(kind, *_server(kind, rest, options), **_options(kind, options))
-        path = rest.partition("?")[0]
-        if not path:
+            place = _server(KINDS[kind], path, given)
+        elif path:
+            place = "", "", 0, path
+        else:
             raise StoreError(f"a DuckDB address names a file, like this: {KINDS[kind].example}")
-        return cls(kind, "", "", 0, path, **_options(kind, options))
+        return cls(kind, *place, **_options(KINDS[kind], given))
 
     def __post_init__(self) -> None:
         if not _IDENTIFIER.fullmatch(self.schema) or self.schema.startswith(("v_", "pg_")):
@@ -186,51 +183,45 @@ def is_this_machine(host: str) -> bool:
         return False
 
 
-def _server(kind: str, rest: str, options: dict[str, str]) -> tuple[str, str, int, str]:
+def _server(scheme: Scheme, place: str, given: dict[str, str]) -> tuple[str, str, int, str]:
     """Return user, host, port and database."""
-    title, port, variable, example, _ = KINDS[kind]
-    if not rest.startswith("//"):
-        raise StoreError(f"a {title} address looks like this: {example}")
+    like_this = f"like this: {scheme.example}"
+    if not place.startswith("//"):
+        raise StoreError(f"a {scheme.title} address looks {like_this}")
     try:
-        url = urlsplit(f"x:{rest}")
-        port = url.port or port
+        url = urlsplit(f"x:{place}")
+        port = url.port or scheme.port
     except ValueError:
-        raise StoreError(f"the {title} address cannot be read; it looks like this: {example}") from None
-    if url.password is not None or {name.lower() for name in options} & {"password", "pwd"}:
+        raise StoreError(f"the {scheme.title} address cannot be read; it looks {like_this}") from None
+    if url.password is not None or {name.lower() for name in given} & {"password", "pwd"}:
         raise StoreError(
-            f"a {title} address must not hold a password, which others could read on the command line: "
-            f"set {variable}, or put the password into a file and add passfile=PATH"
+            f"a {scheme.title} address must not hold a password, which others could read on the command line: "
+            f"set {scheme.password_variable}, or put the password into a file and add passfile=PATH"
         )
     database = unquote(url.path.strip("/"))
     if not url.username or not url.hostname or not database:
-        raise StoreError(f"a {title} address needs user, host and database, like this: {example}")
+        raise StoreError(f"a {scheme.title} address needs user, host and database, {like_this}")
     host = url.netloc.rpartition("@")[2]
     is_folder = host.lower().startswith("%2f")  # of a socket; `hostname` would be in lower case
     return unquote(url.username), unquote(host.partition(":")[0] if is_folder else url.hostname), port, database
 
 
-def _options(kind: str, given: dict[str, str]) -> dict[str, Any]:
-    known, scheme = OPTIONS[kind], KINDS[kind]
+def _options(scheme: Scheme, given: dict[str, str]) -> dict[str, Any]:
+    """Return options as what their usual values are: texts, numbers, yes or no, or nodes."""
+    usual: dict[str, Any] = {option.name: option.default for option in fields(Address)}
     options: dict[str, Any] = {"in_list": scheme.in_list}
     for name, value in given.items():
-        if name not in known:
-            raise StoreError(f'unknown option "{name}" in the {scheme.title} address; {did_you_mean(name, known)}')
+        if name not in scheme.options:
+            hint = did_you_mean(name, scheme.options)
+            raise StoreError(f'unknown option "{name}" in the {scheme.title} address; {hint}')
         try:
-            options[name] = _converted(name, value, scheme.port)
+            if isinstance(usual[name], tuple):
+                nodes = (node.partition(":") for node in value.split(",") if node)
+                options[name] = tuple((host, int(port or scheme.port)) for host, _, port in nodes)
+            elif isinstance(usual[name], bool):
+                options[name] = value.lower() not in ("0", "no", "off", "false")
+            else:
+                options[name] = value.lower() if name == "schema" else type(usual[name])(value)
         except ValueError:
             raise StoreError(f"{name}={value} in the {scheme.title} address is not a number") from None
     return options
-
-
-_USUAL: dict[str, Any] = {option.name: option.default for option in fields(Address)}
-
-
-def _converted(name: str, value: str, port: int) -> object:
-    """Return an option as what its usual value is: a text, a number, yes or no, or nodes."""
-    usual = _USUAL[name]
-    if isinstance(usual, tuple):
-        nodes = (node.partition(":") for node in value.split(",") if node)
-        return tuple((host, int(own_port or port)) for host, _, own_port in nodes)
-    if isinstance(usual, bool):
-        return value.lower() not in ("0", "no", "off", "false")
-    return value.lower() if name == "schema" else type(usual)(value)

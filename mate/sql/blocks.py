@@ -31,9 +31,6 @@ FEW_PROBES = 16
 FIRST_PAGE = 200
 """Tables whose bounds are asked for at first; more only if these do not decide the search."""
 
-MOST_POSTINGS = 5_000_000
-"""Postings that one look-up may scan, where tables are visited by their postings."""
-
 FIRST_ROWS, GROWTH, MOST_ROWS = 4_000, 4, 100_000
 """Rows of the first block, where tables are visited by their rows; factor to the next one; rows of the largest. A table
 is never divided."""
@@ -85,21 +82,26 @@ class Blocks:
         if not len(self.search.token_ids):
             return None
         tables = np.array([table_id])
-        rows = None if self.search.column_first or self.hash_number is None else self._rows(tables)
+        rows = None if self.search.column_first or self.form is None else self._rows(tables)
         return self._read_rows(tables, rows)
 
     def whole(self, tables: Ids) -> SearchSegment | None:
         """Return the segment of all rows of tables, without super keys."""
-        places = "table_id, row_id, column_id, token_id"
-        return self._segment(self.reader.numbers(places, "cells", "table_id", tables, " AND piece = 0"), None)
+        query = f"SELECT table_id, row_id, column_id, token_id FROM {self.reader.generation.name('cells')}"
 
-    def _portions(self, bounds: Ids, sizes: Ids, tables: int, rows: tuple[int, int]) -> Iterator[slice]:
+        def question(session: Session) -> list[Ids]:
+            among_tables = self.reader.among(session, "table_id", tables)
+            return session.numbers(f"{query} WHERE {among_tables} AND piece = 0", [8] * 4)
+
+        return self._segment(self.reader.ask(question), None)
+
+    def _portions(self, bounds: Ids, sizes: Ids, tables: int, size: int, most: int) -> Iterator[slice]:
         """Cut tables, best first, into portions, until none can be among the answers.
 
-        A portion has at most so many tables, and rows unless one table has more; the next one GROWTH times as many, up
-        to a limit on rows.
+        A portion has at most so many tables, and is of at most this size unless one table is larger; the next one is
+        GROWTH times as large, up to the most.
         """
-        ends, (size, most) = np.cumsum(sizes), rows
+        ends = np.cumsum(sizes)
         start = done = 0
         while start < (end := self._may_enter(bounds)):
             stop = min(start + tables, end, int(np.searchsorted(ends, done + size, "right")))
@@ -125,7 +127,7 @@ class Blocks:
         while True:
             left = bounds.without(seen)
             sizes, most = (left.cells, MOST_CELLS) if self.search.measures else (left.rows, MOST_ROWS)
-            for chosen in self._portions(left.bound, sizes, room, (most, most)):
+            for chosen in self._portions(left.bound, sizes, room, most, most):
                 yield from self._tables(left, chosen)
             if len(bounds.table) < bounds.limit or self._may_enter(bounds.bound) < len(bounds.bound):
                 return
@@ -134,7 +136,7 @@ class Blocks:
 
     def _bounds(self, limit: int) -> TableBounds:
         """Ask for the bounds of the best tables, and keep them for further rounds."""
-        columns = self._numbers(lambda lookup, where: lookup.bounds(where, limit), [8] * 5)
+        columns = self._numbers(lambda lookup, where: lookup.bounds(where, limit), 5)
         order = np.lexsort((columns[0], -columns[1]))
         table, bound, rows, height, width = (column[order] for column in columns)
         bounds = self._cache.bounds = TableBounds(table, bound, rows, height, width, limit)
@@ -156,7 +158,7 @@ class Blocks:
     def _mappings(self, tables: Ids) -> SearchSegment | None:
         """Read the key tuples of tables and the columns that hold them; make a row of each, in place of real ones."""
         keys = self.search.token_ids.shape[1]
-        table, number, *columns = self._numbers(lambda lookup, where: lookup.mappings(where), [8] * (2 + keys), tables)
+        table, number, *columns = self._numbers(lambda lookup, where: lookup.mappings(where), 2 + keys, tables)
         row = np.repeat(np.arange(len(table)), keys)
         tokens = self.search.token_ids[number].ravel()
         return self._segment([np.repeat(table, keys), row, np.ravel(columns, "F"), tokens], None)
@@ -164,38 +166,23 @@ class Blocks:
     # By postings, as in the paper
 
     def _by_postings(self) -> Iterator[SearchSegment]:
-        """Yield the tables that hold values of the initial column, those with most of them first."""
-        if self.form is not None and self.search.initial_postings <= MOST_POSTINGS:
-            yield from self._candidate_blocks(self._all_rows().without(self.search.exclude))
-            return
-        tables, postings = self._table_counts()
+        """Yield the tables that hold values of the initial column, those with most rows that may join first."""
         if self.form is None:
-            yield from self._row_blocks(tables, postings, None)
-            return
-        for portion in self._largest_first(tables, postings, (MOST_POSTINGS, MOST_POSTINGS)):
-            yield from self._candidate_blocks(self._rows(portion))
+            rows, (tables, sizes) = None, self._table_counts()
+        else:
+            rows = self._all_rows().without(self.search.exclude)
+            tables, sizes = np.unique(rows.table_id, return_counts=True)
+        order = np.lexsort((tables, -sizes))
+        tables, sizes = tables[order], sizes[order]
+        first = MOST_ROWS if self.search.measures else FIRST_ROWS  # further rounds want more of them anyway
+        for chosen in self._portions(sizes, sizes, len(tables), first, MOST_ROWS):
+            if segment := self._read_rows(tables[chosen], rows):
+                yield segment
 
     def _table_counts(self) -> tuple[Ids, Ids]:
         """Return tables, and how many postings of the initial column's values they have."""
-        tables, postings = self._numbers(lambda lookup, where: lookup.table_counts(where), [8, 8])
+        tables, postings = self._numbers(lambda lookup, where: lookup.table_counts(where), 2)
         return tables, postings
-
-    def _candidate_blocks(self, rows: CandidateRows) -> Iterator[SearchSegment]:
-        """Yield the rows that passed the filter, of the tables with most of them first."""
-        tables, sizes = np.unique(rows.table_id, return_counts=True)
-        yield from self._row_blocks(tables, sizes, rows)
-
-    def _row_blocks(self, tables: Ids, sizes: Ids, rows: CandidateRows | None) -> Iterator[SearchSegment]:
-        first = MOST_ROWS if self.search.measures else FIRST_ROWS  # further rounds want more of them anyway
-        for portion in self._largest_first(tables, sizes, (first, MOST_ROWS)):
-            if segment := self._read_rows(portion, rows):
-                yield segment
-
-    def _largest_first(self, tables: Ids, sizes: Ids, rows: tuple[int, int]) -> Iterator[Ids]:
-        """Yield portions of tables, the largest first."""
-        order = np.lexsort((tables, -sizes))
-        for chosen in self._portions(sizes[order], sizes[order], len(order), rows):
-            yield tables[order[chosen]]
 
     def _all_rows(self) -> CandidateRows:
         """Return the rows of all tables that pass the row filter, which are kept if further rounds may follow."""
@@ -210,7 +197,7 @@ class Blocks:
 
     def _read_rows(self, tables: Ids, rows: CandidateRows | None = None) -> SearchSegment | None:
         """Read the rows of tables that pass the row filter; with candidates given, take just these and their keys."""
-        return self._segment(self._numbers(lambda lookup, where: lookup.cells(where), [8] * 4, tables), rows)
+        return self._segment(self._numbers(lambda lookup, where: lookup.cells(where), 4, tables), rows)
 
     # Segments
 
@@ -237,13 +224,13 @@ class Blocks:
 
     # Questions
 
-    def _numbers(self, statement: _Statement, octets: list[int], tables: Ids | None = None) -> list[Ids]:
-        """Put a question about the key tuples that is answered by whole numbers."""
-        return self._ask(lambda session, text: session.numbers(text, octets), statement, tables)
+    def _numbers(self, statement: _Statement, columns: int, tables: Ids | None = None) -> list[Ids]:
+        """Put a question about the key tuples that is answered by columns of whole numbers."""
+        return self._ask(lambda session, text: session.numbers(text, [8] * columns), statement, tables)
 
     def _ask(self, read: Callable[[Session, str], _Answer], statement: _Statement, tables: Ids | None) -> _Answer:
         """Put a question about the key tuples, and certain tables if given."""
-        _ = self._probes  # may ask for widths, which takes a session of its own
+        _ = self._probes, self.search.initial  # these may ask, too, which takes a session of its own
 
         def question(session: Session) -> _Answer:
             where = ""

@@ -28,7 +28,7 @@ from mate.sql.dialects.session import Session
 from mate.sql.index import DatabaseIndex
 from mate.sql.load import load_segment
 from mate.sql.lookup import among, bucket_of
-from mate.sql.schema import MANIFEST, Column, Content, token_columns
+from mate.sql.schema import MANIFEST, PATH, Column, Content, token_columns
 from mate.sql.target import check_token_ids, commit_last, merge_tokens, take_lock, work_directory
 from mate.values.arrow import string_array
 
@@ -81,17 +81,16 @@ class DatabaseWriter:
 
     def stored(self, table: TableInfo) -> DatabaseTable:
         """Return a table of the index, to be read again."""
-        return DatabaseTable(folder="", place=0, info=table, size=0, index=self.index)
+        return DatabaseTable(folder="", place=0, info=table, index=self.index)
 
     def counts_of(self, tables: list[TableInfo]) -> Counts:
         """Count what tables hold, by their cells."""
         if not tables:
             return Counts()
-        more = " AND piece = 0 AND token_id >= 0"
-        [cells] = self.index.reader.numbers("COUNT(*)", "cells", "table_id", _ids(tables), more)
+        cells, more = self._generation.name("cells"), " AND piece = 0 AND token_id >= 0"
+        [[count]] = self.index.reader.select("COUNT(*)", cells, "table_id", _ids(tables), more)
         columns = sum(len(table.columns) for table in tables)
-        rows = sum(table.rows for table in tables)
-        return Counts(len(tables), columns, rows, int(sum(cells)))
+        return Counts(len(tables), columns, sum(table.rows for table in tables), count)
 
     def apply(self, change: Change, counts: Counts) -> Manifest:
         """Delete and load in one transaction; return the new manifest."""
@@ -101,11 +100,11 @@ class DatabaseWriter:
         update = f"UPDATE {self._where.schema}.{MANIFEST} SET manifest = %s, change_id = change_id + 1"
         with open_session(self._where, self._password, writes=True) as session:
             session.create_temporary(_TOUCHED, token_columns(before.cell_characters))
-            session.create_temporary(_SOURCES, [Column("source", Content.PATH)])
+            session.create_temporary(_SOURCES, [Column("source", Content.TEXT, PATH)])
             self._delete_tables(session, change.gone_tables)
             self._delete_sources(session, change.gone_sources)
-            for written in change.written:
-                load_segment(session, written, self._generation, before.hashes, _TOUCHED)
+            for segment in change.new_segments:
+                load_segment(session, segment, self._generation, before.hashes, _TOUCHED)
             self._update_tokens(session)
             session.execute(f"{update} WHERE load_id = %s", [manifest.to_json(), self._generation.number])
             self._verify_lock()
@@ -142,7 +141,7 @@ class DatabaseWriter:
         if not sources:
             return
         records = [pa.array(sorted(set(sources)), pa.string())]
-        session.fill(_SOURCES, [Column("source", Content.PATH)], records)
+        session.fill(_SOURCES, [Column("source", Content.TEXT, PATH)], records)
         for table in ("sources", "rejects"):
             where = f"source IN (SELECT source FROM {_SOURCES})"
             session.execute(f"DELETE FROM {self._generation.name(table)} WHERE {where}")

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mate.lake.arrays import Array
-from mate.lake.columns import ranges
-from mate.lake.layout import WIDE_ROWS, SegmentArrays
+from mate.lake.columns import entry_sizes, ranges
+from mate.lake.layout import SegmentArrays
 from mate.lake.segment import SearchSegment, Segment
 from mate.lake.segment_folder import Pieces
 from mate.sql.dialects.session import Columns
@@ -45,118 +45,23 @@ def segment_records(
             bucket = [pa.array(bucket_of(token.to_numpy()))] if generation.buckets else []
             own: list[pa.Array] = []
             if generation.layout == "per_cell":
-                own = keys(row_places(segment.arrays, table.to_numpy(), row.to_numpy()))
+                first_rows = segment.arrays.table_row_first[np.searchsorted(segment.arrays.table_id, table.to_numpy())]
+                own = keys(first_rows + row.to_numpy())
             yield [*bucket, token, table, row, column, *own]
 
     folder = segment.folder
-    yield "tokens", (batch.columns for batch in token_batches(segment))
+    yield "tokens", token_records(segment)
     yield "tables", (batch.select(_TABLE_COLUMNS).columns for batch in table_batches(segment))
-    yield "columns", (column_records(batch).columns for batch in table_batches(segment))
+    yield "columns", map(column_records, table_batches(segment))
     yield "sources", (batch.columns for batch in folder.sources_file.iter_batches())
     yield "rejects", (batch.columns for batch in folder.rejects_file.iter_batches())
     yield "postings", postings()
     yield "cells", map(_cell_records, cell_batches(segment))
     if generation.has_super_keys:
-        yield "super_keys", ([*batch.columns, *keys(rows)] for batch, rows in row_batches(segment))
+        yield "super_keys", ([table, row, *keys(place)] for table, row, place in row_places(segment))
 
 
-def _cell_records(cells: pa.RecordBatch) -> Columns:
-    """Return one record per cell, more for one that is long."""
-    token, table, column, row, cell = cells.columns
-    tokens = pc.if_else(cell.is_null(), NULL_CELL, token)
-    return _in_pieces([table, row, column, pa.array(np.zeros(len(cell), np.int64)), tokens, cell])
-
-
-def _in_pieces(records: Columns) -> Columns:
-    """Return records of cells (table, row, column, piece, token, text) with long texts cut between characters."""
-    *place, _, token, text = records
-    is_long = pc.greater(pc.binary_length(text), PIECE).fill_null(False).to_numpy(zero_copy_only=False)
-    if not is_long.any():
-        return records
-    long = np.flatnonzero(is_long).tolist()
-    pieces = [(at, n, piece) for at in long for n, piece in enumerate(cut(text[at].as_py()))]
-    at = pa.array([at for at, _, _ in pieces])
-    number = pa.array([n for _, n, _ in pieces], pa.int64())
-    cells = pa.array([piece for _, _, piece in pieces], text.type)
-    added = [*(column.take(at) for column in place), number, token.take(at), cells]
-    is_short = pa.array(~is_long)
-    return [pa.concat_arrays([a.filter(is_short), b]) for a, b in zip(records, added, strict=True)]
-
-
-def cut(text: str, octets: int = PIECE) -> Iterator[str]:
-    """Yield a text in pieces of at most so many octets of UTF-8."""
-    data = text.encode()
-    start = 0
-    while start < len(data):
-        end = min(start + octets, len(data))
-        while end < len(data) and data[end] & 0xC0 == 0x80:  # inside a character
-            end -= 1
-        yield data[start:end].decode()
-        start = end
-
-
-def posting_batches(segment: SearchSegment, size: int = BATCH) -> Iterator[pa.RecordBatch]:
-    """Yield postings as token_id, table_id, column_id and row, ascending by token."""
-    arrays = segment.arrays
-    start, end = 0, len(arrays.postings)
-    while start < end:
-        stop = _whole_postings(arrays, min(start + size, end))
-        entry, row = _postings_between(arrays, start, stop)
-        column = arrays.entry_column[entry].astype(np.int64)
-        table = arrays.column_table[column]
-        token = np.searchsorted(arrays.entry_first, entry.astype(arrays.entry_first.dtype), "right") - 1
-        within = column - arrays.table_column_first[table]
-        columns = [arrays.token_id[token], arrays.table_id[table], within, row]
-        if not segment.live.all():
-            live = segment.live[table]
-            columns = [values[live] for values in columns]
-        yield _batch(columns)
-        start = stop
-
-
-def _batch(columns: list[Array]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array(values, pa.int64()) for values in columns], names=list(NAMES))
-
-
-def _entry_at(arrays: SegmentArrays, unit: int) -> int:
-    """Return the directory entry that a unit of `postings` belongs to."""
-    first = arrays.posting_first
-    return int(np.searchsorted(first, first.dtype.type(unit), "right")) - 1
-
-
-def _units(arrays: SegmentArrays, entries: Array | int) -> Array:
-    """Return how many units of `postings` a row takes in the tables of directory entries."""
-    table = arrays.column_table[arrays.entry_column[entries]].astype(np.int64)
-    return np.where(arrays.table_row_first[table + 1] - arrays.table_row_first[table] >= WIDE_ROWS, 2, 1)
-
-
-def _whole_postings(arrays: SegmentArrays, unit: int) -> int:
-    """Return the unit, or the next one if it lies inside a posting of two units."""
-    if unit == len(arrays.postings):
-        return unit
-    entry = _entry_at(arrays, unit)
-    return unit + (unit - int(arrays.posting_first[entry])) % int(_units(arrays, entry))
-
-
-def _postings_between(arrays: SegmentArrays, start: int, stop: int) -> tuple[Array, Array]:
-    """Return the directory entry and the row of each posting in a range of units."""
-    entries = np.arange(_entry_at(arrays, start), _entry_at(arrays, stop - 1) + 1)
-    first = np.maximum(arrays.posting_first[entries].astype(np.int64), start)
-    last = np.minimum(arrays.posting_first[entries + 1].astype(np.int64), stop)
-    units = _units(arrays, entries)
-    sizes = (last - first) // units
-    number, owner = ranges(np.zeros(len(entries), np.int64), sizes)
-    place = first[owner] + number * units[owner]
-    row = arrays.postings[place].astype(np.int64)
-    wide = np.flatnonzero(units[owner] == 2)
-    row[wide] |= arrays.postings[place[wide] + 1].astype(np.int64) << 16
-    return entries[owner], row
-
-
-def row_places(arrays: SegmentArrays, table_id: Array, row: Array) -> Array:
-    """Return rows, given by the number of their table and within it, as numbered through the segment."""
-    places: Array = arrays.table_row_first[np.searchsorted(arrays.table_id, table_id)] + row
-    return places
+# Cells
 
 
 def cell_batches(segment: Segment) -> Iterator[pa.RecordBatch]:
@@ -198,26 +103,95 @@ def _tokens_at(arrays: SegmentArrays, column: Array, row: Array) -> Array:
     return tokens
 
 
-def row_batches(segment: SearchSegment, size: int = BATCH) -> Iterator[tuple[pa.RecordBatch, Array]]:
-    """Yield rows as table_id and row, and as numbered through the segment."""
+def _cell_records(cells: pa.RecordBatch) -> Columns:
+    """Return one record per cell, and several for one that is long: its text is cut between characters."""
+    token, table, column, row, text = cells.columns
+    token = pc.if_else(text.is_null(), NULL_CELL, token)
+    records = [table, row, column, pa.array(np.zeros(len(text), np.int64)), token, text]
+    is_long = pc.greater(pc.binary_length(text), PIECE).fill_null(False).to_numpy(zero_copy_only=False)
+    if not is_long.any():
+        return records
+    pieces = [(at, *piece) for at in np.flatnonzero(is_long).tolist() for piece in enumerate(cut(text[at].as_py()))]
+    at, number, texts = (pa.array(values) for values in zip(*pieces, strict=True))
+    long = [table.take(at), row.take(at), column.take(at), number, token.take(at), texts.cast(text.type)]
+    return [pa.concat_arrays([a.filter(pa.array(~is_long)), b]) for a, b in zip(records, long, strict=True)]
+
+
+def cut(text: str, octets: int = PIECE) -> Iterator[str]:
+    """Yield a text in pieces of at most so many octets of UTF-8."""
+    data = text.encode()
+    start = 0
+    while start < len(data):
+        end = min(start + octets, len(data))
+        while end < len(data) and data[end] & 0xC0 == 0x80:  # inside a character
+            end -= 1
+        yield data[start:end].decode()
+        start = end
+
+
+# Postings
+
+
+def posting_batches(segment: SearchSegment, size: int = BATCH) -> Iterator[pa.RecordBatch]:
+    """Yield postings as token_id, table_id, column_id and row, ascending by token."""
+    arrays, entry = segment.arrays, 0
+    first = arrays.posting_first
+    while entry < len(arrays.entry_column):
+        end = first.dtype.type(min(int(first[entry]) + size, int(first[-1])))
+        stop = max(entry + 1, int(np.searchsorted(first, end, "right")) - 1)
+        entries, rows = _postings(arrays, np.arange(entry, stop))
+        for start in range(0, len(rows), size):  # an entry of its own may be larger than a batch
+            yield _posting_batch(segment, entries[start : start + size], rows[start : start + size])
+        entry = stop
+
+
+def _postings(arrays: SegmentArrays, entries: Array) -> tuple[Array, Array]:
+    """Return the postings of consecutive directory entries: the entry and the row of each."""
+    sizes = entry_sizes(arrays, entries)
+    first = arrays.posting_first[entries[0] : entries[-1] + 2].astype(np.int64)
+    units = np.diff(first) // sizes
+    number, owner = ranges(np.zeros(len(sizes), np.int64), sizes)
+    place = first[owner] + number * units[owner]
+    row = arrays.postings[place].astype(np.int64)
+    wide = np.flatnonzero(units[owner] == 2)
+    row[wide] |= arrays.postings[place[wide] + 1].astype(np.int64) << 16
+    return entries[owner], row
+
+
+def _posting_batch(segment: SearchSegment, entry: Array, row: Array) -> pa.RecordBatch:
+    arrays = segment.arrays
+    column = arrays.entry_column[entry].astype(np.int64)
+    table = arrays.column_table[column]
+    token = np.searchsorted(arrays.entry_first, entry.astype(arrays.entry_first.dtype), "right") - 1
+    columns = [arrays.token_id[token], arrays.table_id[table], column - arrays.table_column_first[table], row]
+    live = segment.live[table]
+    return _batch(columns if live.all() else [values[live] for values in columns])
+
+
+def _batch(columns: list[Array]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(values, pa.int64()) for values in columns], names=list(NAMES))
+
+
+# Rows, tokens and tables
+
+
+def row_places(segment: SearchSegment, size: int = BATCH) -> Iterator[tuple[pa.Array, pa.Array, Array]]:
+    """Yield rows: their tables, their numbers in them, and their numbers in the segment."""
     arrays = segment.arrays
     first = arrays.table_row_first
     for start in range(0, int(first[-1]), size):
         row = np.arange(start, min(start + size, int(first[-1])))
         table = np.searchsorted(first, row, "right") - 1
         row, table = row[segment.live[table]], table[segment.live[table]]
-        places = [pa.array(arrays.table_id[table]), pa.array(row - first[table])]
-        yield pa.RecordBatch.from_arrays(places, names=["table_id", "row"]), row
+        yield pa.array(arrays.table_id[table]), pa.array(row - first[table]), row
 
 
-def token_batches(segment: SearchSegment, size: int = BATCH) -> Iterator[pa.RecordBatch]:
-    """Yield the dictionary as token_id, token and postings; these count superseded tables, too."""
-    arrays = segment.arrays
-    for start in range(0, len(arrays.token_id), size):
-        places = np.arange(start, min(start + size, len(arrays.token_id)))
-        counts = segment.posting_counts(places)
-        columns = [pa.array(arrays.token_id[places]), segment.texts(places), pa.array(counts)]
-        yield pa.RecordBatch.from_arrays(columns, names=["token_id", "token", "postings"])
+def token_records(segment: SearchSegment, size: int = BATCH) -> Iterator[Columns]:
+    """Yield the dictionary: numbers, texts, and how many postings they have in the tables in use."""
+    token_id = segment.arrays.token_id
+    for start in range(0, len(token_id), size):
+        places = np.arange(start, min(start + size, len(token_id)))
+        yield [pa.array(token_id[places]), segment.texts(places), pa.array(segment.posting_counts(places))]
 
 
 def table_batches(segment: Segment) -> Iterator[pa.RecordBatch]:
@@ -228,9 +202,8 @@ def table_batches(segment: Segment) -> Iterator[pa.RecordBatch]:
         place += len(batch)
 
 
-def column_records(tables: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the columns of tables, given as by `table_batches`: table_id, column_id and name."""
+def column_records(tables: pa.RecordBatch) -> Columns:
+    """Return the columns of tables: their tables, their numbers and their names."""
     widths = pc.list_value_length(tables.column("columns")).to_numpy(zero_copy_only=False).astype(np.int64)
     column, table = ranges(np.zeros(len(widths), np.int64), widths)
-    columns = [tables.column("table_id").take(pa.array(table)), pa.array(column), tables.column("columns").flatten()]
-    return pa.RecordBatch.from_arrays(columns, names=["table_id", "column_id", "name"])
+    return [tables.column("table_id").take(pa.array(table)), pa.array(column), tables.column("columns").flatten()]

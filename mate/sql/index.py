@@ -162,22 +162,18 @@ class DatabaseIndex(Index):
             raise ChangedError(f"{self._where}: table {table_id} has {left:,} rows, and row {wanted[-1]:,} no more")
         return [list(cells[row]) for row in rows.tolist()]
 
-    def sources(self) -> list[dict[str, Any]]:
+    def sources(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return the files that were read."""
-        return _named(self.reader.records("sources", more=" ORDER BY source"), SOURCES_SCHEMA)
-
-    def sources_named(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Return what `sources` tells of some files only."""
+        if names is None:
+            return _named(self.reader.records("sources", more=" ORDER BY source"), SOURCES_SCHEMA)
         return _named(self.reader.records_of_sources("sources", names), SOURCES_SCHEMA)
 
-    def rejects(self, limit: int | None = None) -> list[dict[str, Any]]:
+    def rejects(self, limit: int | None = None, sources: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return what was not indexed; a reject without a line comes before those of its file that have one."""
+        if sources is not None:
+            return _named(self.reader.records_of_sources("rejects", sources, _REJECTS_ORDER), REJECTS_SCHEMA)[:limit]
         upto = "" if limit is None else f" LIMIT {int(limit)}"
         return _named(self.reader.records("rejects", more=_REJECTS_ORDER + upto), REJECTS_SCHEMA)
-
-    def rejects_from(self, sources: Sequence[str]) -> list[dict[str, Any]]:
-        """Return what `rejects` tells of some files only."""
-        return _named(self.reader.records_of_sources("rejects", sources, _REJECTS_ORDER), REJECTS_SCHEMA)
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of its tables, whatever the database keeps for them included."""

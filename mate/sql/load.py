@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from mate.build.segments import Written
+from mate.build.segments import NewSegment
 from mate.errors import StoreError
 from mate.lake.manifest import HashSpec
 from mate.lake.segment import Segment
@@ -46,7 +46,7 @@ class Loader:
     generation: Generation
     hashes: tuple[HashSpec, ...]
 
-    def __call__(self, written: Written) -> int:
+    def __call__(self, written: NewSegment) -> int:
         """Load a segment; return how many records that are."""
         pause = _FIRST_PAUSE
         for attempt in range(_PAUSES + 1):
@@ -59,7 +59,7 @@ class Loader:
                 pause *= 2
         raise AssertionError
 
-    def _load(self, written: Written) -> int:
+    def _load(self, written: NewSegment) -> int:
         with loading_permit(self.address), open_session(self.address, self.password, writes=True) as session:
             records = load_segment(session, written, self.generation, self.hashes, self.generation.name(TOKEN_COUNTS))
             try:
@@ -72,7 +72,7 @@ class Loader:
 
 
 def load_segment(
-    session: Session, written: Written, generation: Generation, hashes: tuple[HashSpec, ...], tokens: str
+    session: Session, written: NewSegment, generation: Generation, hashes: tuple[HashSpec, ...], tokens: str
 ) -> int:
     """Stream a segment into the tables of a generation, and its dictionary into one that is named; count records."""
     segment = Segment.open(Path(written.folder), len(hashes))

@@ -120,14 +120,6 @@ class Reader:
         session.fill(_IDS, [Column("id")], [pa.array(ids)])
         return f"{column} IN (SELECT id FROM {_IDS})"
 
-    def numbers(self, selected: str, table: str, column: str, ids: Ids, more: str = "") -> list[Ids]:
-        """Look whole numbers up by distinct numbers."""
-        octets = [8] * (selected.count(",") + 1)
-        if not len(ids):
-            return [np.empty(0, np.int64) for _ in octets]
-        query = f"SELECT {selected} FROM {self.generation.name(table)}"
-        return self.ask(lambda session: session.numbers(f"{query}{self._where(session, column, ids)}{more}", octets))
-
     def records(self, table: str, column: str = "", ids: Ids | None = None, more: str = "") -> list[Sequence[Any]]:
         """Return records of a table, of certain numbers if given; `more` stands behind the condition."""
         return self.select(self._all_columns(table), self.generation.name(table), column, ids, more)
@@ -136,11 +128,12 @@ class Reader:
         """Return what a query finds, for certain numbers if given; `more` stands behind the condition."""
         if ids is not None and not len(ids):
             return []
-        query = f"SELECT {selected} FROM {tables}"
-        return self.ask(lambda session: session.execute(f"{query}{self._where(session, column, ids)}{more}"))
 
-    def _where(self, session: Session, column: str, ids: Ids | None) -> str:
-        return "" if ids is None else f" WHERE {self.among(session, column, ids)}"
+        def question(session: Session) -> list[Sequence[Any]]:
+            where = "" if ids is None else f" WHERE {self.among(session, column, ids)}"
+            return session.execute(f"SELECT {selected} FROM {tables}{where}{more}")
+
+        return self.ask(question)
 
     def records_of_sources(self, table: str, sources: Sequence[str], more: str = "") -> list[Sequence[Any]]:
         """Return the records of a table that are about certain sources."""

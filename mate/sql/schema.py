@@ -25,6 +25,9 @@ NULL_CELL = -2
 PIECE = 8_000
 """Octets of a cell in one record; a longer cell takes several, so that no declared length limits it."""
 
+SHORT_TEXT, PATH, LONG_TEXT = 64, 65_000, 1_048_576
+"""Declared octets of texts, where a database wants to know them."""
+
 LAYOUTS = ("per_cell", "per_row")
 """Super keys in every posting, which a look-up finds at once, or once per row, which takes less room."""
 
@@ -41,23 +44,9 @@ class Content(Enum):
     PLACE = auto()
     """Number of a table, row, column or piece."""
     KEY = auto()
-    """A super key of `size` octets."""
-    WIDE_KEY = auto()
-    """A super key of any number of octets."""
-    FINGERPRINTS = auto()
-    """A text with one character per fingerprint."""
-    TOKEN = auto()
-    """A text of at most `size` characters that is compared and grouped by."""
-    CELL = auto()
-    """A text of at most `PIECE` octets."""
-    PATH = auto()
+    """A super key of `size` octets, or of any number if that is 0."""
     TEXT = auto()
-    WORD = auto()
-    """A text of at most 64 octets."""
-
-
-KEYS = (Content.KEY, Content.WIDE_KEY)
-TEXTS = (Content.FINGERPRINTS, Content.TOKEN, Content.CELL, Content.PATH, Content.TEXT, Content.WORD)
+    """At most `size` octets."""
 
 
 class Column(NamedTuple):
@@ -88,60 +77,65 @@ _ROW = ("table_id", "row_id")
 _TABLE_ID, _ROW_ID, _COLUMN_ID = (Column(name, Content.PLACE) for name in (*_ROW, "column_id"))
 _REPEATED_TABLE_ID = _TABLE_ID._replace(repeats=True)
 _BUCKET = Column("bucket", Content.PLACE, repeats=True)
-_SOURCE = Column("source", Content.PATH)
+_SOURCE = Column("source", Content.TEXT, PATH)
 
 
-def _optional(name: str, content: Content = Content.NUMBER) -> Column:
-    return Column(name, content, required=False)
+def _optional_text(name: str, size: int) -> Column:
+    return Column(name, Content.TEXT, size, required=False)
 
 
-CELLS = TableDefinition(
-    "cells",
-    (
-        *(_REPEATED_TABLE_ID, _ROW_ID, _COLUMN_ID, Column("piece", Content.PLACE)),
-        *(Column("token_id"), _optional("cell", Content.CELL)),
-    ),
-    (*_ROW, "column_id", "piece"),
-    _ROW,
+def _optional_number(name: str) -> Column:
+    return Column(name, required=False)
+
+
+_CELL_COLUMNS = (
+    _REPEATED_TABLE_ID,
+    _ROW_ID,
+    _COLUMN_ID,
+    Column("piece", Content.PLACE),
+    Column("token_id"),
+    _optional_text("cell", PIECE),
 )
-_TABLES = TableDefinition(
-    "tables",
-    (
-        *(_TABLE_ID, _optional("table_name", Content.TEXT), _SOURCE),
-        *(Column("place"), Column("line_number"), Column("row_count")),
-    ),
-    ("table_id",),
-    ("table_id",),
+_TABLE_COLUMNS = (
+    _TABLE_ID,
+    _optional_text("table_name", LONG_TEXT),
+    _SOURCE,
+    Column("place"),
+    Column("line_number"),
+    Column("row_count"),
 )
-_COLUMNS = TableDefinition(
-    "columns",
-    (_REPEATED_TABLE_ID, _COLUMN_ID, _optional("column_name", Content.TEXT)),
-    ("table_id", "column_id"),
-    ("table_id",),
+_COLUMN_COLUMNS = (_REPEATED_TABLE_ID, _COLUMN_ID, _optional_text("column_name", LONG_TEXT))
+_SOURCE_COLUMNS = (
+    _SOURCE,
+    _optional_text("format_name", SHORT_TEXT),
+    _optional_number("byte_count"),
+    _optional_text("sha256", SHORT_TEXT),
+    _optional_number("table_count"),
 )
-_SOURCES = TableDefinition(
-    "sources",
-    (
-        *(_SOURCE, _optional("format_name", Content.WORD), _optional("byte_count")),
-        *(_optional("sha256", Content.WORD), _optional("table_count")),
-    ),
+_REJECT_COLUMNS = (
+    _SOURCE,
+    _optional_number("line_number"),
+    _optional_text("kind", SHORT_TEXT),
+    _optional_text("reason", PATH),
+    _optional_number("occurrences"),
 )
-_REJECTS = TableDefinition(
-    "rejects",
-    (
-        *(_SOURCE, _optional("line_number"), _optional("kind", Content.WORD)),
-        *(_optional("reason", Content.PATH), _optional("occurrences")),
-    ),
+_MANIFEST_COLUMNS = (Column("load_id"), Column("change_id"), Column("manifest", Content.TEXT, LONG_TEXT))
+
+_FIXED_TABLES = (
+    TableDefinition("cells", _CELL_COLUMNS, (*_ROW, "column_id", "piece"), _ROW),
+    TableDefinition("tables", _TABLE_COLUMNS, ("table_id",), ("table_id",)),
+    TableDefinition("columns", _COLUMN_COLUMNS, ("table_id", "column_id"), ("table_id",)),
+    TableDefinition("sources", _SOURCE_COLUMNS),
+    TableDefinition("rejects", _REJECT_COLUMNS),
+    TableDefinition("load_log", (Column("part_id"), Column("record_count")), unique="part_id"),
 )
-LOAD_LOG = TableDefinition("load_log", (Column("part_id"), Column("record_count")), unique="part_id")
+"""Tables that are the same in every generation."""
 
 SHARED = (
-    TableDefinition(
-        MANIFEST, (Column("load_id"), Column("change_id"), Column("manifest", Content.TEXT)), unique="load_id"
-    ),
+    TableDefinition(MANIFEST, _MANIFEST_COLUMNS, unique="load_id"),
     TableDefinition(BUILDS, (Column("load_id"),)),
 )
-"""Tables that all generations share: manifests, and what builds and changes lock."""
+"""Tables that all generations share: manifests, and the empty table that builds and changes lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +164,7 @@ class Generation:
         """Return all tables, with those that only a build needs."""
         dictionary = token_columns(self.cell_characters)
         tokens = [TableDefinition(n, dictionary, ("token_id",), ("token_id",)) for n in ("tokens", TOKEN_COUNTS)]
-        definitions = [self._postings(), CELLS, *tokens, _TABLES, _COLUMNS, _SOURCES, _REJECTS, LOAD_LOG]
+        definitions = [self._postings(), *_FIXED_TABLES, *tokens]
         if self.has_super_keys:
             definitions.append(TableDefinition("super_keys", (_TABLE_ID, _ROW_ID, *self.keys), _ROW, _ROW))
         return definitions
@@ -197,5 +191,5 @@ def key_column(number: int) -> str:
 
 
 def token_columns(cell_characters: int) -> tuple[Column, ...]:
-    """Return the columns of a dictionary."""
-    return (Column("token_id"), Column("token", Content.TOKEN, cell_characters), Column("posting_count"))
+    """Return the columns of a dictionary: a character takes up to four octets."""
+    return (Column("token_id"), Column("token", Content.TEXT, 4 * cell_characters), Column("posting_count"))

@@ -33,7 +33,7 @@ from mate.lake.super_keys import by_function, key_offsets, key_words
 from mate.sql.dialects.copy_text import key_array
 from mate.sql.dialects.dialect import Dialect
 from mate.sql.dialects.session import Session
-from mate.sql.schema import KEYS, Column, Content, key_column
+from mate.sql.schema import PATH, SHORT_TEXT, Column, Content, key_column
 
 QUERY_KEY = "query_key"
 _OCTETS = 8
@@ -102,76 +102,54 @@ class KeyForm(ABC):
 
     def selected(self, dialect: Dialect, key: str) -> str:
         """SQL for a key as it is read."""
-        return dialect.key_value.format(column=key) if self.column(0).content in KEYS else key
+        return dialect.key_value.format(column=key) if self.column(0).content is Content.KEY else key
 
     def candidates(self, session: Session, statement: str) -> CandidateRows:
         """Run a query for table, row and key."""
-        table, row, keys = self._records(session, statement)
+        if self.function.by_width:
+            records = np.array(session.execute(statement), object).reshape(-1, 3)
+            table, row, keys = records[:, 0].astype(np.int64), records[:, 1].astype(np.int64), records[:, 2]
+        else:  # all records have one size, which is read faster
+            table, row, *words = session.numbers(statement, [_OCTETS, _OCTETS, self.function.bits // 8])
+            keys = np.stack(words, axis=1).view(np.uint64)
         return CandidateRows(table, row, keys).take(np.lexsort((row, table)))
 
-    def _records(self, session: Session, statement: str) -> tuple[Ids, Ids, npt.NDArray[Any]]:
-        records = np.array(session.execute(statement), object).reshape(-1, 3)
-        return records[:, 0].astype(np.int64), records[:, 1].astype(np.int64), records[:, 2]
 
-
-class _FixedKeys(KeyForm):
-    """Bits of one size."""
-
-    @property
-    def _size(self) -> int:
-        return self.function.bits // 8
+class _BitKeys(KeyForm):
+    """Bits, of one size or of one that follows the width of the table."""
 
     def column(self, number: int) -> Column:
-        return Column(key_column(number), Content.KEY, self._size)
+        return self._column(key_column(number))
+
+    def _column(self, name: str) -> Column:
+        return Column(name, Content.KEY, 0 if self.function.by_width else self.function.bits // 8)
 
     def stored(self, segment: SearchSegment, number: int, rows: Array) -> pa.Array:
-        return key_array(segment.keys[number][rows])
-
-    def probe_columns(self, key_columns: int) -> list[Column]:
-        return [Column(QUERY_KEY, Content.KEY, self._size)]
-
-    def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
-        keys = np.bitwise_or.reduce(hashes(self.function), axis=1)
-        return np.arange(len(keys)), [key_array(keys)]
-
-    def condition(self, dialect: Dialect, key: str, others: Sequence[int]) -> str:
-        return f"({key} & q.{QUERY_KEY}) = q.{QUERY_KEY}"
-
-    def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
-        return np.zeros(len(values), np.int64), values
-
-    def _records(self, session: Session, statement: str) -> tuple[Ids, Ids, npt.NDArray[Any]]:
-        # All records have one size, which is read faster.
-        table, row, *words = session.numbers(statement, [_OCTETS, _OCTETS, self._size])
-        return table, row, np.stack(words, axis=1).view(np.uint64)
-
-
-class _WideKeys(KeyForm):
-    """Bits whose number follows the width of the table."""
-
-    def column(self, number: int) -> Column:
-        return Column(key_column(number), Content.WIDE_KEY)
-
-    def stored(self, segment: SearchSegment, number: int, rows: Array) -> pa.Array:
+        if not self.function.by_width:
+            return key_array(segment.keys[number][rows])
         first, sizes = _key_words(self.function, segment.arrays, rows)
         words, _ = ranges(first, first + sizes)
         return key_array(segment.keys[number][words], sizes)
 
     def probe_columns(self, key_columns: int) -> list[Column]:
-        return [Column(QUERY_KEY, Content.WIDE_KEY)]
+        return [self._column(QUERY_KEY)]
 
     def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
-        functions, _ = by_function(self.function, widths())
+        functions = by_function(self.function, widths())[0] if self.function.by_width else [self.function]
         keys = [np.bitwise_or.reduce(hashes(sized), axis=1) for sized in functions]
         numbers = np.concatenate([np.empty(0, np.int64), *(np.arange(len(own)) for own in keys)])
         return numbers, [pa.concat_arrays([pa.array([], pa.large_binary()), *map(key_array, keys)])]
 
     def condition(self, dialect: Dialect, key: str, others: Sequence[int]) -> str:
+        has_bits = f"({key} & q.{QUERY_KEY}) = q.{QUERY_KEY}"
+        if not self.function.by_width:
+            return has_bits
         # Databases compare bits of equal size only.
-        same_size = f"OCTET_LENGTH({key}) = OCTET_LENGTH(q.{QUERY_KEY})"
-        return f"CASE WHEN {same_size} THEN ({key} & q.{QUERY_KEY}) = q.{QUERY_KEY} ELSE FALSE END"
+        return f"CASE WHEN OCTET_LENGTH({key}) = OCTET_LENGTH(q.{QUERY_KEY}) THEN {has_bits} ELSE FALSE END"
 
     def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
+        if not self.function.by_width:
+            return np.zeros(len(values), np.int64), values
         # Values are bytes, or texts of zeros and ones.
         data = [v if isinstance(v, bytes) else int(v, 2).to_bytes(len(v) // 8, "big") for v in values]
         bits = np.array([8 * len(own) for own in data], np.int64)
@@ -182,7 +160,7 @@ class _FingerprintKeys(KeyForm):
     """Texts of fingerprints."""
 
     def column(self, number: int) -> Column:
-        return Column(key_column(number), Content.FINGERPRINTS)
+        return Column(key_column(number), Content.TEXT, PATH)
 
     def most_octets(self, columns: int) -> int:
         return (3 if self.function.bits < 16 else 4) * columns
@@ -201,7 +179,7 @@ class _FingerprintKeys(KeyForm):
         return fingerprint_texts(fingerprints & np.uint64((1 << bits) - 1), columns)
 
     def probe_columns(self, key_columns: int) -> list[Column]:
-        return [Column(f"fingerprint{n}", Content.WORD) for n in range(key_columns)]
+        return [Column(f"fingerprint{n}", Content.TEXT, SHORT_TEXT) for n in range(key_columns)]
 
     def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
         prints = hashes(self.function)[:, :, 0]
@@ -225,9 +203,7 @@ class _FingerprintKeys(KeyForm):
 
 def key_form(function: SuperKeyHash) -> KeyForm:
     """Return the form that the keys of a hash function have in a database."""
-    if not function.by_width:
-        return _FixedKeys(function)
-    return _FingerprintKeys(function) if function.by_column else _WideKeys(function)
+    return _FingerprintKeys(function) if function.by_column else _BitKeys(function)
 
 
 def key_columns(hashes: Iterable[HashSpec]) -> tuple[Column, ...]:

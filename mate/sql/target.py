@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from mate.build.build import BuildSettings
-from mate.build.segments import Written
+from mate.build.segments import NewSegment
 from mate.errors import StoreError
 from mate.hashing import get
 from mate.lake.manifest import Manifest
@@ -27,7 +27,7 @@ from mate.sql.dialects.failures import BusyError, ConnectionLostError
 from mate.sql.dialects.session import Session
 from mate.sql.index import generation_of
 from mate.sql.load import Loader
-from mate.sql.schema import BUILDS, LAYOUTS, MANIFEST, SHARED, TOKEN_COUNTS, Column, Generation
+from mate.sql.schema import LAYOUTS, MANIFEST, SHARED, TOKEN_COUNTS, Column, Generation
 from mate.sql.super_keys import check_form
 
 _POLL = 0.1
@@ -75,8 +75,6 @@ class DatabaseTarget:
             for table in SHARED:
                 if table.name not in present:
                     session.execute(self.dialect.create_table(f"{schema}.{table.name}", table))
-            if not session.execute(f"SELECT COUNT(*) FROM {schema}.{BUILDS}")[0][0]:  # updated if it cannot be locked
-                session.execute(f"INSERT INTO {schema}.{BUILDS} (load_id) VALUES (0)")
             session.commit()
 
     def _new_number(self) -> int:
@@ -106,7 +104,7 @@ class DatabaseTarget:
         for request in settings.hashes:
             check_form(get(request.name, request.bits, **request.parameters), settings.limits.columns, self.dialect)
 
-    def task(self, manifest: Manifest) -> Loader:
+    def loader(self, manifest: Manifest) -> Loader:
         """Create the tables, and return the function that loads a segment into them."""
         generation = self._generation(manifest)
         with self._session() as session:
@@ -118,7 +116,7 @@ class DatabaseTarget:
     def _generation(self, manifest: Manifest) -> Generation:
         return generation_of(self.address, self._number, replace(manifest, layout=self.address.layout))
 
-    def publish(self, manifest: Manifest, written: list[Written], stored: list[Any]) -> None:
+    def publish(self, manifest: Manifest, new_segments: list[NewSegment]) -> None:
         """Merge the dictionaries, check that nothing was lost, and make the new generation the one in use."""
         manifest = replace(manifest, segments=(), layout=self.address.layout)
         generation = self._generation(manifest)
@@ -126,7 +124,7 @@ class DatabaseTarget:
         with self._session() as session:
             session.execute(merge_tokens(generation, generation.name(TOKEN_COUNTS)))
             session.commit()
-            self._verify(session, manifest, generation, len(written))
+            self._verify(session, manifest, generation, len(new_segments))
             session.execute(f"DROP TABLE IF EXISTS {generation.name(TOKEN_COUNTS)} CASCADE")
             session.commit()
             for statement in self.dialect.after_load(generation, distinct_share):

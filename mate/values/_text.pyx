@@ -1,4 +1,4 @@
-"""Native loops over the bytes of strings: `mate.values.text.token` for ASCII, `mate.values.token_ids.token_id`."""
+"""Native loops over the bytes of strings: `mate.values.text.token` for ASCII, and `mate.values.token_ids`."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 

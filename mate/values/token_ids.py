@@ -16,24 +16,10 @@ from mate.values.arrow import string_buffers
 NO_TOKEN = -1
 """The id of a null."""
 
-_MASK = 2**64 - 1
-_PRIME = 0x100000001B3
-_BASIS = 0xCBF29CE484222325
-
 
 def token_ids(tokens: pa.StringArray) -> npt.NDArray[np.int64]:
-    """Return the id of each token, `NO_TOKEN` for null."""
+    """Return the id of each token, `NO_TOKEN` for null: FNV-1a, the finaliser of MurmurHash3, top bit cleared."""
     ids: npt.NDArray[np.int64] = hash_bytes(*string_buffers(tokens))
     if tokens.null_count:
         ids[tokens.is_null().to_numpy(zero_copy_only=False)] = NO_TOKEN
     return ids
-
-
-def token_id(token: str) -> int:
-    """Return the id of one token: FNV-1a over its bytes, then the finaliser of MurmurHash3, top bit cleared."""
-    h = _BASIS
-    for byte in token.encode():
-        h = ((h ^ byte) * _PRIME) & _MASK
-    h = ((h ^ (h >> 33)) * 0xFF51AFD7ED558CCD) & _MASK
-    h = ((h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53) & _MASK
-    return (h ^ (h >> 33)) >> 1

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,29 +15,24 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 import mate
 from mate.errors import MateError
-from mate.web.errors import TooLargeError, WebError, WrongTypeError
 from mate.web.guard import DOCUMENT, Access, Guard
-from mate.web.limits import ServerLimits
-from mate.web.operations import LONGEST_NAME, OPERATIONS, UPLOAD, WORK, Operation, Queue, openapi_document
-from mate.web.replies import error_reply, file_reply, json_reply
-from mate.web.schemas import checked, parsed
-from mate.web.service import Download, Service
-from mate.web.workers import ClientGoneError, Workers
+from mate.web.operations import OPERATIONS, UPLOAD, WORK, Operation, Queue, openapi_document
+from mate.web.replies import Download, WebError, error_reply, file_reply, json_reply
+from mate.web.requests import read, read_text
+from mate.web.service import ServerLimits, Service
+from mate.web.workers import ClientGoneError, Ticket, Workers
 
 _log = logging.getLogger(__name__)
-PAGE = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/mate.css": ("mate.css", "text/css; charset=utf-8"),
-    "/mate.js": ("mate.js", "text/javascript; charset=utf-8"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
-}
-"""The files of the page, by address."""
+PAGE = Path(__file__).parent / "static"
 QUICK_THREADS = 4
 """Threads for lookups, such as a list of tables, which do not wait for searches."""
+WAITING = 100
+"""Searches that may wait for a thread, and as many suggestions, uploads and joins."""
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -46,11 +41,10 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
     limits = limits or ServerLimits()
     service = Service(lake, limits)
     threads = {Queue.QUICK: QUICK_THREADS, Queue.SEARCH: limits.threads, Queue.LONG: max(1, limits.threads // 2)}
-    queues = {queue: Workers(count, limits.waiting, limits.seconds) for queue, count in threads.items()}
+    queues = {queue: Workers(count, WAITING, limits.seconds) for queue, count in threads.items()}
+    document = openapi_document()
     routes = [Route(one.path, _endpoint(one, service, queues[one.queue]), methods=[one.method]) for one in OPERATIONS]
-    routes.append(Route(DOCUMENT, _static(json.dumps(openapi_document()), "application/json")))
-    for path, (name, media) in PAGE.items():
-        routes.append(Route(path, _static((files("mate.web") / "static" / name).read_bytes(), media)))
+    page = Mount("/", StaticFiles(directory=PAGE, html=True))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -58,23 +52,39 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
         for workers in queues.values():
             workers.close()
 
-    handlers: dict[Any, Any] = {MateError: _mate_error, HTTPException: _http_error, Exception: _unexpected}
+    handlers = dict.fromkeys((MateError, HTTPException, Exception), _error_reply)
     guard = Middleware(Guard, access=access or Access())
-    return Starlette(routes=routes, middleware=[guard], exception_handlers=handlers, lifespan=lifespan)
+    return Starlette(
+        routes=[*routes, Route(DOCUMENT, lambda _: json_reply(document)), page],
+        middleware=[guard],
+        exception_handlers=handlers,
+        lifespan=lifespan,
+    )
 
 
 def _endpoint(operation: Operation, service: Service, workers: Workers) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        given, name = await _fields(operation, request, service.limits), _work_name(request)
-        cached = operation.cached(service, given) if operation.cached else None
-        if cached is not None:
+        fields = await _read(operation, request, service.limits)
+        answers, question = service.answers, repr(sorted(fields.items())) if operation.cached else ""
+        if operation.cached and (cached := answers.get(question)):
             return json_reply(cached)
-        with service.ticket(name) as ticket:
-            try:
-                task, disconnected = partial(operation.run, service, given), partial(_disconnected, request)
-                result = await workers.run(task, disconnected, ticket)
-            except ClientGoneError:
-                return Response(status_code=499)  # nobody reads it
+
+        def answer() -> Any:
+            """Answer, unless another request has done so while this one waited."""
+            result = (operation.cached and answers.get(question)) or operation.answer(service, fields)
+            if operation.cached:
+                answers.add(question, result)
+            return result
+
+        ticket, name = Ticket(), request.headers.get(WORK, "")
+        if name:
+            service.tickets[name] = ticket
+        try:
+            result = await workers.run(answer, partial(_disconnected, request), ticket)
+        except ClientGoneError:
+            return Response(status_code=499)  # nobody reads it
+        finally:
+            service.tickets.pop(name, None)
         reply = file_reply(result) if isinstance(result, Download) else json_reply(result)
         times = f"wait;dur={ticket.seconds_waited * 1e3:.1f}, work;dur={ticket.seconds_run * 1e3:.1f}"
         reply.headers["Server-Timing"] = times
@@ -83,23 +93,16 @@ def _endpoint(operation: Operation, service: Service, workers: Workers) -> Endpo
     return endpoint
 
 
-def _work_name(request: Request) -> str | None:
-    """Return the name under which the client asks for the progress of the request."""
-    name = request.headers.get(WORK)
-    if name is not None and len(name) > LONGEST_NAME:
-        raise WebError(f"{WORK} takes a name of at most {LONGEST_NAME} characters")
-    return name
-
-
-async def _fields(operation: Operation, request: Request, limits: ServerLimits) -> dict[str, Any]:
-    """Return the fields of a request, checked."""
-    given = parsed(operation.parameters, {**request.query_params, **request.path_params})
-    if operation.upload:
-        _check_type(request, UPLOAD)
-        return {**given, "content": await _body(request, limits.upload_bytes)}
-    if operation.body is None:
-        return given
-    _check_type(request, "application/json")
+async def _read(operation: Operation, request: Request, limits: ServerLimits) -> dict[str, Any]:
+    """Return the fields of a request."""
+    parameters = {**request.query_params, **request.path_params}
+    if operation.media is None:
+        return read_text(operation.schema, parameters)
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != operation.media:
+        raise WebError(f"send it as {operation.media}", 415)  # a form on another site cannot
+    if operation.media == UPLOAD:
+        content = await _body(request, limits.upload_bytes)
+        return {**read_text(operation.schema, parameters), "content": content}
     body = await _body(request, limits.request_bytes)
     try:
         sent = json.loads(body)
@@ -107,13 +110,7 @@ async def _fields(operation: Operation, request: Request, limits: ServerLimits) 
         raise WebError("the request is not valid JSON") from None
     if not isinstance(sent, dict):
         raise WebError("the request must be a JSON object")
-    return {**given, **checked(operation.body, sent)}
-
-
-def _check_type(request: Request, expected: str) -> None:
-    """Raise an error for another content type: a form on another site cannot send this one."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != expected:
-        raise WrongTypeError(f"send it as {expected}")
+    return read(operation.schema, sent)
 
 
 async def _body(request: Request, most: int) -> bytes:
@@ -123,7 +120,7 @@ async def _body(request: Request, most: int) -> bytes:
     async for part in request.stream():
         size += len(part)
         if size > most:
-            raise TooLargeError(f"at most {most:,} bytes can be sent")
+            raise WebError(f"at most {most:,} bytes can be sent", 413)
         parts.append(part)
     return b"".join(parts)
 
@@ -134,22 +131,12 @@ async def _disconnected(request: Request) -> None:
         pass
 
 
-def _static(content: str | bytes, media: str) -> Endpoint:
-    async def endpoint(_: Request) -> Response:
-        return Response(content, media_type=media)
-
-    return endpoint
-
-
-async def _mate_error(_: Request, error: MateError) -> Response:
-    return error_reply(error)
-
-
-async def _http_error(_: Request, error: HTTPException) -> Response:
-    return json_reply({"error": error.detail}, error.status_code, dict(error.headers or {}))
-
-
-async def _unexpected(_: Request, error: Exception) -> Response:
+async def _error_reply(_: Request, error: Exception) -> Response:
+    """Return what went wrong as JSON; what nobody expects is logged."""
+    if isinstance(error, MateError):
+        return error_reply(error)
+    if isinstance(error, HTTPException):
+        return json_reply({"error": error.detail}, error.status_code, dict(error.headers or {}))
     if not isinstance(error, ClientDisconnect):
         _log.error("a request failed", exc_info=error)
     return json_reply({"error": "something went wrong here; the server's output says what"}, 500)

@@ -1,56 +1,39 @@
-"""An LRU cache of answers that took long to compute."""
+"""An LRU cache, for uploaded tables and for answers that take long to compute."""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from mate.work import current_work
-
 T = TypeVar("T")
 
-MOST_ANSWERS = 100
-CANCEL_SECONDS = 0.1
-"""How often a thread that waits for the answer of another one checks whether it was cancelled."""
 
+class LruCache(Generic[T]):
+    """The most recently used values; several threads may use it."""
 
-class AnswerCache(Generic[T]):
-    """The most recently used answers; an answer that several threads ask for at the same time is computed once."""
-
-    def __init__(self, most: int = MOST_ANSWERS) -> None:
+    def __init__(self, most: int, most_bytes: float = math.inf, size: Callable[[T], int] = lambda _: 0) -> None:
         self._most = most
-        self._answers: OrderedDict[str, T] = OrderedDict()
-        self._computing: dict[str, threading.Lock] = {}
+        self._most_bytes = most_bytes
+        self._size = size
+        self._values: OrderedDict[str, T] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, question: str) -> T | None:
-        """Return a cached answer."""
+    def get(self, key: str) -> T | None:
+        """Return a value, or None."""
         with self._lock:
-            if question in self._answers:
-                self._answers.move_to_end(question)
-            return self._answers.get(question)
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
 
-    def get_or_compute(self, question: str, compute: Callable[[], T]) -> T:
-        """Return the answer to a question; if computing it fails, the next thread that waits for it tries."""
+    def add(self, key: str, value: T) -> None:
+        """Add a value, and drop the least recently used ones beyond the limits; the new one always stays."""
         with self._lock:
-            computing = self._computing.setdefault(question, threading.Lock())
-        while not computing.acquire(timeout=CANCEL_SECONDS):
-            current_work().check()
-        try:
-            answer = self.get(question)
-            if answer is None:
-                answer = compute()
-                self._add(question, answer)
-            return answer
-        finally:
-            with self._lock:
-                self._computing.pop(question, None)
-            computing.release()
+            self._values[key] = value
+            while len(self._values) > 1 and self._is_too_large():
+                self._values.popitem(last=False)
 
-    def _add(self, question: str, answer: T) -> None:
-        with self._lock:
-            self._answers[question] = answer
-            if len(self._answers) > self._most:
-                self._answers.popitem(last=False)
+    def _is_too_large(self) -> bool:
+        return len(self._values) > self._most or sum(map(self._size, self._values.values())) > self._most_bytes

@@ -1,18 +1,30 @@
-"""Which requests are answered: those for the right host, from no other site, and with the token if there is one."""
+"""Where a server listens, and which requests it answers.
+
+Those for the right host, from no other site, and with the token if there is one.
+"""
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
+import secrets
+import socket
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mate.web.errors import ForbiddenRequestError
-from mate.web.replies import error_reply
+from mate.errors import MateError
+from mate.web.replies import WebError, error_reply
 
+OWN_ADDRESS = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
+"""Addresses that stand for all networks of this machine, each with the one that its own browser opens."""
+DOCUMENTATION_ADDRESS = "192.0.2.1"
+"""An address that no machine has: it is reserved for documentation."""
+HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 DOCUMENT = "/api/openapi.json"
 """Contains nothing of the lake: it can be read without the token."""
@@ -30,29 +42,55 @@ SECURITY_HEADERS = {
 
 @dataclass(frozen=True)
 class Access:
-    """Which requests are answered."""
+    """Where a server listens, and which requests it answers."""
 
-    hosts: frozenset[str] = LOOPBACK
-    """Host names of this server. A page elsewhere may let its own name point here (DNS rebinding)."""
-    any_address: bool = False
-    """Whether every IP address is accepted as the host, too: no other page can own one."""
-    proxies: frozenset[str] = frozenset()
-    """Names of proxies in front of this server: their pages may send requests, under any host name and port."""
+    host: str = "127.0.0.1"
+    port: int = 0
     token: str | None = field(default=None, repr=False)
     """What a request for data must contain."""
+    proxies: tuple[str, ...] = ()
+    """Names of proxies in front of it: their pages may send requests, under any host name and port."""
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it listens on this machine alone."""
+        return is_loopback(self.host)
+
+    def url(self) -> str:
+        """Return what to open in a browser."""
+        return self._url(f"http://{_bracketed(OWN_ADDRESS.get(self.host, self.host))}:{self.port}/")
+
+    def urls_for_others(self) -> list[str]:
+        """Return what other machines open: the proxies, and the address of this machine on the network."""
+        urls = [self._url(f"https://{name}/") for name in self.proxies]
+        if self.host in OWN_ADDRESS:
+            urls.append(self._url(f"http://{_bracketed(_network_address())}:{self.port}/"))
+        return urls
+
+    def _url(self, url: str) -> str:
+        """Append the token behind #: browsers send that part to no server, so that no log contains it."""
+        return f"{url}#token={self.token}" if self.token else url
 
     def check(self, path: str, headers: Headers) -> None:
         """Raise an error for a request that is not answered."""
         host = headers.get("host", "")
-        name = _host_name(host)
-        if name not in self.hosts and not (self.any_address and _is_address(name)):
-            raise ForbiddenRequestError("this server does not answer under that host name")
+        if not self._is_own_name(_host_name(host)):
+            raise WebError("this server does not answer under that host name", 403)
         if not path.startswith("/api"):
             return
         if self._is_foreign(headers, host):
-            raise ForbiddenRequestError("requests from other sites are refused")
+            raise WebError("requests from other sites are refused", 403)
         if path != DOCUMENT and self.token is not None and not _has_token(headers, self.token):
-            raise ForbiddenRequestError("the token is missing or wrong: open the address that mate serve printed")
+            raise WebError("the token is missing or wrong: open the address that mate serve printed", 403)
+
+    def _is_own_name(self, name: str) -> bool:
+        """Return whether a host name is that of this server.
+
+        A page elsewhere may let its own name point here (DNS rebinding), but can own no IP address.
+        """
+        if name in LOOPBACK or name in self.proxies:
+            return True
+        return not self.is_private and (name in (self.host.lower(), socket.gethostname().lower()) or _is_address(name))
 
     def _is_foreign(self, headers: Headers, host: str) -> bool:
         """Return whether a page of another site sends this; other ports of the same machine are other sites."""
@@ -70,6 +108,16 @@ class Access:
 def _has_token(headers: Headers, token: str) -> bool:
     scheme, _, given = headers.get("authorization", "").partition(" ")
     return scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), token.encode())
+
+
+def access_to(host: str, port: int, token: str | None, proxies: Sequence[str] = ()) -> Access:
+    """Return where to listen; a server that others can reach, directly or through a proxy, has a token."""
+    for name in proxies:
+        if not HOST_NAME.fullmatch(name):
+            raise MateError(f"--name takes the name of a host, such as lake.example.org, not {name!r}")
+    if not token and (proxies or not is_loopback(host)):
+        token = secrets.token_urlsafe(24)
+    return Access(host, port, token or None, tuple(name.lower() for name in proxies))
 
 
 def is_loopback(host: str) -> bool:
@@ -92,6 +140,20 @@ def _is_address(name: str) -> bool:
     return True
 
 
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _network_address() -> str:
+    """Return the address that other machines see, or the name of this machine if it has none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((DOCUMENTATION_ADDRESS, 9))  # sends nothing, but chooses a network interface
+            return str(probe.getsockname()[0])
+        except OSError:
+            return socket.gethostname()
+
+
 class Guard:
     """Checks every request before anything else sees it, and adds the security headers to every reply."""
 
@@ -112,7 +174,7 @@ class Guard:
 
         try:
             self.access.check(scope["path"], Headers(scope=scope))
-        except ForbiddenRequestError as error:
+        except WebError as error:
             await error_reply(error)(scope, receive, send_with_headers)
             return
         await self.app(scope, receive, send_with_headers)

@@ -1,44 +1,20 @@
-"""The operations of the API: address, fields and function of each, and the OpenAPI document that describes them."""
+"""The operations of the API: address, queue and function of each, and the OpenAPI document that describes them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import mate
-from mate.web.schemas import LARGEST, Schema, either, file_name, flag, integer, names, one_of, record, text
+from mate.web.requests import QUERY, Schema, schema_of
 from mate.web.service import MEDIA, Service
-from mate.web.uploads import ENDINGS
 
 UPLOAD = "application/octet-stream"
 WORK = "Mate-Work"
 """The header that names a long request, so that the client can ask for its progress."""
-LONGEST_NAME = 100
-
-_QUERY = {
-    "query": text("name of an uploaded table, as the upload returned it"),
-    "table": integer(0, LARGEST, description="number of a table of the lake"),
-}
-_KEY = {"key": names("key columns of the query")}
-_WITH = {"with": integer(0, LARGEST, description="number of the table of the lake to join with")}
-_PAGE = {"offset": integer(0, LARGEST, 0), "limit": integer(1, 1_000, 50)}
-
-
-def _query_fields(required: tuple[str, ...] = (), /, **fields: Schema) -> Schema:
-    """Return the schema of a request about a table that is searched with."""
-    return either(record(required, **_QUERY, **fields), *_QUERY)
-
-
-_JOIN = _query_fields(
-    ("key", "with"),
-    **_KEY,
-    **_WITH,
-    matches=one_of(("first", "all", "aggregate"), "what to do with several matching rows"),
-    format=one_of(("csv", "parquet")),
-    safe=flag(False, "whether to put an apostrophe before cells that a spreadsheet may run as formulas"),
-)
 
 
 class Queue(Enum):
@@ -58,17 +34,17 @@ class Operation:
 
     method: str
     path: str
-    run: Callable[[Service, dict[str, Any]], Any]
-    parameters: Schema = field(default_factory=record)
-    """Parameters of the address, in its path or after the question mark."""
-    body: Schema | None = None
-    upload: bool = False
-    """Whether the body is a file."""
+    run: Callable[..., Any]
     queue: Queue = Queue.QUICK
-    cached: Callable[[Service, dict[str, Any]], Any] | None = None
-    """Returns the answer from a cache, without waiting, or None."""
     returns: tuple[str, ...] = ()
-    """Fields of the answer."""
+    """Fields of the answer; none if it is a file."""
+    cached: bool = False
+    """Whether answers are cached until the lake is refreshed."""
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The JSON schema of its fields."""
+        return schema_of(self.run)
 
     @property
     def name(self) -> str:
@@ -80,82 +56,44 @@ class Operation:
         """Whether a client can ask for its progress."""
         return self.queue is not Queue.QUICK
 
+    @property
+    def media(self) -> str | None:
+        """Content type of its body."""
+        if self.run is Service.upload:
+            return UPLOAD
+        return "application/json" if self.method == "POST" else None
 
+    def answer(self, service: Service, fields: Mapping[str, Any]) -> Any:
+        """Answer a request."""
+        arguments = {f"{name}_" if name == "with" else name: value for name, value in fields.items()}
+        if "oneOf" in self.schema:
+            arguments["query"] = service.find_query(*(arguments.pop(name, None) for name in QUERY))
+        return self.run(service, **arguments)
+
+
+_ABOUT = ("address", "tables", "rows", "cells", "rejects", "limits")
 _DESCRIBED = ("name", "rows", "profiled_rows", "columns", "preview")
+_TABLE = ("table_id", "source", *_DESCRIBED)
+_UPLOADED = ("query", "warnings", *_DESCRIBED)
 _ANSWER = ("table_id", "table", "source", "joinability", "mapping", "evidence", "added")
+_KEYS = ("suggestions", "tried", "python")
+_SEARCH = ("key", "key_tuples", "rows_left_out", "answers", "explanation", "python")
+_ROWS = ("rows", "matched_rows", "query_columns", "table_columns", "query_rows", "table_rows")
 
 OPERATIONS = (
-    Operation("GET", "/api/lake", Service.about, returns=("address", "tables", "rows", "cells", "rejects", "limits")),
-    Operation(
-        "GET",
-        "/api/tables",
-        Service.tables,
-        record(search=text("words of the name, source or columns", "", 1_000), **_PAGE),
-        returns=("total", "tables"),
-    ),
-    Operation(
-        "GET",
-        "/api/tables/{table_id}",
-        Service.table,
-        record(("table_id",), table_id=integer(0, LARGEST)),
-        returns=("table_id", "source", *_DESCRIBED),
-    ),
-    Operation("GET", "/api/rejects", Service.rejects, record(**_PAGE), returns=("total", "rejects")),
-    Operation("GET", "/api/sources", Service.sources, record(**_PAGE), returns=("total", "sources")),
-    Operation(
-        "POST",
-        "/api/queries",
-        Service.upload,
-        record(("name",), name=file_name(ENDINGS, "name of the file: its ending tells the format")),
-        upload=True,
-        queue=Queue.LONG,
-        returns=("query", *_DESCRIBED, "warnings"),
-    ),
-    Operation(
-        "POST",
-        "/api/suggest",
-        Service.suggest,
-        body=_query_fields(
-            columns=names("columns that may be part of a key; all unless given"),
-            k=integer(1, 100, 10),
-            most_columns=integer(1, 4, 4),
-        ),
-        queue=Queue.LONG,
-        cached=Service.cached_suggestions,
-        returns=("suggestions", "tried", "python"),
-    ),
-    Operation(
-        "POST",
-        "/api/search",
-        Service.search,
-        body=_query_fields(
-            ("key",),
-            **_KEY,
-            k=integer(1, 1_000, 10),
-            rank=one_of(("usefulness", "joinability")),
-            names=flag(True, "whether to compare the names of columns and tables"),
-        ),
-        queue=Queue.SEARCH,
-        returns=("key", "key_tuples", "rows_left_out", "answers", "explanation", "python"),
-    ),
-    Operation(
-        "POST",
-        "/api/preview",
-        Service.preview,
-        body=_query_fields(("key", "with"), **_KEY, **_WITH),
-        queue=Queue.SEARCH,
-        returns=(*_ANSWER, "rows", "matched_rows", "query_columns", "table_columns", "query_rows", "table_rows"),
-    ),
-    Operation("POST", "/api/join", Service.join, body=_JOIN, queue=Queue.LONG),
-    Operation("POST", "/api/join/python", Service.join_lines, body=_JOIN, returns=("python",)),
-    Operation(
-        "GET",
-        "/api/work/{work}",
-        Service.progress,
-        record(("work",), work=text("the name that the client gave the request", longest=LONGEST_NAME)),
-        returns=("before", "done", "total"),
-    ),
-    Operation("POST", "/api/refresh", Service.refresh, body=record(), returns=("address", "tables")),
+    Operation("GET", "/api/lake", Service.about, returns=_ABOUT),
+    Operation("GET", "/api/tables", Service.tables, returns=("total", "tables")),
+    Operation("GET", "/api/tables/{table_id}", Service.table, returns=_TABLE),
+    Operation("GET", "/api/rejects", Service.rejects, returns=("total", "rejects")),
+    Operation("GET", "/api/sources", Service.sources, returns=("total", "sources")),
+    Operation("POST", "/api/queries", Service.upload, Queue.LONG, _UPLOADED),
+    Operation("POST", "/api/suggest", Service.suggest, Queue.LONG, _KEYS, cached=True),
+    Operation("POST", "/api/search", Service.search, Queue.SEARCH, _SEARCH),
+    Operation("POST", "/api/preview", Service.preview, Queue.SEARCH, (*_ANSWER, *_ROWS)),
+    Operation("POST", "/api/join", Service.join, Queue.LONG),
+    Operation("POST", "/api/join/python", Service.join_lines, returns=("python",)),
+    Operation("GET", "/api/work/{work}", Service.progress, returns=("before", "done", "total")),
+    Operation("POST", "/api/refresh", Service.refresh, returns=_ABOUT),
 )
 
 STATUSES = {
@@ -172,12 +110,12 @@ _ERROR = {
     "properties": {"error": {"type": "string", "description": "what is wrong, and what to do"}},
     "required": ["error"],
 }
-_NAME_HEADER = {
+_WORK_HEADER = {
     "name": WORK,
     "in": "header",
     "required": False,
     "description": "a name that nobody can guess, to ask for the progress of the request at /api/work",
-    "schema": text(longest=LONGEST_NAME),
+    "schema": {"type": "string"},
 }
 
 
@@ -206,27 +144,19 @@ def _described(operation: Operation) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": (operation.run.__doc__ or "").partition("\n")[0],
-        "parameters": _parameters(operation),
+        "parameters": [_WORK_HEADER] if operation.is_long else [],
         "responses": {"200": {"description": "the answer", "content": _content(operation)}, **responses},
     }
-    if operation.upload:
+    if operation.media == "application/json":
+        described["requestBody"] = {"required": True, "content": {operation.media: {"schema": operation.schema}}}
+        return described
+    if operation.media == UPLOAD:
         described["requestBody"] = {"required": True, "content": {UPLOAD: {"schema": {}}}}
-    elif operation.body is not None:
-        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": operation.body}}}
+    for name, field in operation.schema["properties"].items():
+        place = "path" if f"{{{name}}}" in operation.path else "query"
+        required = name in operation.schema["required"]
+        described["parameters"].append({"name": name, "in": place, "required": required, "schema": field})
     return described
-
-
-def _parameters(operation: Operation) -> list[dict[str, Any]]:
-    parameters = [
-        {
-            "name": name,
-            "in": "path" if f"{{{name}}}" in operation.path else "query",
-            "required": name in operation.parameters["required"],
-            "schema": schema,
-        }
-        for name, schema in operation.parameters["properties"].items()
-    ]
-    return [_NAME_HEADER, *parameters] if operation.is_long else parameters
 
 
 def _content(operation: Operation) -> dict[str, Any]:

@@ -1,18 +1,36 @@
-"""Replies of the server: JSON, errors, and files."""
+"""Replies of the server: JSON, files, and errors with an HTTP status."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, BinaryIO
 
 from starlette.responses import Response, StreamingResponse
 
 from mate.errors import MateError
-from mate.web.errors import OverloadError, WebError
-from mate.web.service import Download
 
 CHUNK = 1 << 18
+RETRY_SECONDS = 10
+
+
+class WebError(MateError):
+    """An error with an HTTP status; every other error of MATE is a bad request."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Download:
+    """An open file, already deleted from the disk."""
+
+    stream: BinaryIO
+    size: int
+    name: str
+    media: str
 
 
 def json_reply(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -23,17 +41,18 @@ def json_reply(content: Any, status: int = 200, headers: dict[str, str] | None =
 
 def error_reply(error: MateError) -> Response:
     """Return the message of an error as JSON."""
-    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, OverloadError) else None
-    return json_reply({"error": str(error)}, error.status if isinstance(error, WebError) else 400, headers)
+    status = error.status if isinstance(error, WebError) else 400
+    headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else None
+    return json_reply({"error": str(error)}, status, headers)
 
 
 def file_reply(file: Download) -> Response:
     """Return a file to be saved."""
+
+    def chunks() -> Iterator[bytes]:
+        with file.stream as stream:
+            while chunk := stream.read(CHUNK):
+                yield chunk
+
     headers = {"Content-Length": str(file.size), "Content-Disposition": f'attachment; filename="{file.name}"'}
-    return StreamingResponse(_chunks(file), headers=headers, media_type=file.media)
-
-
-def _chunks(file: Download) -> Iterator[bytes]:
-    with file.stream as stream:
-        while chunk := stream.read(CHUNK):
-            yield chunk
+    return StreamingResponse(chunks(), headers=headers, media_type=file.media)

@@ -2,54 +2,61 @@
 
 from __future__ import annotations
 
-import json
 import os
+import secrets
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import mate
 from mate.errors import MateError
-from mate.web.cache import AnswerCache
-from mate.web.errors import NotFoundError, TooLargeError
-from mate.web.limits import ServerLimits
+from mate.web.cache import LruCache
 from mate.web.profiles import cut, profile, rows_of
-from mate.web.python_lines import join_lines, search_lines, suggest_lines
-from mate.web.uploads import Uploads, check_size
+from mate.web.replies import Download, WebError
+from mate.web.requests import Number
+from mate.web.uploads import SearchedTable, check_size, read_upload
 from mate.web.workers import Ticket
 
-Given: TypeAlias = Mapping[str, Any]
 Json: TypeAlias = dict[str, Any]
+Limit = Annotated[int, range(1, 1_001)]
+Key = Annotated[list[str], "key columns of the query"]
+Columns = Annotated[list[str] | None, "columns that may be part of a key; all unless given"]
+Other = Annotated[Number, "number of the table of the lake to join with"]
+Matches = Annotated[Literal["first", "all", "aggregate"], "what to do with several matching rows"]
+Safe = Annotated[bool, "whether to put an apostrophe before cells that a spreadsheet may run as formulas"]
 
+MB = 1_000_000
 MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 MOST_NOTES = 20
+MOST_ANSWERS = 100
 PREVIEW_ROWS = 20
+PROFILED_CELLS = 1_000_000
+"""Cells of the first rows of a table, from which its columns are described."""
+CELL_CHARACTERS = 200
+"""Longer cells are cut in previews."""
 
 
 @dataclass(frozen=True)
-class Download:
-    """An open file, already deleted from the disk."""
+class ServerLimits:
+    """How much requests, uploads and searches may take."""
 
-    stream: BinaryIO
-    size: int
-    name: str
-    media: str
-
-
-@dataclass(frozen=True)
-class SearchedTable:
-    """The table that is searched with."""
-
-    table: mate.QueryTable
-    source: str | int
-    """The name of its file, or its number in the lake."""
-    exclude: Sequence[int] | Literal["self"] = ()
-    """Tables of the lake that are no answers: itself."""
+    upload_bytes: int = 64 * MB
+    """Size of an uploaded table."""
+    request_bytes: int = 1 * MB
+    """Size of any other request."""
+    cached_uploads: int = 50
+    """Uploaded tables in memory; the least recently used is dropped first."""
+    cached_bytes: int = 512 * MB
+    """Memory of all uploaded tables."""
+    seconds: float = 120.0
+    """A request that takes longer, or waits longer for others, is answered with an error."""
+    threads: int = field(default_factory=lambda: max(2, os.cpu_count() or 2))
+    """Searches at a time; half as many suggestions, uploads and joins run beside them."""
+    joined_rows: int = 5_000_000
+    """Rows of a join."""
 
 
 class _LakeState:
@@ -58,7 +65,7 @@ class _LakeState:
     def __init__(self, lake: mate.Lake) -> None:
         self._lake = lake
         self.table = lru_cache(maxsize=4)(self._read)
-        self.suggestions: AnswerCache[Json] = AnswerCache()
+        self.answers: LruCache[Json] = LruCache(MOST_ANSWERS)
 
     @cached_property
     def listed(self) -> list[tuple[mate.TableInfo, str]]:
@@ -84,112 +91,111 @@ class _LakeState:
         return mate.QueryTable(info.name, self._lake.table(info, "arrow"))
 
 
-def _question(given: Given) -> str:
-    """Return a text that is equal for equal questions."""
-    return json.dumps(given, sort_keys=True)
-
-
 class Service:
     """A lake that many clients search, and the tables that they uploaded.
 
-    Each method takes the fields of a request and returns the fields of the reply.
+    Methods take the fields of a request and return the fields of the reply.
     """
 
     def __init__(self, lake: mate.Lake, limits: ServerLimits) -> None:
         self.lake = lake
         self.limits = limits
-        self._uploads = Uploads(limits)
-        self._tickets: dict[str, Ticket] = {}
+        self.tickets: dict[str, Ticket] = {}
+        """Requests that wait or run, by the names that clients gave them."""
+        self._uploads = LruCache[SearchedTable](limits.cached_uploads, limits.cached_bytes, lambda upload: upload.bytes)
         self._refreshing = threading.Lock()
         self._state = _LakeState(lake)
 
+    @property
+    def answers(self) -> LruCache[Json]:
+        """Answers that took long to compute; empty after a refresh."""
+        return self._state.answers
+
     # The lake
 
-    def about(self, _: Given) -> Json:
+    def about(self) -> Json:
         """The size of the lake, how it was built, and the limits of requests."""
         stats = asdict(self.lake.stats())
         del stats["manifest"]
         limits = {"upload_bytes": self.limits.upload_bytes, "seconds": self.limits.seconds}
         return {**stats, "version": mate.__version__, "limits": limits}
 
-    def tables(self, given: Given) -> Json:
+    def tables(
+        self, search: Annotated[str, "words of the name, source or columns"] = "", offset: Number = 0, limit: Limit = 50
+    ) -> Json:
         """Tables of the lake whose name, source or column names contain all the given words."""
-        words = given["search"].casefold().split()
+        words = search.casefold().split()
         found = [info for info, text in self._state.listed if all(word in text for word in words)]
-        shown = found[given["offset"] : given["offset"] + given["limit"]]
+        shown = found[offset : offset + limit]
         return {"total": len(found), "tables": [self._summary(info) for info in shown]}
 
-    def table(self, given: Given) -> Json:
+    def table(self, table_id: Number) -> Json:
         """One table: its columns with types, distinct values and empty cells, and its first rows."""
-        info = self.find_table(given["table_id"])
-        rows = range(min(info.rows, self._most_profiled(len(info.columns))))
+        info = self.find_table(table_id)
+        rows = range(min(info.rows, _most_profiled(len(info.columns))))
         return {**self._summary(info), **self._described(self.lake.table(info, "arrow", rows), info.rows)}
 
-    def rejects(self, given: Given) -> Json:
+    def rejects(self, offset: Number = 0, limit: Limit = 50) -> Json:
         """What was not indexed: source, line, kind, reason, count."""
-        records = self.lake.rejects(given["offset"] + given["limit"])[given["offset"] :]
-        longest = self.limits.cell_characters
-        shown = [{**r, "reason": r["reason"] and cut(r["reason"], longest)} for r in records]
+        records = self.lake.rejects(offset + limit)[offset:]
+        shown = [{**r, "reason": r["reason"] and cut(r["reason"], CELL_CHARACTERS)} for r in records]
         return {"total": self._state.rejects, "rejects": shown}
 
-    def sources(self, given: Given) -> Json:
+    def sources(self, offset: Number = 0, limit: Limit = 50) -> Json:
         """The files from which the lake was built: source, format, bytes, tables."""
-        shown = self._state.sources[given["offset"] : given["offset"] + given["limit"]]
+        shown = self._state.sources[offset : offset + limit]
         fields = ("source", "format", "bytes", "tables")
         return {"total": len(self._state.sources), "sources": [{name: one[name] for name in fields} for one in shown]}
 
-    def refresh(self, given: Given) -> Json:
+    def refresh(self) -> Json:
         """Read the lake again as it is now."""
         with self._refreshing:
             self.lake.refresh()
             self._state = _LakeState(self.lake)
-        return self.about(given)
+        return self.about()
 
     # Searches
 
-    def upload(self, given: Given) -> Json:
+    def upload(self, name: Annotated[str, "name of the file: its ending tells the format"], content: bytes) -> Json:
         """Upload a table to search with; it is kept in memory."""
-        identifier, upload = self._uploads.add(given["name"], given["content"])
-        table, longest = upload.table, self.limits.cell_characters
+        upload = read_upload(name, content, self.limits.cached_bytes)
+        identifier = secrets.token_urlsafe(16)
+        self._uploads.add(identifier, upload)
+        table = upload.table
         return {
             "query": identifier,
             "name": table.name,
             **self._described(table.columns, table.columns.num_rows),
-            "warnings": [cut(note, longest) for note in table.notes[:MOST_NOTES]],
+            "warnings": [cut(note, CELL_CHARACTERS) for note in table.notes[:MOST_NOTES]],
         }
 
-    def suggest(self, given: Given) -> Json:
+    def suggest(
+        self,
+        query: SearchedTable,
+        columns: Columns = None,
+        k: Annotated[int, range(1, 101)] = 10,
+        most_columns: Annotated[int, range(1, 5)] = 4,
+    ) -> Json:
         """Find keys: which columns, alone or together, join with which tables."""
-        return self._state.suggestions.get_or_compute(_question(given), lambda: self.find_keys(given))
-
-    def cached_suggestions(self, given: Given) -> Json | None:
-        """Return the keys that were found for the same question before."""
-        if "query" in given:
-            self._uploads.find(given["query"])
-        return self._state.suggestions.get(_question(given))
-
-    def find_keys(self, given: Given) -> Json:
-        """Find keys, without the cache."""
-        query = self.find_query(given)
-        found = self.lake.suggest(
-            query.table,
-            given["k"],
-            columns=given.get("columns"),
-            most_columns=given["most_columns"],
-            exclude=query.exclude,
-        )
+        found = self.lake.suggest(query.table, k, columns=columns, most_columns=most_columns, exclude=query.exclude)
+        arguments = f"k={k}, columns={columns}, most_columns={most_columns}, exclude={query.exclude!r}"
         return {
             "suggestions": [_answer(one) for one in found],
-            "tried": given.get("columns") or query.table.header,
-            "python": suggest_lines(self.lake.address, query.source, given),
+            "tried": columns or query.table.header,
+            "python": self._lines(query, f"found = lake.suggest(query, {arguments})"),
         }
 
-    def search(self, given: Given) -> Json:
+    def search(
+        self,
+        query: SearchedTable,
+        key: Key,
+        k: Limit = 10,
+        rank: Literal["usefulness", "joinability"] = "usefulness",
+        names: Annotated[bool, "whether to compare the names of columns and tables"] = True,
+    ) -> Json:
         """Find the tables that join best on some key columns."""
-        query = self.find_query(given)
-        found = self.lake.search(
-            query.table, given["key"], given["k"], rank=given["rank"], names=given["names"], exclude=query.exclude
-        )
+        found = self.lake.search(query.table, key, k, rank=rank, names=names, exclude=query.exclude)
+        arguments = f"{key}, k={k}, rank={rank!r}, names={names}, exclude={query.exclude!r}"
         why = found.explain()
         return {
             "key": list(found.key),
@@ -201,59 +207,76 @@ class Service:
                 "steps": [{"name": step.name, "text": step.text, "depth": step.depth} for step in why.steps],
                 "phases": [{"name": name, "milliseconds": spent} for name, spent in why.phases()],
             },
-            "python": search_lines(self.lake.address, query.source, given),
+            "python": self._lines(query, f"found = lake.search(query, {arguments})"),
         }
 
-    def preview(self, given: Given) -> Json:
+    def preview(self, query: SearchedTable, key: Key, with_: Other) -> Json:
         """Rows of the query beside the rows of a table that they match."""
-        query, longest = self.find_query(given).table, self.limits.cell_characters
-        answer = self.lake.match(query, given["key"], self.find_table(given["with"]))
+        table = query.table
+        answer = self.lake.match(table, key, self.find_table(with_))
         pairs = answer.pairs()
         shown = pairs[:PREVIEW_ROWS]
         matching = self.lake.table(answer.table, "arrow", [row for _, row in shown])
         return {
             **_answer(answer),
-            "rows": query.columns.num_rows,
+            "rows": table.columns.num_rows,
             "matched_rows": len(pairs),
-            "query_columns": query.header,
+            "query_columns": table.header,
             "table_columns": matching.column_names,
-            "query_rows": rows_of(query.columns.take([row for row, _ in shown]), longest) if shown else [],
-            "table_rows": rows_of(matching, longest),
+            "query_rows": rows_of(table.columns.take([row for row, _ in shown]), CELL_CHARACTERS) if shown else [],
+            "table_rows": rows_of(matching, CELL_CHARACTERS),
         }
 
-    def join_lines(self, given: Given) -> Json:
-        """The lines of Python that do what a join does."""
-        return {"python": join_lines(self.lake.address, self.find_query(given).source, given)}
-
-    def join(self, given: Given) -> Download:
+    def join(
+        self,
+        query: SearchedTable,
+        key: Key,
+        with_: Other,
+        matches: Matches = "first",
+        format: Literal["csv", "parquet"] = "csv",
+        safe: Safe = False,
+    ) -> Download:
         """Join, and return the file."""
-        joined = self.joined(given)
-        name = f"enriched.{given['format']}"
+        joined = self.joined(query, key, with_, matches)
+        name = f"enriched.{format}"
         with tempfile.TemporaryDirectory(prefix="mate-") as folder:
             path = Path(folder) / name
-            joined.write(path, safe=given["safe"])
+            joined.write(path, safe=safe)
             stream = path.open("rb")
-        return Download(stream, os.fstat(stream.fileno()).st_size, name, MEDIA[given["format"]])
+        return Download(stream, os.fstat(stream.fileno()).st_size, name, MEDIA[format])
 
-    def joined(self, given: Given) -> mate.Enriched:
+    def join_lines(
+        self,
+        query: SearchedTable,
+        key: Key,
+        with_: Other,
+        matches: Matches = "first",
+        format: Literal["csv", "parquet"] = "csv",
+        safe: Safe = False,
+    ) -> Json:
+        """The lines of Python that do what a join does."""
+        join = f"joined = lake.enrich(query, {key}, {with_}, matches={matches!r})"
+        return {"python": self._lines(query, join, f'joined.write("enriched.{format}", safe={safe})')}
+
+    def joined(self, query: SearchedTable, key: Key, with_: Other, matches: Matches) -> mate.Enriched:
         """Join, unless the result has too many rows."""
-        table, most = self.find_query(given).table, self.limits.joined_rows
-        answer = self.lake.match(table, given["key"], self.find_table(given["with"]))
-        if given["matches"] == "all" and (rows := answer.rows_with_all()) > most:
-            raise TooLargeError(
-                f"all matches are {rows:,} rows, more than {most:,}: take the first match, aggregate them, or use "
-                "mate join"
-            )
-        return answer.enrich(given["matches"])
+        most = self.limits.joined_rows
+        answer = self.lake.match(query.table, key, self.find_table(with_))
+        if matches == "all" and (rows := answer.rows_with_all()) > most:
+            hint = "take the first match, aggregate them, or use mate join"
+            raise WebError(f"all matches are {rows:,} rows, more than {most:,}: {hint}", 413)
+        return answer.enrich(matches)
 
-    def find_query(self, given: Given) -> SearchedTable:
+    def find_query(self, query: str | None, table: int | None) -> SearchedTable:
         """Return the table that is searched with: an uploaded one, or one of the lake."""
-        if "query" in given:
-            upload = self._uploads.find(given["query"])
-            return SearchedTable(upload.table, upload.file)
-        info = self.find_table(given["table"])
-        check_size(info.rows, len(info.columns), self.limits)
-        return self.lake_query(info)
+        if table is not None:
+            info = self.find_table(table)
+            check_size(info.rows, len(info.columns))
+            return self.lake_query(info)
+        upload = self._uploads.get(query or "")
+        if upload is None:
+            raise WebError("the uploaded table is no longer in memory; upload it again", 404)
+        return upload
 
     def lake_query(self, info: mate.TableInfo) -> SearchedTable:
         """Return a table of the lake to search with."""
@@ -264,32 +287,24 @@ class Service:
         try:
             return self.lake.find(number)
         except MateError as error:
-            raise NotFoundError(str(error)) from None
+            raise WebError(str(error), 404) from None
 
-    # Progress
-
-    @contextmanager
-    def ticket(self, name: str | None) -> Iterator[Ticket]:
-        """Let clients ask for the progress of a request by its name while it waits and runs."""
-        ticket = Ticket()
-        if name is not None:
-            self._tickets[name] = ticket
-        try:
-            yield ticket
-        finally:
-            if name is not None and self._tickets.get(name) is ticket:
-                del self._tickets[name]
-
-    def progress(self, given: Given) -> Json:
+    def progress(self, work: Annotated[str, "the name that the client gave the request"]) -> Json:
         """Progress of a request: how many wait before it; how many of its known segments or tables are done."""
-        ticket = self._tickets.get(given["work"])
+        ticket = self.tickets.get(work)
         if ticket is None:
-            raise NotFoundError("no request of that name is waiting or running")
-        work = ticket.work
-        before = ticket.before if ticket.started is None else None
-        return {"before": before, "done": min(work.done, work.total), "total": work.total}
+            raise WebError("no request of that name is waiting or running", 404)
+        done = min(ticket.work.done, ticket.work.total)
+        return {"before": ticket.before, "done": done, "total": ticket.work.total}
 
     # Parts of replies
+
+    def _lines(self, query: SearchedTable, *calls: str) -> str:
+        """Return lines of Python that do the same as a request."""
+        source = query.source
+        table = f'lake.table({source}, into="arrow")' if isinstance(source, int) else f"{source!r}  # your file"
+        opened = ("import mate", "", f"lake = mate.open({self.lake.address!r})", f"query = {table}")
+        return "".join(f"{line}\n" for line in (*opened, *calls))
 
     def _summary(self, info: mate.TableInfo) -> Json:
         return {
@@ -303,17 +318,18 @@ class Service:
 
     def _described(self, table: Any, rows: int) -> Json:
         """Describe the first rows of a table that has `rows` in all."""
-        table = table.slice(0, self._most_profiled(table.num_columns))
+        table = table.slice(0, _most_profiled(table.num_columns))
         return {
             "rows": rows,
             "profiled_rows": table.num_rows,
             "columns": profile(table, self._state.nulls),
-            "preview": rows_of(table.slice(0, PREVIEW_ROWS), self.limits.cell_characters),
+            "preview": rows_of(table.slice(0, PREVIEW_ROWS), CELL_CHARACTERS),
         }
-
-    def _most_profiled(self, columns: int) -> int:
-        return max(PREVIEW_ROWS, self.limits.profiled_cells // max(1, columns))
 
 
 def _answer(answer: mate.Answer) -> Json:
     return {**answer.to_dict(), "added": answer.added}
+
+
+def _most_profiled(columns: int) -> int:
+    return max(PREVIEW_ROWS, PROFILED_CELLS // max(1, columns))

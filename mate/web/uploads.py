@@ -1,67 +1,46 @@
-"""Uploaded tables: read once and kept in memory, the most recently used ones, under names that nobody can guess."""
+"""Tables that are searched with: what was uploaded is read, once it is known not to be too large."""
 
 from __future__ import annotations
 
-import secrets
 import tempfile
-import threading
-from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import mate
 from mate.errors import MateError
-from mate.web.errors import NotFoundError, TooLargeError, WebError
-from mate.web.limits import ServerLimits
+from mate.web.replies import WebError
 
-ENDINGS = {".csv": ".csv", ".tsv": ".csv", ".txt": ".csv", ".parquet": ".parquet", ".pq": ".parquet", ".json": ".json"}
-"""Endings of file names, each with the ending of the temporary file that is read."""
+MOST_CELLS = 20_000_000
+"""Cells of a table that is searched with."""
+ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".json")
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 """First bytes of compressed files: a small one may expand to too much."""
 
 
 @dataclass(frozen=True)
-class Upload:
-    """An uploaded table, and the name of its file: a label, never a path."""
+class SearchedTable:
+    """The table that is searched with."""
 
-    file: str
     table: mate.QueryTable
+    source: str | int
+    """The name of its file, which is a label and never a path, or its number in the lake."""
+    exclude: Sequence[int] | Literal["self"] = ()
+    """Tables of the lake that are no answers: itself."""
+
+    @property
+    def bytes(self) -> int:
+        """What it takes in memory."""
+        size: int = self.table.columns.nbytes
+        return size
 
 
-class Uploads:
-    """The uploaded tables; safe to use from several threads."""
-
-    def __init__(self, limits: ServerLimits) -> None:
-        self._limits = limits
-        self._uploads: OrderedDict[str, Upload] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def add(self, name: str, content: bytes) -> tuple[str, Upload]:
-        """Read an uploaded file; return its table and the identifier to find it by."""
-        upload = read_upload(name, content, self._limits)
-        identifier = secrets.token_urlsafe(16)
-        with self._lock:
-            self._uploads[identifier] = upload
-            while len(self._uploads) > self._limits.kept_queries or (
-                len(self._uploads) > 1 and self._bytes() > self._limits.kept_bytes
-            ):
-                self._uploads.popitem(last=False)
-        return identifier, upload
-
-    def find(self, identifier: str) -> Upload:
-        """Return an uploaded table."""
-        with self._lock:
-            if identifier not in self._uploads:
-                raise NotFoundError("the uploaded table is no longer in memory; upload it again")
-            self._uploads.move_to_end(identifier)
-            return self._uploads[identifier]
-
-    def _bytes(self) -> int:
-        return sum(upload.table.columns.nbytes for upload in self._uploads.values())
-
-
-def read_upload(name: str, content: bytes, limits: ServerLimits) -> Upload:
-    """Read a table from the bytes of a file; its name is a label that tells the format."""
+def read_upload(name: str, content: bytes, most_bytes: int) -> SearchedTable:
+    """Read a table from the bytes of a file; its name tells the format, `most_bytes` limits its text."""
     label = PurePosixPath(name.replace("\\", "/")).name or "upload.csv"
     ending = PurePosixPath(label).suffix.lower()
     if ending not in ENDINGS:
@@ -69,36 +48,32 @@ def read_upload(name: str, content: bytes, limits: ServerLimits) -> Upload:
     if content.startswith(PACKED):
         raise WebError(f"{label[:80]} is compressed; unpack it first")
     with tempfile.TemporaryDirectory(prefix="mate-") as folder:
-        path = Path(folder) / f"query{ENDINGS[ending]}"
+        path = Path(folder) / f"query{ending}"
         path.write_bytes(content)
+        if ending in (".parquet", ".pq"):
+            _check_parquet(path, most_bytes)
         try:
-            if ENDINGS[ending] == ".parquet":
-                _check_parquet(path, limits)
-            table = mate.read(path, most_bytes=limits.kept_bytes)
+            table = mate.read(path, most_bytes=most_bytes)
         except MateError as error:
-            raise type(error)(str(error).replace(str(path), label[:80])) from None
-    check_size(table.columns.num_rows, table.columns.num_columns, limits)
-    return Upload(label, replace(table, name=PurePosixPath(label).stem, source=None))
+            raise WebError(str(error).replace(str(path), label[:80])) from None
+    check_size(table.columns.num_rows, table.columns.num_columns)
+    return SearchedTable(replace(table, name=PurePosixPath(label).stem, source=None), label)
 
 
-def check_size(rows: int, columns: int, limits: ServerLimits) -> None:
+def check_size(rows: int, columns: int) -> None:
     """Raise an error if a table is too large to be searched with here."""
-    if rows * columns > limits.query_cells:
-        raise TooLargeError(
-            f"the table has {rows * columns:,} cells; this page takes up to {limits.query_cells:,}: use mate search"
-        )
+    if rows * columns > MOST_CELLS:
+        most = f"this page takes up to {MOST_CELLS:,}: use mate search"
+        raise WebError(f"the table has {rows * columns:,} cells; {most}", 413)
 
 
-def _check_parquet(path: Path, limits: ServerLimits) -> None:
+def _check_parquet(path: Path, most_bytes: int) -> None:
     """Raise an error if a small Parquet file contains a large table."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         metadata = pq.read_metadata(path)
     except (pa.ArrowException, OSError):  # pyarrow raises both for damaged files
         return  # mate.read says what is wrong with it
-    check_size(metadata.num_rows, metadata.num_columns, limits)
+    check_size(metadata.num_rows, metadata.num_columns)
     unpacked = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
-    if unpacked > limits.kept_bytes:
-        raise TooLargeError(f"the table has {unpacked:,} bytes; this page takes up to {limits.kept_bytes:,}")
+    if unpacked > most_bytes:
+        raise WebError(f"the table has {unpacked:,} bytes; this page takes up to {most_bytes:,}", 413)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeVar
 
-from mate.web.errors import OverloadError
+from mate.web.replies import WebError
 from mate.work import Work, doing
 
 T = TypeVar("T")
@@ -26,25 +24,14 @@ class Ticket:
     """The place of a request in the queue, and the progress of its work."""
 
     work: Work = field(default_factory=Work)
-    before: int = 0
-    """Requests that wait before it."""
-    arrived: float = field(default_factory=time.monotonic)
-    started: float | None = None
-    ended: float | None = None
-
-    @property
-    def seconds_waited(self) -> float:
-        """Seconds that it waited for a thread."""
-        return (self.started or time.monotonic()) - self.arrived
-
-    @property
-    def seconds_run(self) -> float:
-        """Seconds that it has had a thread."""
-        return 0.0 if self.started is None else (self.ended or time.monotonic()) - self.started
+    before: int | None = 0
+    """Requests that wait before it; None once it runs."""
+    seconds_waited: float = 0.0
+    seconds_run: float = 0.0
 
 
 class Workers:
-    """A few threads and a bounded queue.
+    """A few threads and a bounded queue, used by one event loop.
 
     A request may wait for `seconds`, and then run for `seconds`. A request whose client disconnects, or whose time is
     over, leaves the queue or is cancelled: then it keeps its thread until its next step.
@@ -52,77 +39,72 @@ class Workers:
 
     def __init__(self, threads: int, waiting: int, seconds: float) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="mate-web")
-        self._most = threads + waiting
+        self._threads = asyncio.Semaphore(threads)
+        self._most_waiting = waiting
         self._seconds = seconds
-        self._lock = threading.Lock()
-        self._pending = 0
         self._waiting: list[Ticket] = []
 
-    async def run(
-        self, task: Callable[[], T], disconnected: Callable[[], Awaitable[None]], ticket: Ticket | None = None
-    ) -> T:
+    async def run(self, task: Callable[[], T], disconnected: Callable[[], Awaitable[None]], ticket: Ticket) -> T:
         """Run a task in a thread and return its result, unless the client disconnects or time is over."""
-        ticket = ticket or Ticket()
-        future = self._submit(task, ticket)
-        answer: asyncio.Future[T] = asyncio.wrap_future(future)
-        leaving: asyncio.Future[None] = asyncio.ensure_future(disconnected())
+        leaving = asyncio.ensure_future(disconnected())
         try:
-            first: list[asyncio.Future[Any]] = [answer, leaving]
-            while True:
-                # After a timeout, the request may have started meanwhile: then its time to run counts from that point.
-                done, _ = await asyncio.wait(first, timeout=self._seconds_left(ticket), return_when="FIRST_COMPLETED")
-                if answer in done:
-                    return answer.result()
-                if leaving in done:
-                    raise ClientGoneError
+            arrived = time.monotonic()
+            await self._wait(ticket, leaving)
+            started = time.monotonic()
+            result = await self._run(task, ticket, leaving)
+            ticket.seconds_waited, ticket.seconds_run = started - arrived, time.monotonic() - started
+            return result
         finally:
             leaving.cancel()
-            if not future.done():
-                ticket.work.cancel()
-            future.cancel()
-            answer.cancel()
 
-    def _seconds_left(self, ticket: Ticket) -> float:
-        """Return the seconds that a request may continue to wait, or to run; raise an error if there are none."""
-        left = self._seconds - (ticket.seconds_waited if ticket.started is None else ticket.seconds_run)
-        if left > 0:
-            return left
-        if ticket.started is None:
-            raise OverloadError(f"waited {self._seconds:g} s for others to end; try again in a moment")
-        raise OverloadError(f"no answer after {self._seconds:g} s: search with fewer rows or key columns")
-
-    def _submit(self, task: Callable[[], T], ticket: Ticket) -> Future[T]:
-        with self._lock:
-            if self._pending >= self._most:
-                raise OverloadError("too many searches are waiting; try again in a moment")
-            self._pending += 1
-            ticket.before = len(self._waiting)
-            self._waiting.append(ticket)
-        future = self._pool.submit(self._run, task, ticket)
-        future.add_done_callback(partial(self._finish, ticket))
-        return future
-
-    def _run(self, task: Callable[[], T], ticket: Ticket) -> T:
-        with self._lock:
-            ticket.started = time.monotonic()
-            self._leave_queue(ticket)
+    async def _wait(self, ticket: Ticket, leaving: asyncio.Future[None]) -> None:
+        """Wait for a thread."""
+        if self._threads.locked() and len(self._waiting) >= self._most_waiting:
+            raise WebError("too many searches are waiting; try again in a moment", 503)
+        ticket.before = len(self._waiting)
+        self._waiting.append(ticket)
+        free = asyncio.ensure_future(self._threads.acquire())
         try:
-            with doing(ticket.work):
-                return task()
+            await self._first(free, leaving, f"waited {self._seconds:g} s for others to end; try again in a moment")
+        except BaseException:
+            if not free.cancel():  # it came at the last moment
+                self._threads.release()
+            raise
         finally:
-            ticket.ended = time.monotonic()
-
-    def _finish(self, ticket: Ticket, _: Future[T]) -> None:
-        with self._lock:
-            self._pending -= 1
-            self._leave_queue(ticket)
-
-    def _leave_queue(self, ticket: Ticket) -> None:
-        if ticket in self._waiting:
             self._waiting.remove(ticket)
             for place, other in enumerate(self._waiting):
                 other.before = place
+        ticket.before = None
+
+    async def _run(self, task: Callable[[], T], ticket: Ticket, leaving: asyncio.Future[None]) -> T:
+        """Run a task in the thread that is free."""
+
+        def work() -> T:
+            with doing(ticket.work):
+                return task()
+
+        answer = asyncio.wrap_future(self._pool.submit(work))
+        answer.add_done_callback(self._free_thread)
+        try:
+            late = f"no answer after {self._seconds:g} s: search with fewer rows or key columns"
+            return await self._first(answer, leaving, late)
+        finally:
+            ticket.work.cancel()
+
+    async def _first(self, answer: asyncio.Future[T], leaving: asyncio.Future[None], late: str) -> T:
+        """Return an answer if it comes in time and the client is still there."""
+        both: list[asyncio.Future[Any]] = [answer, leaving]
+        done, _ = await asyncio.wait(both, timeout=self._seconds, return_when="FIRST_COMPLETED")
+        if answer in done:
+            return answer.result()
+        if leaving in done:
+            raise ClientGoneError
+        raise WebError(late, 503)
+
+    def _free_thread(self, answer: asyncio.Future[Any]) -> None:
+        self._threads.release()
+        answer.exception()  # asyncio logs errors that nobody asks for
 
     def close(self) -> None:
         """Start nothing more; what is running continues to its end."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,6 @@ import pytest
 import mate
 from mate.api import batch
 from mate.errors import MateError, QueryError
-from mate.search import engine, search
-from mate.values.parallel import at_once
 from tests.lakes import write_csv
 
 if TYPE_CHECKING:
@@ -83,27 +81,6 @@ def test_threads_answer_as_one_by_one(many: mate.Lake, random_lake: Path, option
     assert rows_of(found) == expected
 
 
-def test_many_queries_start_no_threads_of_their_own(
-    many: mate.Lake, random_lake: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[int] = []
-
-    def counted(task: Callable[..., Any], *items: Iterable[Any]) -> list[Any]:
-        started.append(1)
-        return at_once(task, *items)
-
-    monkeypatch.setattr(engine, "WORTH_THREADS", 0)
-    monkeypatch.setattr(search, "at_once", counted)
-    queries = random_lake / "queries"
-    options: Any = {"rank": "joinability", "k": 4}
-    found = many.search_many(queries, **options)
-    assert started == []
-    assert rows_of(found) == one_by_one(many, queries, **options)
-    assert len(started) >= 20
-    many.search_many([(queries / "q00.csv", ["a", "b"])], k=4)
-    assert len(started) > 20  # alone, it may have all cores
-
-
 @pytest.mark.parametrize("options", [{"k": 3}, {"rank": "joinability", "k": 40, "system": "mate"}])
 def test_spark_answers_as_one_by_one(many: mate.Lake, random_lake: Path, options: Any, spark: SparkSession) -> None:
     queries = random_lake / "queries"
@@ -158,7 +135,7 @@ def test_a_query_leaves_its_own_table_out(lake: mate.Lake, folder: Path) -> None
     [
         (["sensors.csv"], {}, "a pair of a table and its key"),
         ([("sensors.csv", KEY), ("sensors.csv", ["city"])], {}, 'two queries of the batch are called "sensors.csv"'),
-        ([("sensors.csv", KEY)], {"key": ["city"]}, "a key of its own"),
+        ([("sensors.csv", KEY)], {"key": ["city"]}, "a key of their own"),
         ("sensors.csv", {}, "needs the columns query and key, and has city, day, PM10"),
         ("lake", {"k": 0}, "k must be a whole number"),
         ("lake", {"rank": "usefullness"}, 'did you mean "usefulness"'),
@@ -196,64 +173,52 @@ class StopAfter:
             raise StoppedError
 
 
-def test_a_stopped_batch_goes_on(
-    many: mate.Lake, random_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def rounds_of_four(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "ROUND", 4)
-    queries, target = random_lake / "few", tmp_path / "answers.parquet"
-    with pytest.raises(StoppedError):
-        many.search_many(queries, into=target, progress=StopAfter(10))
-    assert not target.exists()
-    found = many.search_many(queries, into=target)
-    assert found.resumed == 8
-    whole = many.search_many(queries)
-    assert rows_of(found) == rows_of(whole)
-    assert pq.read_table(target).equals(found.to_arrow())
-    assert [path.name for path in tmp_path.iterdir()] == ["answers.parquet"]
-    assert many.search_many(queries, into=target).resumed == 0  # a batch that has ended begins again
-
-
-def test_parts_of_another_batch_are_not_used(
-    many: mate.Lake, random_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(batch, "ROUND", 4)
-    queries, target = random_lake / "few", tmp_path / "answers.parquet"
-    with pytest.raises(StoppedError):
-        many.search_many(queries, into=target, progress=StopAfter(10))
-    (tmp_path / ".answers.parquet.parts/000009.parquet").write_bytes(b"torn")
-    found = many.search_many(queries, into=target, k=1)
-    assert found.resumed == 0
-    assert rows_of(found) == rows_of(many.search_many(queries, k=1))
 
 
 def stopped(lake: mate.Lake, queries: Any, target: Path, **options: Any) -> None:
     """Begin a batch, and stop it after two rounds of four queries."""
     with pytest.raises(StoppedError):
         lake.search_many(queries, into=target, progress=StopAfter(10), **options)
+    assert not target.exists()
 
 
-def test_a_batch_that_leaves_other_tables_out_is_another_batch(
-    many: mate.Lake, random_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("rounds_of_four")
+@pytest.mark.parametrize(("torn", "resumed"), [(None, 8), ("000000.parquet", 4)])
+def test_a_stopped_batch_goes_on(
+    many: mate.Lake, random_lake: Path, tmp_path: Path, torn: str | None, resumed: int
 ) -> None:
-    monkeypatch.setattr(batch, "ROUND", 4)
-    queries, target = random_lake / "few", tmp_path / "answers.parquet"
-    for before, then in (((), ["t01"]), (["t01"], ["t02"]), ((), "self")):
-        stopped(many, queries, target, exclude=before)
-        found = many.search_many(queries, into=target, exclude=then)
-        assert found.resumed == 0
-        assert rows_of(found) == rows_of(many.search_many(queries, exclude=then))
-
-
-def test_a_finished_part_is_never_overwritten(
-    many: mate.Lake, random_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(batch, "ROUND", 4)
     queries, target = random_lake / "few", tmp_path / "answers.parquet"
     stopped(many, queries, target)
-    (tmp_path / ".answers.parquet.parts/000000.parquet").write_bytes(b"torn")
+    if torn:
+        (tmp_path / ".answers.parquet.parts" / torn).write_bytes(b"torn")
     found = many.search_many(queries, into=target)
-    assert found.resumed == 4
+    assert found.resumed == resumed
     assert rows_of(found) == rows_of(many.search_many(queries))
+    assert pq.read_table(target).equals(found.to_arrow())
+    assert many.search_many(queries, into=target).resumed == 0  # a batch that has ended begins again
+
+
+@pytest.mark.usefixtures("rounds_of_four")
+@pytest.mark.parametrize(
+    ("before", "then"),
+    [
+        ({}, {"k": 1}),
+        ({}, {"exclude": ["t01"]}),
+        ({"exclude": ["t01"]}, {"exclude": ["t02"]}),
+        ({}, {"exclude": "self"}),
+    ],
+)
+def test_parts_of_another_batch_are_not_used(
+    many: mate.Lake, random_lake: Path, tmp_path: Path, before: Any, then: Any
+) -> None:
+    queries, target = random_lake / "few", tmp_path / "answers.parquet"
+    stopped(many, queries, target, **before)
+    found = many.search_many(queries, into=target, **then)
+    assert found.resumed == 0
+    assert rows_of(found) == rows_of(many.search_many(queries, **then))
 
 
 def test_two_runs_do_not_write_one_file(many: mate.Lake, random_lake: Path, tmp_path: Path) -> None:
@@ -277,11 +242,9 @@ def test_a_bad_table_in_memory_is_an_error_in_its_place(lake: mate.Lake, tmp_pat
     assert found["good"]
 
 
-def test_tables_in_memory_differ_by_the_names_of_their_columns(
-    lake: mate.Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("rounds_of_four")
+def test_tables_in_memory_differ_by_the_names_of_their_columns(lake: mate.Lake, tmp_path: Path) -> None:
     """With the names swapped, the same columns ask for something else."""
-    monkeypatch.setattr(batch, "ROUND", 4)
     cells = [["Bonn", "Ulm"], ["330579", "126790"]]
     one, other = (pa.table(cells, names=names) for names in (["a", "b"], ["b", "a"]))
     stopped(lake, {f"q{n}": (one, "a") for n in range(12)}, tmp_path / "answers.parquet")
@@ -302,29 +265,13 @@ def test_a_query_with_the_content_of_a_table_leaves_it_out(lake: mate.Lake, fold
         assert "events" not in {answer.table.name for answer in lake.search(path, "town", exclude="self")}
 
 
-def test_own_tables_are_looked_up_without_listing_all_sources(
-    lake: mate.Lake, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from mate.lake.folder import LakeFolder
-
-    listed = []
-    sources = LakeFolder.sources
-    monkeypatch.setattr(LakeFolder, "sources", lambda index: listed.append(index) or sources(index))
-    for _ in range(3):
-        lake.search_many("lake", exclude="self")
-    lake.search("lake/events.csv", "town", exclude="self")
-    assert len(listed) == 1
-
-
 def test_spark_reports_progress_by_task(many: mate.Lake, random_lake: Path, spark: SparkSession) -> None:
     reported = []
 
     class Noted(StopAfter):
         def update(self, done: int, **counts: int) -> None:
-            reported.append(done)
+            reported.append((self.phase, self.total, done))
 
     many.search_many(random_lake / "queries", master="local[2]", progress=Noted(0))
-    tasks, queries = reported[:-20], reported[-20:]
-    assert queries == list(range(1, 21))
-    assert tasks  # before the answers of the round are there
-    assert tasks == sorted(tasks)
+    phase, total, _ = reported[-1]
+    assert (phase, reported[-1][2]) == ("search queries 1 to 20 of 20", total)

@@ -19,9 +19,10 @@ MODULES = sorted(
 )
 
 METHODS = (
-    *("search", "suggest", "match", "join", "enrich", "table", "find", "stats", "refresh", "check", "compact"),
-    *("add", "remove", "sync", "compare", "apply", "update", "add_rows", "add_column", "remove_rows", "remove_column"),
+    *("search", "search_many", "suggest", "graph", "match", "join", "enrich", "table", "find", "refresh", "check"),
+    *("add", "remove", "sync", "compare", "update", "add_rows", "add_column", "remove_rows", "compact"),
 )
+CLASSES = ("Lake", "Answers", "Answer", "Explanation", "Enriched", "SearchSystem", "Suggestions", "BatchAnswers")
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -40,17 +41,7 @@ def test_the_examples_of_a_module_run(
 
 
 def test_what_people_meet_first_has_an_example() -> None:
-    for name in (
-        "index",
-        "open",
-        "Lake",
-        "Answers",
-        "Answer",
-        "Explanation",
-        "Enriched",
-        "SearchSystem",
-        "Suggestions",
-    ):
+    for name in ("index", "open", *CLASSES):
         assert ">>> " in (getattr(mate, name).__doc__ or ""), name
     for method in METHODS:
         assert ">>> " in (getattr(mate.Lake, method).__doc__ or ""), method

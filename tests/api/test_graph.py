@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,7 +12,6 @@ import pytest
 
 import mate
 from mate.cli.program import main
-from mate.errors import MateError
 from tests.lakes import write_csv
 
 EVIL = "</script><img src=x onerror=\"document.title='broken'\">&amp;\x01{{data}}"
@@ -74,27 +71,6 @@ def test_the_page_holds_its_data_and_loads_nothing(written: Path) -> None:
     assert json.loads(data)["nodes"][0][4][0] == EVIL.replace("\x01", "␁")
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
-def test_a_browser_shows_a_table_and_its_neighbours(written: Path, tmp_path: Path) -> None:
-    page = (written / "graph/graph.html").as_uri()
-    options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={tmp_path}",
-        "--virtual-time-budget=2000",
-    ]
-    command = ["chromium", *options, "--dump-dom", f"{page}#1"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    shown = done.stdout.partition("<script")[0]
-    assert "<h2>readings</h2>" in shown
-    assert "3 tables, " in shown
-    assert "&lt;/script&gt;&lt;img src=x onerror=" in shown
-    assert "<img" not in shown
-    assert "finds its key in" in shown
-    assert "<title>broken" not in shown
-
-
 def test_the_command_says_what_it_found(written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["graph", "--store", str(written / "lake.mate"), "-o", str(tmp_path / "out")]) == 0
     out = capsys.readouterr().out
@@ -104,13 +80,6 @@ def test_the_command_says_what_it_found(written: Path, tmp_path: Path, capsys: p
     (tmp_path / "file").touch()
     assert main(["graph", "--store", str(written / "lake.mate"), "-o", str(tmp_path / "file")]) == 2
     assert capsys.readouterr().err.startswith(f"mate: {tmp_path / 'file'}")
-
-
-def test_what_makes_no_sense(lake: mate.Lake) -> None:
-    with pytest.raises(MateError, match="a key has 1 to 4 columns, not 5"):
-        lake.graph(5)
-    with pytest.raises(MateError, match='graph has no option "masters"; did you mean "master"'):
-        lake.graph(masters="local[2]")  # type: ignore[call-arg]
 
 
 @pytest.mark.usefixtures("spark")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+EVIL = "pm</script><img src=x onerror=\"document.title='broken'\">"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian, Ubuntu: apt-get install chromium)")
@@ -32,7 +33,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     half += [(f"town {n}", f"date {n}", f"{n}.7") for n in range(48)]
     write_csv(folder / "files/stations.csv", ["town", "date", "level"], pairs)
     write_csv(folder / "files/copy.csv", ["town", "date", "level"], pairs)
-    write_csv(folder / "files/readings.csv", ["city", "day", "pm"], half)
+    write_csv(folder / "files/readings.csv", ["city", "day", EVIL], half)
     write_csv(folder / "files/levels.csv", ["x"], [(f"alone {n}",) for n in range(9)])
     with mate.index(folder / "files", folder / "{{data}}.mate") as lake:
         lake.graph().write(folder / "graph")
@@ -81,6 +82,8 @@ def test_search_and_choose_a_table(page: Page) -> None:
     page.click("#found button")
     assert chosen(page) == "readings"
     assert set(ends(page)) == {"stations", "copy"}
+    assert EVIL in page.inner_text("#table")
+    assert page.locator("img").count() == 0
     page.fill("#search", "pm")  # a column
     assert page.locator("#found button").count() == 1
     page.fill("#search", "level")  # first the table of that name, then those with such a column, which have more edges

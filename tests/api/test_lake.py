@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import pickle
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from mate.errors import QueryError, StoreError
 from tests.lakes import write_csv
 
 KEY = ["city", "day"]
+NO_TABLE = "the query must be a path, a pandas or polars DataFrame, or an Arrow table"
 
 
 def names(answers: mate.Answers) -> list[str]:
@@ -40,16 +39,11 @@ def test_a_query_may_be_any_kind_of_table(lake: mate.Lake, kind: str) -> None:
         "batch": pa.RecordBatch.from_pandas(frame),
         "polars": pl.from_pandas(frame),
         "read": mate.read("sensors.csv"),
-        "stream": pa.RecordBatchReader.from_batches(*_batches(frame)),
+        "stream": pa.Table.from_pandas(frame).to_reader(),
     }[kind]
     found = lake.search(given, KEY)
     assert [(a.table.name, a.joinability) for a in found] == [("weather", 5), ("traffic", 3)]
     assert found[0].mapping == {"city": "place", "day": "date"}
-
-
-def _batches(frame: pd.DataFrame) -> tuple[pa.Schema, list[pa.RecordBatch]]:
-    table = pa.Table.from_pandas(frame)
-    return table.schema, table.to_batches()
 
 
 @pytest.fixture
@@ -98,7 +92,10 @@ def test_answers_carry_evidence(lake: mate.Lake) -> None:
     assert (weather.evidence.containment, weather.evidence.uniqueness) == (5 / 6, 1)
     assert (traffic.evidence.fan_out, traffic.evidence.most_fan_out) == (4 / 3, 2)
     assert weather.evidence.names is not None
-    assert lake.search("sensors.csv", KEY, names=False)[0].evidence.names is None
+    for found in (lake.search("sensors.csv", KEY, names=False), lake.suggest("sensors.csv", names=False)):
+        assert found
+        assert all(one.evidence.names is None for one in found)
+    assert lake.match("sensors.csv", KEY, "weather", names=False).evidence.names is None
 
 
 def test_answers_are_a_sequence(lake: mate.Lake) -> None:
@@ -107,11 +104,7 @@ def test_answers_are_a_sequence(lake: mate.Lake) -> None:
     assert found[-1] is found[1]
     assert list(found[:1]) == [found[0]]
     assert isinstance(found[:1], mate.Answers)
-    assert (len(found[:1].to_pandas()), found[:1].key, found[1:].explain().system) == (
-        1,
-        ("city", "day"),
-        "column-first",
-    )
+    assert (len(found[:1].to_pandas()), found[:1].key) == (1, ("city", "day"))
     assert found[0] in found
     assert (found.key, found.key_tuples, found.rows_left_out) == (("city", "day"), 6, 0)
     assert "weather (5), traffic (3)" in repr(found)
@@ -177,16 +170,12 @@ def test_answers_as_tables(lake: mate.Lake) -> None:
 
 
 def test_an_answer_shows_what_it_is(lake: mate.Lake, folder: Path) -> None:
-    best, other = lake.search("sensors.csv", KEY)
-    start = "weather (table 3) joins 5 key tuples on city = place, day = date"
-    assert repr(best) == f"<Answer: {start}; 83% of the key, 100% unique, no better than chance>"
-    counted = lake.search("sensors.csv", KEY, rank="joinability")[0]
-    assert repr(counted) == f"<Answer: {start}>"  # nothing is measured to show it
+    best = lake.search("sensors.csv", KEY)[0]
+    assert repr(best) == "<Answer: weather (table 3) joins 5 key tuples on city = place, day = date>"
     assert repr(lake.suggest("sensors.csv")[0]).startswith("<SuggestedKey: events (table 0) joins 3 key tuples on city")
     write_csv(folder / "evil.csv", ["\x1b[2J", "n"], [["Ulm", "1"], ["Bonn", "2"]])
     lake.add("evil.csv")
     assert "\x1b" not in repr(lake.match("sensors.csv", "city", "evil"))
-    assert other.table.name in repr(other)
 
 
 def test_answers_stay_when_the_lake_is_closed(folder: Path) -> None:
@@ -206,10 +195,8 @@ def test_answers_stay_when_the_lake_is_closed(folder: Path) -> None:
             call()
 
 
-def test_answers_are_copied_and_not_pickled(lake: mate.Lake, recwarn: pytest.WarningsRecorder) -> None:
+def test_answers_are_not_pickled(lake: mate.Lake, recwarn: pytest.WarningsRecorder) -> None:
     found = lake.search("sensors.csv", KEY)
-    assert copy.copy(found[0]) is copy.deepcopy(found[0]) is found[0]
-    assert copy.deepcopy(found).to_dicts() == found.to_dicts()
     for thing in (found[0], found, lake.suggest("sensors.csv")):
         with pytest.raises(StoreError, match="cannot be pickled; keep to_dicts"):
             pickle.dumps(thing)
@@ -218,15 +205,6 @@ def test_answers_are_copied_and_not_pickled(lake: mate.Lake, recwarn: pytest.War
 
 
 # Suggest
-
-
-def test_names_may_be_left_aside(lake: mate.Lake) -> None:
-    assert all(one.evidence.names is not None for one in lake.suggest("sensors.csv"))
-    without = lake.suggest("sensors.csv", names=False)
-    assert without
-    assert all(one.evidence.names is None for one in without)
-    assert lake.match("sensors.csv", KEY, "weather").evidence.names is not None
-    assert lake.match("sensors.csv", KEY, "weather", names=False).evidence.names is None
 
 
 def test_suggestions_are_explained(stations: Path) -> None:
@@ -306,6 +284,7 @@ def test_a_join_is_written(lake: mate.Lake, tmp_path: Path) -> None:
         (tmp_path / "out.xlsx", r'has the ending "\.xlsx"; results are written as \.csv, \.parquet, \.pq'),
         (tmp_path / "out", "has no ending"),
         ("sensors.csv", "is the query itself"),
+        ("lake/traffic.csv", "is a file of the lake"),
         ("lake.mate/out.csv", "is inside the lake lake.mate"),
         (tmp_path / "none" / "out.csv", "cannot write .*: No such file or directory"),
     ):
@@ -338,10 +317,10 @@ def test_tables_by_number_name_and_file(lake: mate.Lake) -> None:
     assert lake.table(1, into="polars").height == lake.table(1, into="arrow").num_rows == 3
 
 
-@pytest.mark.parametrize("which", [-1, 4, 2**63, 2**80, "²", "9" * 30, "nothing", 1.5, True, None])
-def test_a_table_that_is_not_there(lake: mate.Lake, which: object) -> None:
-    with pytest.raises(mate.MateError, match=r"has no table|a table is named by"):
-        lake.find(which)  # type: ignore[arg-type]
+@pytest.mark.parametrize("which", [-1, 4, 2**63, 2**80, "²", "9" * 30, "nothing"])
+def test_a_table_that_is_not_there(lake: mate.Lake, which: int | str) -> None:
+    with pytest.raises(mate.MateError, match="has no table"):
+        lake.find(which)
 
 
 # Changes
@@ -372,39 +351,6 @@ def test_others_see_changes_after_a_refresh(lake: mate.Lake) -> None:
         other.refresh()
         assert names(other.search("sensors.csv", KEY)) == ["traffic"]
         assert list(found[0].join()["wind"]) == ["3", "5", "1", None, "9", "8"]  # the state that it came from
-
-
-def test_an_endless_range_of_rows_is_refused(lake: mate.Lake) -> None:
-    with pytest.raises(mate.MateError, match="weather has no row 7; it has 6 rows"):
-        lake.remove_rows("weather", range(10**15))
-
-
-def test_changes_that_make_no_sense(lake: mate.Lake) -> None:
-    refused: list[tuple[Callable[[], object], str]] = [
-        (lambda: lake.update("weather", [("a", 0, "x")]), "a row is a whole number from 0 on, not 'a'"),  # type: ignore[list-item]
-        (lambda: lake.update("weather", [(10**30, 0, "x")]), "weather has no row"),
-        (lambda: lake.update("weather", [(0, 9, "x")]), "weather has no column 10; it has 4"),
-        (lambda: lake.update("weather", [(0, "wnd", "x")]), 'weather has no column "wnd"; it has: date'),
-        (lambda: lake.remove_rows("weather", [1.5]), "a row is a whole number from 0 on, not 1.5"),  # type: ignore[list-item]
-        (lambda: lake.add(7), "paths are given as one path, or as a list of them"),  # type: ignore[arg-type]
-        (lambda: lake.add("none.csv"), "none.csv: no such file or folder"),
-        (lambda: lake.remove("weather", wait=-1), "wait takes a number of seconds from 0 on, not -1"),
-    ]
-    before = lake.stats().manifest
-    for change, message in refused:
-        with pytest.raises(mate.MateError) as error:
-            change()
-        assert str(error.value).startswith(message)
-    assert mate.open("lake.mate").stats().manifest == before
-
-
-def test_options_that_there_are_not(lake: mate.Lake) -> None:
-    with pytest.raises(mate.MateError, match=r'a change has no option "mster"; did you mean "master"\?'):
-        lake.remove("weather", mster="none")  # type: ignore[call-arg]
-    with pytest.raises(mate.MateError, match=r'mate.index has no option "hashs"; did you mean "hashes"\?'):
-        mate.index("lake", "again.mate", hashs=["xash"])  # type: ignore[call-arg]
-    with pytest.raises(mate.MateError, match='there is no format "xls"'):
-        mate.index("lake", "again.mate", format="xls")
 
 
 # Closing, threads
@@ -465,7 +411,6 @@ def test_threads_search_while_the_lake_changes(lake: mate.Lake, tmp_path: Path) 
     ("query", "key", "message"),
     [
         ("sensors.csv", ["city", "dya"], 'sensors has no column "dya"; did you mean "day"?'),
-        ("sensors.csv", 5, "columns are given as a list of names, not as int"),
         ("sensors.csv", [], "a query needs at least one key column"),
         ("sensors.csv", "", 'sensors has no column ""; known: '),
         ("sensors.csv", ["city", "city"], 'the key names the column "city" twice'),
@@ -477,16 +422,12 @@ def test_threads_search_while_the_lake_changes(lake: mate.Lake, tmp_path: Path) 
         (pd.DataFrame(), ["a"], "the query has no columns"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), ["a"], 'the query has several columns "a"; give each'),
         (pd.DataFrame([[1, 2]], columns=[1, "1"]), ["1"], 'the query has several columns "1"; give each'),
-        (
-            pd.Series([1]),
-            ["a"],
-            "the query must be a path, a pandas or polars DataFrame, or an Arrow table, not Series",
-        ),
-        (pl.LazyFrame({"a": [1]}), ["a"], "the query is a LazyFrame of polars: collect it first"),
-        (pl.Series([1]), ["a"], "the query"),
-        ({"a": [1]}, ["a"], "the query must be a path, a pandas or polars DataFrame, or an Arrow table, not dict"),
-        (17, ["a"], "the query must be a path, a pandas or polars DataFrame, or an Arrow table, not int"),
-        (None, ["a"], "the query must be a path, a pandas or polars DataFrame, or an Arrow table, not NoneType"),
+        (pd.Series([1]), ["a"], f"{NO_TABLE}, not Series"),
+        (pl.LazyFrame({"a": [1]}), ["a"], f"{NO_TABLE}, not LazyFrame"),
+        (pl.Series([1]), ["a"], f"{NO_TABLE}, not Series"),
+        (pa.array([1]), ["a"], f"{NO_TABLE}, not Int64Array"),
+        ({"a": [1]}, ["a"], f"{NO_TABLE}, not dict"),
+        (None, ["a"], f"{NO_TABLE}, not NoneType"),
     ],
     ids=lambda given: str(given)[:20] if isinstance(given, str | list) else type(given).__name__,
 )
@@ -508,12 +449,6 @@ def test_a_million_rows(lake: mate.Lake) -> None:
     assert joined["wind"].notna().sum() == size // 8 * 3
 
 
-@pytest.mark.parametrize("k", [0, -1, 1.5, True, "ten"])
-def test_k_is_a_whole_number(lake: mate.Lake, k: object) -> None:
-    with pytest.raises(QueryError, match="k must be a whole number of at least 1"):
-        lake.search("sensors.csv", KEY, k=k)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("k", [10**8, 2**63, 10**30])
 def test_a_huge_k_gives_what_there_is(lake: mate.Lake, k: int) -> None:
     assert len(lake.search("sensors.csv", KEY, k=k)) == 2
@@ -524,7 +459,6 @@ def test_a_huge_k_gives_what_there_is(lake: mate.Lake, k: int) -> None:
     [
         ("none.mate", "there is no index at none.mate"),
         ("", "a lake is named by a path or the address of a database"),
-        (17, "a lake is named by a path or the address of a database, not int"),
         ("mysql://root:geheim@host/db", "mysql:// is no address of an index"),
         ("Vertica://dbadmin:geheim@host/db", "a Vertica address must not hold a password"),
     ],
@@ -553,6 +487,6 @@ def test_rows_of_a_table(lake: mate.Lake) -> None:
     assert lake.table("weather", "arrow", range(2)).equals(whole.slice(0, 2))
     assert lake.table("weather", "arrow", [4, 0, 4]).equals(whole.take([4, 0, 4]))
     assert lake.table("weather", "arrow", []).num_rows == 0
-    for wrong, message in (([6], "has 6 rows, and no row 6"), ([-1], "no row -1"), (["a"], "whole numbers")):
+    for wrong, message in (([6], "has 6 rows, and no row 6"), ([-1], "no row -1")):
         with pytest.raises(mate.MateError, match=message):
-            lake.table("weather", "arrow", wrong)  # type: ignore[arg-type]
+            lake.table("weather", "arrow", wrong)

@@ -11,7 +11,7 @@ import pytest
 
 import mate
 from mate.cli.program import main
-from mate.errors import CorpusError, MateError
+from mate.errors import CorpusError
 from tests.api.conftest import write_files
 from tests.lakes import write_csv
 
@@ -124,23 +124,6 @@ def test_a_graph_is_not_written_into_a_lake(folder: Path, capsys: pytest.Capture
     before = state(folder)
     assert main(["graph", "--store", "lake.mate", "-o", target]) == 2
     assert "is inside the lake" in capsys.readouterr().err
-    assert state(folder) == before
-
-
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        ("sensors.csv", "is the query itself"),
-        ("lake/traffic.csv", "is a file of the lake"),
-        ("other.mate/x.csv", "is inside the lake"),
-    ],
-)
-def test_a_join_overwrites_nothing_of_yours(folder: Path, target: str, message: str) -> None:
-    before = state(folder)
-    with mate.open("lake.mate") as lake:
-        joined = lake.enrich("sensors.csv", ["city", "day"], "weather")
-    with pytest.raises(MateError, match=message):
-        joined.write(target)
     assert state(folder) == before
 
 

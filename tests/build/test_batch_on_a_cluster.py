@@ -18,7 +18,7 @@ import json, sys
 from mate.api.batch import Batch
 from mate.api.batch_queries import plan_queries
 from mate.build.engine import SparkEngine
-from mate.build.progress import Silent
+from mate.build.progress import NoProgress
 from mate.build.session import spark_session
 from mate.lake.folder import open_folder
 from mate.search.batches import BatchSearch
@@ -55,7 +55,7 @@ index = open_folder(store)
 with spark_session("local-cluster[2,1,1024]", settings) as spark:
     search = BatchSearch("column-first", SearchSettings(k=5, rank="usefulness"))
     batch = Batch(plan_queries(queries, None), index, search)
-    found = batch.run(None, Deadly(spark), Silent())
+    found = batch.run(None, Deadly(spark), NoProgress())
 print(json.dumps(found.to_arrow().to_pylist()))
 """
 

@@ -13,7 +13,7 @@ from mate.build.batches import TOKENS_SCHEMA, Batch, make_batch
 from mate.corpus import Chunk
 from mate.corpus.table import Table
 from mate.values.text import NULL_SPELLINGS, token
-from mate.values.token_ids import token_id
+from tests.keys import token_id
 
 CELLS = st.one_of(st.none(), st.text(max_size=6), st.sampled_from(["a", "A ", " a", "ß", "SS", "NaN", "-", ""]))
 
@@ -65,22 +65,12 @@ def test_the_dictionary_has_each_token_once_with_its_id(given_tables: list[list[
     assert ids == list(map(token_id, texts))
 
 
-def test_spellings_share_a_token() -> None:
-    batch = batch_of([["Straße", "STRASSE"], ["strasse ", None]])
-    assert batch.dictionary.to_pylist() == [{"token_id": token_id("strasse"), "token": "strasse"}]
-    assert batch.codes.tolist() == [0, 0, 0, -1]
-
-
 def test_cells_over_the_limit_are_kept_have_no_token_and_are_named() -> None:
     long, fits = "x" * 11, " " + "y" * 10 + " "
     batch = batch_of([["a", long]], [[fits], [long], [None]], limit=10)
     assert batch.too_long.tolist() == [1, 3]
     assert texts_of(batch) == ["a", None, "y" * 10, None, None]
     assert batch.cells.to_pylist() == ["a", long, fits, long, None]
-
-
-def test_cells_over_the_limit_are_named_by_row() -> None:
-    long = "x" * 11
     batch = batch_of([["a", "b"], ["c", long], [long, "d"]], limit=10)
     assert batch.too_long.tolist() == [3, 4]  # row by row, as the chunk has them
 

@@ -20,12 +20,11 @@ from mate.build.changes.check import check
 from mate.build.dictionary import count_distinct
 from mate.build.engine import HERE, LARGE, Engine, LocalEngine, SparkEngine, choose_master, failure
 from mate.build.lake_target import LakeTarget
-from mate.build.progress import Silent
+from mate.build.progress import NoProgress
 from mate.build.sources import Source, Unit
 from mate.corpus import Limits
-from mate.errors import CorpusError, HashError, MateError, StoreError
+from mate.errors import CorpusError, HashError, MateError
 from mate.lake.folder import LakeFolder, open_folder
-from mate.lake.manifest import Manifest
 from mate.values.text import NULL_SPELLINGS
 from mate.values.token_ids import token_ids
 from tests.lakes import cells_of
@@ -103,9 +102,15 @@ def uneven(sources: list[Source], parallelism: int) -> list[Unit]:
     return [Unit(0, tuple(sources[:1])), Unit(1, tuple(sources[1:8])), Unit(2, tuple(sources[8:]))]
 
 
-@pytest.mark.parametrize("segments", [1, 4, 16])
-@pytest.mark.parametrize("plan", [one_unit, unit_each, uneven])
-def test_the_result_does_not_depend_on_units_and_segments(
+@pytest.mark.parametrize(
+    ("plan", "segments", "changes"),
+    [
+        *((plan, segments, {}) for plan in (one_unit, unit_each, uneven) for segments in (1, 4, 16)),
+        *((plan, 3, {"master": "local[2]"}) for plan in (unit_each, uneven)),
+        (one_unit, 1, {"limits": Limits(chunk_cells=30)}),  # ten rows, so that tables come in pieces
+    ],
+)
+def test_the_result_does_not_depend_on_units_batches_and_segments(
     build_index: BuildIndex,
     dump_index: DumpIndex,
     lake: Path,
@@ -114,40 +119,15 @@ def test_the_result_does_not_depend_on_units_and_segments(
     monkeypatch: pytest.MonkeyPatch,
     plan: Callable[[list[Source], int], list[Unit]],
     segments: int,
+    changes: dict[str, Any],
 ) -> None:
     monkeypatch.setattr(stage, "plan_units", plan)
-    summary = build_index(lake, tmp_path / "lake.mate", hashes=HASHES, master="none", segments=segments)
+    monkeypatch.setattr(stage, "BATCH_CELLS", 50)
+    summary = build_index(
+        lake, tmp_path / "lake.mate", hashes=HASHES, segments=segments, **{"master": "none"} | changes
+    )
     most = {one_unit: 1, unit_each: 12, uneven: 3}[plan]
     assert len(summary.manifest.segments) == min(segments, most) or plan is uneven
-    assert dump_index(tmp_path / "lake.mate") == dump_index(published)
-
-
-@pytest.mark.parametrize("plan", [unit_each, uneven])
-def test_the_result_does_not_depend_on_units_on_spark(
-    build_index: BuildIndex,
-    dump_index: DumpIndex,
-    lake: Path,
-    published: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    plan: Callable[[list[Source], int], list[Unit]],
-) -> None:
-    monkeypatch.setattr(stage, "plan_units", plan)
-    build_index(lake, tmp_path / "lake.mate", hashes=HASHES, master="local[2]", segments=3)
-    assert dump_index(tmp_path / "lake.mate") == dump_index(published)
-
-
-def test_the_result_does_not_depend_on_the_batches(
-    build_index: BuildIndex,
-    dump_index: DumpIndex,
-    lake: Path,
-    published: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(stage, "BATCH_CELLS", 50)
-    limits = Limits(chunk_cells=30)  # ten rows, so that tables come in pieces
-    build_index(lake, tmp_path / "lake.mate", hashes=HASHES, master="none", limits=limits)
     assert dump_index(tmp_path / "lake.mate") == dump_index(published)
 
 
@@ -207,12 +187,6 @@ def test_tables_beyond_what_can_be_numbered_are_refused_and_segments_cut(
     assert not (tmp_path / "new.mate").exists()
 
 
-def test_no_more_rows_are_asked_for_than_can_be_numbered() -> None:
-    BuildSettings(limits=Limits(rows=2**31 - 1)).check()
-    with pytest.raises(MateError, match=r"at most 2,147,483,647 rows .*, not 2,147,483,648"):
-        BuildSettings(limits=Limits(rows=2**31)).check()
-
-
 def test_segments_keep_all_cores_busy_if_they_are_worth_it(
     build_index: BuildIndex, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,12 +224,12 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return SparkEngine(request.getfixturevalue("spark")) if request.param == "spark" else LocalEngine()
 
 
-def staged_ids(folder: Path, units: Sequence[Sequence[int]]) -> list[stage.Staged]:
+def staged_ids(folder: Path, units: Sequence[Sequence[int]]) -> list[stage.Lot]:
     found = []
     for number, ids in enumerate(units):
         np.unique(np.array(ids, np.int64)).tofile(folder / f"{number}.ids")
         counts = dict.fromkeys(("tables", "columns", "slots", "rejects", "rejected_tables"), 1)
-        found.append(stage.Staged(str(folder / str(number)), 1, cells=len(ids), distinct=len(set(ids)), **counts))
+        found.append(stage.Lot(str(folder / str(number)), 1, cells=len(ids), distinct=len(set(ids)), **counts))
     return found
 
 
@@ -266,7 +240,7 @@ def test_distinct_tokens_are_counted_exactly_range_by_range(
     monkeypatch.setattr(dictionary, "IDS_PER_TASK", per_task)
     edge = 2**63 // 7
     units = [[0, 5, 2**63 - 1, edge], [5, edge + 1, edge, edge - 1], [], [2**63 - 1, 0, 1 << 62]]
-    assert count_distinct(engine, staged_ids(tmp_path, units), Silent()) == len({i for ids in units for i in ids})
+    assert count_distinct(engine, staged_ids(tmp_path, units), NoProgress()) == len({i for ids in units for i in ids})
 
 
 def test_a_unit_without_a_value_or_a_table_among_others(build_index: BuildIndex, tmp_path: Path, master: str) -> None:
@@ -493,6 +467,7 @@ def never(*_: Any, **__: Any) -> Any:
         ({"hashes": (HashRequest("xash", 128, {"beta": 1}),)}, HashError, "does not take these parameters"),
         ({"memory": 1 << 20}, MateError, "--memory must be at least 64MB"),
         ({"segments": 0}, MateError, "at least one segment"),
+        ({"limits": Limits(rows=2**31)}, MateError, r"at most 2,147,483,647 rows .*, not 2,147,483,648"),
         ({"format": "xml"}, CorpusError, 'unknown format "xml"'),
     ],
 )
@@ -564,12 +539,12 @@ def test_a_task_that_fails_is_one_line(engine: Engine) -> None:
         raise OSError(5, "Input/output error")
 
     with pytest.raises(MateError) as error:
-        engine.run([1], task, Silent(), "read and tokenise")
+        engine.run([1], task, NoProgress(), "read and tokenise")
     assert str(error.value) == "the step 'read and tokenise' failed: OSError: [Errno 5] Input/output error"
 
 
-def test_tasks_answer_in_order_and_progress_is_told(engine: Engine) -> None:
-    class Told:
+def test_tasks_answer_in_order_and_progress_is_shown(engine: Engine) -> None:
+    class RecordedProgress:
         def __init__(self) -> None:
             self.phases: list[tuple[str, int]] = []
             self.last: tuple[int, dict[str, int]] = (0, {})
@@ -580,11 +555,11 @@ def test_tasks_answer_in_order_and_progress_is_told(engine: Engine) -> None:
         def update(self, done: int, **counts: int) -> None:
             self.last = (done, {name: count for name, count in counts.items() if count})
 
-    told = Told()
-    found = engine.run(list(range(9)), lambda item: (item * item, {"cells": item}), told, "squares")
+    progress = RecordedProgress()
+    found = engine.run(list(range(9)), lambda item: (item * item, {"cells": item}), progress, "squares")
     assert found == [n * n for n in range(9)]
-    assert told.phases == [("squares", 9)]
-    assert told.last == (9, {"cells": 36})
+    assert progress.phases == [("squares", 9)]
+    assert progress.last == (9, {"cells": 36})
 
 
 @pytest.mark.parametrize("marker", ["No space left on device", "Disk quota exceeded"])
@@ -592,13 +567,3 @@ def test_a_full_disk_is_called_so_whoever_noticed_it(marker: str) -> None:
     text = f"An error occurred while calling o93.parquet.\n: org.apache.spark.SparkException: x\n  Caused by: {marker}"
     assert "the disk is full" in str(failure(text, "dictionary"))
     assert "disk is full" not in str(failure("OSError: /mnt/disk1/x: bad", "dictionary"))
-
-
-def test_a_store_error_is_not_taken_for_a_spark_error(lake: Path, tmp_path: Path) -> None:
-    class Broken(LakeTarget):
-        def publish(self, manifest: Manifest, *_: Any) -> None:
-            raise StoreError("no way")
-
-    with pytest.raises(StoreError, match="no way"), Broken(tmp_path / "a.mate") as target:
-        build.build([str(lake)], target, BuildSettings(master="none"))
-    assert list(tmp_path.iterdir()) == []

@@ -20,11 +20,11 @@ from mate.build.changes.check import check
 from mate.build.changes.updates import Updates
 from mate.build.engine import LocalEngine
 from mate.build.parts import FilePart
-from mate.build.progress import Silent
+from mate.build.progress import NoProgress
 from mate.build.sources import FileSource, Source, Unit, find_sources, plan_units
 from mate.corpus import Limits
 from mate.corpus.parts import delimited as parts_delimited
-from mate.corpus.parts.lines import ANY_END, line_start
+from mate.corpus.parts.lines import line_start
 from mate.errors import CorpusError
 from mate.lake.folder import open_folder
 
@@ -95,7 +95,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def cut_up(found: list[Source]) -> list[Source]:
-    return parts.cut_sources(found, LocalEngine(), Limits(), Silent())
+    return parts.cut_sources(found, LocalEngine(), Limits(), NoProgress())
 
 
 def unit_each(sources: list[Source], parallelism: int) -> list[Unit]:
@@ -192,8 +192,8 @@ def test_places_in_the_middle_of_cells_are_found_out(
 ) -> None:
     rows = [f'{n},"cell\n{n},that looks\n{n},like rows\n{"," * (n % 3)}"' for n in range(200)]
     (tmp_path / "a.csv").write_text("\n".join(["n,text", *rows, ""]))
-    monkeypatch.setattr(parts_delimited, "row_start", lambda stream, _, at, __: line_start(stream, at, ANY_END))
-    [source] = find_sources([tmp_path / "a.csv"], None, tasks=1)
+    monkeypatch.setattr(parts_delimited, "row_start", lambda stream, _, at, __: line_start(stream, at))
+    [source] = find_sources([tmp_path / "a.csv"])
     rounds: list[int] = []
     run = LocalEngine.run
 
@@ -215,7 +215,7 @@ def test_places_in_the_middle_of_cells_are_found_out(
 
 @pytest.mark.usefixtures("small_parts")
 def test_sources_keep_their_order_and_small_ones_stay_whole(lake: Path) -> None:
-    found = find_sources([lake, "synthetic:tables=5,seed=3"], None, tasks=2)
+    found = find_sources([lake, "synthetic:tables=5,seed=3"])
     cut_sources = cut_up(found)
     names = list(dict.fromkeys(source.name for source in cut_sources))
     assert names == [source.name for source in found]
@@ -235,7 +235,7 @@ def test_sources_keep_their_order_and_small_ones_stay_whole(lake: Path) -> None:
 
 def test_nothing_is_cut_where_one_task_runs_at_a_time(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "LEAST_PART", PART)
-    found = find_sources([lake], None, tasks=2)
+    found = find_sources([lake])
     assert parts.large_files(found, 1) == []
     assert parts.large_files(found, 2) == []  # units of at least a megabyte
     monkeypatch.setattr(pipeline_sources, "_LEAST_UNIT", PART)
@@ -293,7 +293,7 @@ def test_a_file_that_changes_while_it_is_looked_at_is_read_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.csv").write_text(csv_text(300))
-    [source] = find_sources([tmp_path / "a.csv"], None, tasks=2)
+    [source] = find_sources([tmp_path / "a.csv"])
 
     def fails(*_: object) -> None:
         raise CorpusError("a.csv was changed while it was read")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,20 +49,10 @@ def test_units_are_of_about_equal_size(sizes: list[int], parallelism: int) -> No
         assert size + following.sources[0].size > target  # no unit ends before it is full
 
 
-def test_many_small_files_share_a_unit_and_large_ones_have_their_own() -> None:
-    small, large = [10_000] * 50, [100 * MEGABYTE] * 3
-    assert [len(unit.sources) for unit in plan_units(sized(small), 8)] == [50]  # type: ignore[arg-type]
-    assert [len(unit.sources) for unit in plan_units(sized([*small, *large]), 8)] == [50, 1, 1, 1]  # type: ignore[arg-type]
-
-
-def test_no_source_no_unit() -> None:
-    assert plan_units([], 4) == []
-
-
 def test_files_come_sorted_with_size_format_and_checksum(tmp_path: Path) -> None:
     for name in ("b.csv", "a.json", "c.zzz"):
         (tmp_path / name).write_text(f'["{name}"]')
-    found = find_sources([tmp_path], None, tasks=4)
+    found = find_sources([tmp_path])
     assert [Path(source.name).name for source in found] == ["a.json", "b.csv", "c.zzz"]
     assert [source.format for source in found if isinstance(source, FileSource)] == ["json", "delimited", "unknown"]
     assert [source.size for source in found] == [10, 9, 9]
@@ -74,43 +63,27 @@ def test_files_come_sorted_with_size_format_and_checksum(tmp_path: Path) -> None
 def test_a_file_that_vanishes_has_no_checksum_and_is_a_reject(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("a,b\n1,2\n")
-    [source] = find_sources([path], None, tasks=1)
+    [source] = find_sources([path])
     path.unlink()
     reject, provenance = source.read(Limits())
     assert provenance == Provenance("delimited", 8, "")
     assert (reject.source, reject.kind) == (str(path), "file")  # type: ignore[union-attr]
 
 
-def test_a_synthetic_lake_is_cut_into_parts_that_make_it_up() -> None:
-    found = find_sources(["synthetic:tables=50,seed=3"], None, tasks=8)
+@pytest.mark.parametrize("tables", [50, 100_000])
+def test_a_synthetic_lake_is_cut_into_parts_that_make_it_up(tables: int) -> None:
+    found = find_sources([f"synthetic:tables={tables},seed=3"])
     assert all(isinstance(source, SyntheticSource) for source in found)
     covered = [number for s in found if isinstance(s, SyntheticSource) for number in range(s.first, s.stop)]
-    assert covered == list(range(50))
-    assert len(found) > 1
-    provenances = [list(source.read(Limits()))[-1] for source in found]
-    assert len({provenance.sha256 for provenance in provenances if isinstance(provenance, Provenance)}) == len(found)
-
-
-def test_a_file_name_that_is_no_text_is_a_reject(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv")).write_text("a,b\n1,2\n")
-    [source] = [source for source in find_sources([tmp_path], None, tasks=1) if "caf" in source.name]
-    assert source.name.endswith(r"caf\xe9.csv")
-    reject, _ = source.read(Limits())
-    assert reject.reason == "the name of this file is not valid UTF-8: rename it"  # type: ignore[union-attr]
-
-
-def test_a_large_synthetic_lake_is_cut_into_more_parts_than_tasks() -> None:
-    found = find_sources(["synthetic:tables=100000"], None, tasks=32)  # 0.9 G cells
-    assert len(plan_units(found, parallelism=128)) > 64
-    covered = [number for s in found if isinstance(s, SyntheticSource) for number in range(s.first, s.stop)]
-    assert covered == list(range(100_000))
-    assert len(find_sources(["synthetic:tables=1000"], None, tasks=32)) <= 32
+    assert covered == list(range(tables))
+    assert len({source.name for source in found}) == len(found)
+    assert (len(found) > 32) == (tables > 50)
+    assert len(plan_units(found, parallelism=128)) > (64 if tables > 50 else 0)
 
 
 def test_files_stand_before_synthetic_tables(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    first, *others = find_sources(["synthetic:tables=5,seed=3", tmp_path], None, tasks=2)
+    first, *others = find_sources(["synthetic:tables=5,seed=3", tmp_path])
     assert isinstance(first, FileSource)
     assert all(isinstance(source, SyntheticSource) for source in others)
 
@@ -121,4 +94,4 @@ def test_files_stand_before_synthetic_tables(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_found_is_an_error_of_ours(path: str, message: str) -> None:
     with pytest.raises(MateError, match=message):
-        find_sources([path], None, tasks=1)
+        find_sources([path])

@@ -14,11 +14,11 @@ import pytest
 
 from mate.build import stage
 from mate.build.sources import Item, Provenance, Unit, find_sources
-from mate.build.stage import Staged, StageSettings, stage_unit
+from mate.build.stage import Lot, StageSettings, stage_unit
 from mate.corpus import Chunk, Limits, Reject
 from mate.corpus.table import Table
 from mate.values.text import NULL_SPELLINGS, token
-from mate.values.token_ids import token_id
+from tests.keys import token_id
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ def settings(**limits: int) -> StageSettings:
     return StageSettings(NULL_SPELLINGS, Limits(**limits))
 
 
-def part(staged: Staged, name: str) -> list[dict[str, Any]]:
+def part(staged: Lot, name: str) -> list[dict[str, Any]]:
     return staged.records(name).to_pylist()
 
 
-def tokens_of(staged: Staged) -> list[list[list[str | None]]]:
+def tokens_of(staged: Lot) -> list[list[list[str | None]]]:
     """The tokens of each piece, row by row, by way of codes and dictionaries."""
     codes, dictionaries, found, at = staged.codes(), list(staged.dictionaries()), [], 0
     for piece in part(staged, "pieces"):
@@ -69,7 +69,7 @@ def tokens_of(staged: Staged) -> list[list[list[str | None]]]:
     return found
 
 
-def cells_of(staged: Staged) -> list[list[list[str | None]]]:
+def cells_of(staged: Lot) -> list[list[list[str | None]]]:
     """The cells of each piece, row by row."""
     file, found = pq.ParquetFile(staged.path("cells.parquet")), []
     for piece in part(staged, "pieces"):
@@ -83,7 +83,7 @@ def cells_of(staged: Staged) -> list[list[list[str | None]]]:
     return found
 
 
-def rows_by_table(staged: Staged, pieces: list[list[list[str | None]]]) -> dict[int, list[list[str | None]]]:
+def rows_by_table(staged: Lot, pieces: list[list[list[str | None]]]) -> dict[int, list[list[str | None]]]:
     found: dict[int, list[list[str | None]]] = {}
     for piece, rows in zip(part(staged, "pieces"), pieces, strict=True):
         found.setdefault(piece["table_no"], []).extend(rows)
@@ -107,13 +107,6 @@ def test_tables_are_numbered_and_know_where_their_rows_are(tmp_path: Path) -> No
         ("given", 2, "sum of given"),
         ("more", 1, "sum of more"),
     ]
-
-
-def test_a_source_read_twice_gives_two_tables(tmp_path: Path) -> None:
-    rows = Rows(1)
-    rows.add(0, [["a"]])
-    [staged] = stage_unit(Unit(0, (ListSource(rows.chunks), ListSource(rows.chunks))), str(tmp_path), settings())
-    assert [(p["table_no"], p["rows"]) for p in part(staged, "pieces")] == [(0, 1), (1, 1)]
 
 
 def test_many_batches_hold_the_same_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +161,7 @@ def test_oversized_cells_are_reported_by_table_with_their_first_row(tmp_path: Pa
 
 def test_a_task_that_runs_twice_writes_to_other_files(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    unit = Unit(0, tuple(find_sources([tmp_path / "a.csv"], None, tasks=1)))
+    unit = Unit(0, tuple(find_sources([tmp_path / "a.csv"])))
     [first], [second] = (stage_unit(unit, str(tmp_path), settings()) for _ in range(2))
     assert first.prefix != second.prefix
     assert cells_of(first) == cells_of(second) == [[["1", "2"]]]

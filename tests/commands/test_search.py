@@ -210,21 +210,12 @@ def test_ranks_and_names(run: Run, numbers: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    "key",
-    [
-        ["--key", "First,Last"],
-        ["--key", "first , LAST"],
-        ["--key", "First", "--key", "Last"],
-        ["--key=Last,First"],
-    ],
+    "key", [["First,Last"], ["first , LAST"], ["First", "Last"], ["Country, of birth", "Last,First"]]
 )
 def test_ways_to_name_the_key(run: Run, key: list[str]) -> None:
-    assert found(run, "elsewhere.csv", *key)["results"][2]["mapping"] == {"First": "Vorname", "Last": "Nachname"}
-
-
-def test_a_column_whose_name_has_a_comma(run: Run) -> None:
-    mapping = found(run, "elsewhere.csv", "--key", "Country, of birth", "--key", "Last,First")["results"][2]["mapping"]
-    assert list(mapping) == ["Country, of birth", "Last", "First"]
+    mapping = found(run, "elsewhere.csv", *(f"--key={text}" for text in key))["results"][2]["mapping"]
+    assert (mapping["First"], mapping["Last"]) == ("Vorname", "Nachname")
+    assert ("Country, of birth" in mapping) == ("Country, of birth" in key)
 
 
 # The query's own tables
@@ -256,19 +247,15 @@ AS_IN_THE_PAPER = ["elsewhere.csv", "--key", "First", "--system", "mate"]
     [
         (["none.csv", "--key", "a"], "none.csv: no such file or folder"),
         (["lake", "--key", "First"], "lake is a folder; a query table is one file"),
-        (["lake", "--key", "First", "--exclude-self"], "lake is a folder; a query table is one file"),
-        (["x.mate", "--key", "First"], "x.mate is a folder; a query table is one file"),
         (["elsewhere.csv", "--key", "Frist"], 'elsewhere has no column "Frist"; did you mean "first"?'),
         (["elsewhere.csv", "--key", ""], 'elsewhere has no column ""; known: '),
         (["elsewhere.csv", "--key", "First,"], 'elsewhere has no column ""; known: '),
         (["elsewhere.csv", "--key", "First,first"], 'the key names the column "First" twice'),
-        (["elsewhere.csv", "--key", "First", "-k", "0"], "-k takes a whole number from 1 on, not '0'"),
         (["elsewhere.csv", "--key", "First", "-k", "ten"], "-k takes a whole number from 1 on, not 'ten'"),
         (["elsewhere.csv", "--key", "First", "--system", "mtae"], 'unknown system "mtae"; did you mean "mate"?'),
         ([*AS_IN_THE_PAPER, "--hash", "bf"], "the index has no bf; it was built with: xash:128"),
         ([*AS_IN_THE_PAPER, "--hash", "xash:64"], "the index has no xash with 64 bits; it was built"),
         ([*AS_IN_THE_PAPER, "--hash", "xash:x"], "a hash function is named NAME or NAME:BITS, not 'xash:x'"),
-        ([*AS_IN_THE_PAPER, "--hash", "xash:²"], "a hash function is named NAME or NAME:BITS, not 'xash:²'"),
         (["elsewhere.csv", "--key", "First", "--hash", "xash"], 'hash "xash" is of no use here: column-first'),
         (["elsewhere.csv", "--key", "First", "--initial-column", "order"], 'initial_column "order" is of no use here'),
         ([*AS_IN_THE_PAPER, "--initial-column", "longst"], "no strategy or key column is called"),
@@ -294,13 +281,6 @@ def test_a_store_that_is_none(run: Run, store: str, message: str) -> None:
     assert (code, out) == (2, "")
     assert err.startswith(f"mate: {message}")
     assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize("arguments", [["elsewhere.csv", "--key", "a", "--rank", "best"], ["--batch"]])
-def test_usage(run: Run, arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        run(*arguments)
-    assert stop.value.code == 2
 
 
 # Start-up

@@ -123,27 +123,3 @@ def test_a_corpus_that_has_outgrown_its_alpha_is_told(
         build([str(lake), str(tmp_path / "more.csv")], target, settings)
     _, out, _ = run(capsys, "--store", tmp_path / "a.mate")
     assert "xash:128:alpha=1: the corpus has outgrown its alpha, equation 5 asks for 2: rebuild it" in out
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("missing.mate", None, "mate: there is no index at"),
-        ("text.mate", "hello", "mate: {path} is a file; an index is a folder"),
-    ],
-)
-def test_errors_are_one_line(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, content: str | None, message: str
-) -> None:
-    path = tmp_path / name
-    if content is not None:
-        path.write_text(content)
-    code, out, err = run(capsys, "--store", path)
-    assert (code, out) == (2, "")
-    assert err.startswith(message.format(path=path))
-    assert err.count("\n") == 1
-
-
-def test_a_limit_below_zero(capsys: pytest.CaptureFixture[str], store: Path) -> None:
-    code, _, err = run(capsys, "--store", store, "--rejects", "--limit", "-1")
-    assert (code, err) == (2, "mate: --limit takes a whole number from 0 on, not '-1'\n")

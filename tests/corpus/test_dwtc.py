@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mate.corpus import dwtc
 from mate.corpus.table import Chunk, Limits, Reject
+from tests.corpus.reading import rejects_of
 
 COLUMNS = [["town", "Bonn", "Köln"], ["people", "5", "6"]]
 
@@ -26,10 +27,6 @@ def only_chunk(data: bytes) -> Chunk:
     (chunk,) = read(data)
     assert isinstance(chunk, Chunk)
     return chunk
-
-
-def rejects_of(found: list[Chunk | Reject]) -> list[tuple[int | None, str, str, int]]:
-    return [(r.line, r.kind, r.reason, r.count) for r in found if isinstance(r, Reject)]
 
 
 def test_header_in_the_first_row() -> None:

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate.corpus import json_lines, json_records
-from mate.corpus.table import Chunk, Limits, Reject
-
-Found = list[Chunk | Reject]
+from mate.corpus.table import Chunk, Limits
+from tests.corpus.reading import Found, cells_of, header_of, rejects_of
 
 
 def read(data: bytes | str, limits: Limits | None = None) -> Found:
@@ -17,24 +16,12 @@ def read(data: bytes | str, limits: Limits | None = None) -> Found:
     return list(json_records.read("towns.json", stream, limits))
 
 
-def cells_of(found: Found) -> list[str | None]:
-    return [cell for item in found if isinstance(item, Chunk) for cell in item.cells.to_pylist()]
-
-
-def header_of(found: Found) -> tuple[str, ...]:
-    return next(item.table.header for item in found if isinstance(item, Chunk))
-
-
-def rejects_of(found: Found) -> list[tuple[int | None, str, str, int]]:
-    return [(r.line, r.kind, r.reason, r.count) for r in found if isinstance(r, Reject)]
-
-
 OBJECTS = [
     {"town": "Köln", "people": 5},
     {"people": 6.5, "river": None, "open": True},
     {"town": "", "tags": ["a", {"b": 1}]},
 ]
-HEADER = ("town", "people", "river", "open", "tags")
+HEADER = ["town", "people", "river", "open", "tags"]
 CELLS = ["Köln", "5", None, None, None, None, "6.5", None, "true", None, "", None, None, None, '["a", {"b": 1}]']
 
 
@@ -128,5 +115,5 @@ FEW = st.dictionaries(st.text(max_size=5), st.text(max_size=8), min_size=1, max_
 def test_any_json_text_comes_back(objects: list[dict[str, str]]) -> None:
     found = read(json.dumps(objects))
     header = header_of(found)
-    assert header == tuple(dict.fromkeys(key for item in objects for key in item))
+    assert header == list(dict.fromkeys(key for item in objects for key in item))
     assert cells_of(found) == [item.get(key) for item in objects for key in header]

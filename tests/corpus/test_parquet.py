@@ -12,8 +12,7 @@ import pytest
 from mate.corpus import parquet
 from mate.corpus.parts import CUTTERS
 from mate.corpus.table import Chunk, Limits, Reject
-
-Found = list[Chunk | Reject]
+from tests.corpus.reading import Found, cells_of, header_of, rejects_of
 
 
 def file_of(columns: dict[str, Any], **options: Any) -> bytes:
@@ -24,18 +23,6 @@ def file_of(columns: dict[str, Any], **options: Any) -> bytes:
 
 def read(data: bytes, limits: Limits | None = None) -> Found:
     return list(parquet.read("towns.parquet", io.BytesIO(data), limits))
-
-
-def cells_of(found: Found) -> list[str | None]:
-    return [cell for item in found if isinstance(item, Chunk) for cell in item.cells.to_pylist()]
-
-
-def header_of(found: Found) -> tuple[str, ...]:
-    return next(item.table.header for item in found if isinstance(item, Chunk))
-
-
-def rejects_of(found: Found) -> list[tuple[int | None, str, str, int]]:
-    return [(r.line, r.kind, r.reason, r.count) for r in found if isinstance(r, Reject)]
 
 
 def test_dictionaries_are_decoded_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +118,7 @@ def test_bytes_that_only_call_themselves_text(kind: pa.DataType) -> None:
 def test_parquet_is_given_row_by_row_in_chunks() -> None:
     data = file_of({"a": list(range(10)), "b": [f"x{n}" for n in range(10)]}, row_group_size=4)
     found = read(data, Limits(chunk_cells=6))
-    assert header_of(found) == ("a", "b")
+    assert header_of(found) == ["a", "b"]
     assert cells_of(found) == [text for n in range(10) for text in (str(n), f"x{n}")]
     chunks = [item for item in found if isinstance(item, Chunk)]
     assert max(len(chunk.cells) for chunk in chunks) <= 6
@@ -203,14 +190,13 @@ def test_a_time_zone_that_is_no_text(inside: bool) -> None:
 
 
 def test_what_arrow_says_of_damage_is_one_visible_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where parts of a file are read, whose rejects are put together elsewhere."""
-
     def fails(*_: object) -> None:
         raise pa.ArrowInvalid("do not know type \x0e.\nMore.")
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", fails)
-    file = pq.ParquetFile(io.BytesIO(file_of({"a": ["x"]})))
-    assert parquet.check(file, [0], Limits()).damage == "do not know type ␎"
+    [reject] = parquet.read("t.parquet", io.BytesIO(file_of({"a": ["x"]})))
+    assert isinstance(reject, Reject)
+    assert reject.reason == "corrupt Parquet data after 0 rows: do not know type ␎"
 
 
 def test_the_callers_stream_stays_open() -> None:

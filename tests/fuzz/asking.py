@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 import mate
 from mate.errors import MateError
 from mate.lake.folder import LakeFolder, open_folder
-from mate.mcp.tools import Tools
+from mate.mcp.server import Tools
 from mate.search.query import read_query
 from mate.search.systems import find_system
 from mate.web.app import application
@@ -78,12 +78,13 @@ def pages(seed: int) -> bytes:
     path = operation.path
     for name in ("query", "table_id", "table", "work"):
         path = path.replace(f"{{{name}}}", str(dice.choice(["0", "1", "x", "²", "-1", "9" * 30, "%2500"])))
-    names = [*operation.parameters["properties"], "search", "limit", "offset", "name", "nope"]
+    fields = list(operation.schema["properties"])
+    names = [*fields, "search", "limit", "offset", "name", "nope"]
     parameters = {name: str(_value(dice)).encode("utf-8", "replace") for name in dice.sample(names, dice.randrange(3))}
-    if operation.upload:
+    if operation.media == UPLOAD:
         content, media = packed(spoiled(SEEDS[dice.choice(list(SEEDS))](dice), dice), dice), UPLOAD
     else:
-        content, media = spoiled(json.dumps(_body(operation.body, dice)).encode(), dice), "application/json"
+        content, media = spoiled(json.dumps(_body(fields, dice)).encode(), dice), "application/json"
     sent = {} if operation.method == "GET" else {"content": content, "headers": {"Content-Type": media}}
     reply = _client().request(operation.method, path, params=parameters, **sent)  # type: ignore[arg-type]
     assert reply.status_code < 500, reply.text
@@ -91,10 +92,9 @@ def pages(seed: int) -> bytes:
     return content
 
 
-def _body(fields: Any, dice: random.Random) -> dict[str, Any]:
+def _body(names: list[str], dice: random.Random) -> dict[str, Any]:
     """Return values for some of the fields of an operation, most of which make sense."""
     sensible = {"table": 1, "with": 2, "key": ["x", "y"], "k": 3}
-    names = list((fields or {}).get("properties", ()))
     body = {name: sensible[name] for name in names if name in sensible}
     return {
         **body,

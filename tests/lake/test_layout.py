@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.lake._arrays import make_columns
 from mate.lake.columns import column_codes, column_dictionary, entry_sizes, ranges
 from mate.lake.layout import NO_PLACE, WIDE_ROWS, SegmentArrays, Shapes, Texts, make_arrays, row_keys
 from mate.lake.segment import SearchSegment
-from tests.lake import columns_reference
 from tests.lakes import codes_of, column_tokens, postings_of
 
 Table = Sequence[Sequence[int]]
@@ -96,18 +94,6 @@ def test_arrays_are_those_of_the_reference(given_tables: list[Table]) -> None:
     assert_right(arrays_of(given_tables), given_tables)
 
 
-@given(st.lists(st.lists(st.integers(-1, TOKENS - 1), max_size=9), max_size=8), st.sampled_from((0, 255, 256, 300)))
-def test_columns_are_those_of_numpy(columns: list[list[int]], long: int) -> None:
-    """Every array, byte for byte: how wide the codes of a column are, and what fills them up."""
-    columns.insert(len(columns) // 2, list(range(long - 1, -2, -1)))
-    cells = np.array([cell for column in columns for cell in column], np.int32)
-    rows, tokens = np.array([len(column) for column in columns], np.int64), TOKENS + long
-    expected = columns_reference.make_columns(cells, rows, tokens)
-    for found, own in zip(make_columns(cells, rows, tokens), expected, strict=True):
-        assert found.dtype == own.dtype
-        assert np.array_equal(found, own)
-
-
 @given(tables())
 def test_counts_are_those_of_the_reference(given_tables: list[Table]) -> None:
     arrays, expected = arrays_of(given_tables), reference(given_tables)
@@ -118,6 +104,32 @@ def test_counts_are_those_of_the_reference(given_tables: list[Table]) -> None:
     for token, table, column, _ in expected:
         entries[token, table, column] += 1
     assert entry_sizes(arrays, np.arange(len(arrays.entry_column))).tolist() == list(entries.values())
+
+
+MANY, FEW = 120, 8
+
+
+@pytest.fixture(scope="module")
+def arrays() -> SegmentArrays:
+    """Many tables, two of them so long that their postings take two units; some tokens are in few tables."""
+    chance = np.random.default_rng(1)
+    rows, columns = chance.integers(0, 5, MANY), chance.integers(1, 4, MANY)
+    rows[[7, 80]], columns[[7, 80]] = WIDE_ROWS, 1
+    cells = chance.integers(-1, FEW - 3, int((rows * columns).sum())).astype(np.int32)
+    cells[:9] = FEW - 2
+    return make_arrays(Shapes(np.arange(MANY), rows, columns), texts(FEW), cells)
+
+
+@pytest.mark.parametrize("gone", [[], [3], [80, 81], list(range(0, MANY, 2))], ids=["none", "one", "long", "half"])
+def test_only_tables_in_use_count(arrays: SegmentArrays, gone: list[int]) -> None:
+    live = np.ones(MANY, np.bool_)
+    live[gone] = False
+    expected = [0] * FEW
+    for token, table, *_ in postings_of(arrays):
+        expected[token] += bool(live[table])
+    places = np.array([*range(FEW), NO_PLACE, 0])
+    assert SearchSegment(arrays, [], live, None).posting_counts(places).tolist() == [*expected, 0, expected[0]]
+    assert expected[-1] == 0 < expected[0]
 
 
 @given(tables(), st.integers(1, 3))

@@ -56,11 +56,6 @@ def test_versions_are_told_apart_from_damage(changes: dict[str, int], message: s
         Manifest.from_json(json.dumps(record), "here")
 
 
-def test_counts_add_up_by_name() -> None:
-    assert Counts(1, 2, 3, 4, 5) + Counts(tables=1, rejects=2) == Counts(2, 2, 3, 4, 7)
-    assert Counts(1, 2, 3, 4, 5) - Counts(rows=3) == Counts(1, 2, 0, 4, 5)
-
-
 def test_a_hash_function_is_found_by_name_and_bits() -> None:
     assert [EXAMPLE.hash_number(*asked) for asked in ((), ("bf",), (None, 512), ("xash", 128))] == [0, 1, 1, 0]
     with pytest.raises(StoreError, match=r"no bf with 64 bits; it was built with: xash:128:alpha=4, bf:512:hashes=6"):

@@ -95,16 +95,22 @@ def test_arrays_that_are_too_short_or_of_another_type(name: str) -> None:
     assert check_shapes(arrays, [keys_of(arrays)[0][:-1]]) == "keys0"
 
 
-def damaged_lake(folder: Path) -> str:
-    """Return a lake with a directory entry of a column that is not there."""
+def spoil(path: Path, array: str, byte: int, data: bytes) -> None:
+    """Overwrite bytes of an array of a lake of one segment."""
+    file = open_folder(path).segments[0].file
+    at = file._described[array]["at"] + byte
+    content = bytearray(file.path.read_bytes())
+    content[at : at + len(data)] = data
+    file.path.write_bytes(content)
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> str:
+    """A lake with a directory entry of a column that is not there."""
     rows = [[f"a{n}", f"b{n % 7}"] for n in range(200)]
-    opened = lake(folder / "a.mate", [rows, rows[:50]])
-    file = opened.segments[0].file
-    described = file._described["entry_column"]
-    data = bytearray(file.path.read_bytes())
-    data[described["at"] : described["at"] + 4] = b"\xff\xff\xff\x7f"
-    file.path.write_bytes(data)
-    return str(folder / "a.mate")
+    lake(tmp_path / "a.mate", [rows, rows[:50]])
+    spoil(tmp_path / "a.mate", "entry_column", 0, b"\xff\xff\xff\x7f")
+    return str(tmp_path / "a.mate")
 
 
 QUERY = pa.table({"x": ["a1", "a2"], "y": ["b1", "b2"]})
@@ -115,21 +121,20 @@ def test_a_large_segment_is_verified_before_its_first_search(tmp_path: Path, arr
     """Also where the damage leads nowhere outside: it would be another answer."""
     rows = [[f"a{n % 997}", f"b{n % 7}"] for n in range(140_000)]
     file = lake(tmp_path / "a.mate", [rows]).segments[0].file
-    data = bytearray(file.path.read_bytes())
-    data[file._described[array]["at"] + 1_000] ^= 1
-    file.path.write_bytes(data)
+    spoil(tmp_path / "a.mate", array, 1_000, bytes([file[array].tobytes()[1_000] ^ 1]))
     with mate.open(tmp_path / "a.mate") as opened, pytest.raises(StoreError, match=f"the array {array} "):
         opened.search(QUERY, ["x", "y"])
 
 
-def test_verification_is_remembered_and_may_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verification_is_remembered_and_may_be_asked_for(
+    damaged: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from mate.lake import verified
 
-    address = damaged_lake(tmp_path)
     with pytest.raises(StoreError, match="entry_column leads outside"):
-        mate.open(address, verify=True)
+        mate.open(damaged, verify=True)
     with pytest.raises(StoreError, match="entry_column leads outside"):
-        mate.open(address).search(QUERY, ["x", "y"])
+        mate.open(damaged).search(QUERY, ["x", "y"])
     checked: list[str] = []
     monkeypatch.setenv("MATE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("mate.lake.segment.check_values", lambda _: checked.append("again"))
@@ -159,39 +164,31 @@ def test_verification_is_remembered_and_may_be_asked_for(tmp_path: Path, monkeyp
     assert len(checked) == 3
 
 
-def test_a_damaged_lake_is_refused_by_graph_and_suggestion(tmp_path: Path) -> None:
-    query = pa.table({"x": ["a1", "a2"], "y": ["b1", "b2"]})
-    with mate.open(damaged_lake(tmp_path)) as opened:
+def test_a_damaged_lake_is_refused_by_graph_and_suggestion(damaged: str) -> None:
+    with mate.open(damaged) as opened:
         with pytest.raises(StoreError, match="entry_column leads outside"):
             opened.graph()
         with pytest.raises(StoreError, match="entry_column leads outside"):
-            opened.suggest(query)
+            opened.suggest(QUERY)
 
 
-def test_a_lake_whose_arrays_lead_outside_is_refused_when_it_is_searched(tmp_path: Path) -> None:
+def test_a_lake_whose_arrays_lead_outside_is_refused_when_it_is_searched(damaged: str) -> None:
     """In a process of its own, since what it was before is a crash."""
-    damaged_lake(tmp_path)
     program = (
         "import sys, pyarrow as pa; from mate.lake.folder import open_folder\n"
         "from mate.search.systems import find_system\n"
         "find_system()(open_folder(sys.argv[1]), pa.table({'x': ['a1', 'a2'], 'y': ['b1', 'b2']}), ['x', 'y'], 3)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "a.mate")], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", program, damaged], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "the array entry_column leads outside of another one; mate check --repair" in done.stderr.splitlines()[-1]
-    findings = check(str(tmp_path / "a.mate"))
+    findings = check(damaged)
     assert not findings.sound
     assert findings.repairable
 
 
 def test_tables_that_are_not_those_of_the_records(tmp_path: Path) -> None:
-    opened = lake(tmp_path / "a.mate", [[["a", "b"]], [["c", "d"]]])
-    file = opened.segments[0].file
-    at = file._described["table_id"]["at"]
-    data = bytearray(file.path.read_bytes())
-    data[at + 8] = 7
-    file.path.write_bytes(data)
+    lake(tmp_path / "a.mate", [[["a", "b"]], [["c", "d"]]])
+    spoil(tmp_path / "a.mate", "table_id", 8, b"\x07")
     with pytest.raises(StoreError, match="its tables are not those of the records beside it"):
         open_folder(tmp_path / "a.mate").tables()

@@ -16,9 +16,9 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 
 import mate
 from mate.cli.program import main
-from mate.mcp.tools import Tools
-from mate.web.limits import ServerLimits
+from mate.mcp.server import Tools
 from mate.web.operations import OPERATIONS
+from mate.web.service import ServerLimits
 
 COMMAND = "import sys; from mate.cli.program import command; sys.exit(command())"
 KEY = ["city", "day"]
@@ -93,19 +93,26 @@ def test_a_file_that_changed_is_read_again(lake: mate.Lake, folder: Path) -> Non
     assert tools.suggest("sensors.csv")["suggestions"] == []
 
 
+@pytest.mark.parametrize("query", ["weather", "lake/weather.csv"])
+def test_a_table_of_the_lake_is_no_answer_to_itself(lake: mate.Lake, folder: Path, query: str) -> None:
+    own = query if "/" in query else str(lake.find(query).table_id)
+    found = Tools(lake, folder).search(own, ["place", "date"])
+    assert [answer["table"] for answer in found["answers"]] == ["traffic"]
+
+
 def test_nothing_found_says_what_was_tried(lake: mate.Lake, folder: Path) -> None:
     tools = Tools(lake, folder)
     found = tools.search("sensors.csv", ["PM10"])
     assert (found["answers"], found["key"], "no table of the lake" in found["message"]) == ([], ["PM10"], True)
     found = tools.suggest("sensors.csv", columns=["PM10"])
     assert (found["suggestions"], found["tried"], "no table of the lake" in found["message"]) == ([], ["PM10"], True)
-    assert "the lake has 4" in tools.tables("zebra")["message"]
-
-
-def test_a_table_of_the_lake_is_no_answer_to_itself(lake: mate.Lake, folder: Path) -> None:
-    own = lake.find("weather").table_id
-    found = Tools(lake, folder).search(str(own), ["place", "date"])
-    assert [answer["table"] for answer in found["answers"]] == ["traffic"]
+    assert "the lake has 4" in tools.tables("zebra" * 10_000)["message"]
+    names = [f"column {n} {'x' * 300}" for n in range(500)]
+    (folder / "wide.csv").write_text(",".join(names) + "\n" + ",".join("q" * 500) + "\n", encoding="utf-8")
+    for answer in (tools.suggest("wide.csv"), tools.search("wide.csv", names[:100]), tools.tables("x" * 100_000)):
+        assert "message" in answer
+        assert len(json.dumps(answer)) < 5_000
+    assert tools.suggest("wide.csv")["tried"][-1] == "… and 480 more"
 
 
 @pytest.mark.parametrize("path", ["../secret.csv", "/etc/passwd", "lake/../../secret.csv", "link.csv"])
@@ -129,16 +136,6 @@ def test_answers_stay_small(folder: Path, tmp_path: Path) -> None:
         assert all(len(json.dumps(answer)) < 20_000 for answer in answers)
 
 
-def test_nothing_found_stays_small_too(lake: mate.Lake, folder: Path) -> None:
-    names = [f"column {n} {'x' * 300}" for n in range(500)]
-    (folder / "wide.csv").write_text(",".join(names) + "\n" + ",".join("q" * 500) + "\n", encoding="utf-8")
-    tools = Tools(lake, folder)
-    for answer in (tools.suggest("wide.csv"), tools.search("wide.csv", names[:100]), tools.tables("x" * 100_000)):
-        assert "message" in answer
-        assert len(json.dumps(answer)) < 5_000
-    assert tools.suggest("wide.csv")["tried"][-1] == "… and 480 more"
-
-
 def test_long_names_are_cut(folder: Path, tmp_path: Path) -> None:
     mine, theirs = "m" * 1_000, "t" * 1_000
     (folder / "mine.csv").write_text(f"{mine},b\nBonn,x\nUlm,y\n", encoding="utf-8")
@@ -155,11 +152,6 @@ def test_suggestions_say_which_part_is_enough(lake: mate.Lake, folder: Path, mon
     monkeypatch.setattr(lake, "suggest", lambda *_, **__: suggestions)
     found = Tools(lake, folder).suggest("sensors.csv", 2)["suggestions"]
     assert [one["unique_part"] for one in found] == [None, ["city"]]
-
-
-def test_a_file_of_the_lake_is_no_answer_to_itself(lake: mate.Lake, folder: Path) -> None:
-    found = Tools(lake, folder).search("lake/weather.csv", ["place", "date"])
-    assert [answer["table"] for answer in found["answers"]] == ["traffic"]
 
 
 @pytest.mark.parametrize("query", ["9" * 5_000, "a\0b", "x" * 5_000, "\ud800.csv"])

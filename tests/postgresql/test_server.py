@@ -19,6 +19,7 @@ from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.sql.address import Address
 from mate.sql.dialects import open_session
+from mate.sql.dialects.session import Session
 from mate.sql.schema import Column
 from mate.stores import open_index, open_target
 from tests.postgresql.proxy import Proxy
@@ -120,14 +121,22 @@ def test_a_lock_that_another_session_holds_is_not_waited_for(server: PostgresSer
     Updates(address, wait=0).remove_tables([0])
 
 
-def test_no_timeout_ends_the_session_that_holds_the_lock(server: PostgresServer, address: str) -> None:
+def test_no_timeout_ends_the_session_that_holds_the_lock(
+    server: PostgresServer, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def take_lock(session: Session) -> None:
+        holders.append(session)
+        take(session)
+
+    holders: list[Session] = []
+    take = Session.take_lock
+    monkeypatch.setattr(Session, "take_lock", take_lock)
     names = "('idle_in_transaction_session_timeout', 'transaction_timeout')"
     known = [name for (name,) in server.run(f"SELECT name FROM pg_settings WHERE name IN {names}")]
     server.run(*(f"ALTER ROLE postgres SET {name} = '90s'" for name in known))
     try:
-        with open_target(address) as target:
-            session = target._verify_lock.__self__.session  # type: ignore[attr-defined]
-            found = session.execute(f"SELECT setting FROM pg_settings WHERE name IN {names}")
+        with open_target(address):
+            found = holders[0].execute(f"SELECT setting FROM pg_settings WHERE name IN {names}")
         assert [setting for (setting,) in found] == ["0"] * len(known)
     finally:
         server.run(*(f"ALTER ROLE postgres RESET {name}" for name in known))

@@ -204,13 +204,6 @@ def test_many_columns_with_small_numbers_are_counted_by_row() -> None:
     assert_exact(found, tuples, tables)
 
 
-def test_the_same_with_three_key_columns() -> None:
-    tables = {0: numbers(60, 12, 6, 3)}
-    tuples = {(str(a), str(b), str(a)) for a in range(6) for b in range(6)}
-    found = search([segment(tables)], tuples, SearchSettings(k=1))
-    assert_exact(found, tuples, tables)
-
-
 @pytest.mark.parametrize("most", [1, 6])
 def test_tables_are_found_through_few_directory_entries_or_many(most: int) -> None:
     """Few values lead to the tables that have them, many are compared with every column of the segment."""
@@ -233,15 +226,6 @@ def test_bounding_mappings_is_part_of_the_budget() -> None:
     assert found.best.ranked() == [(30, 0, (0, 1, 2, 3))]
     assert found.statistics.tables_by_row == 1
     assert found.statistics.mappings_bounded < 10_000 < 14 * 13 * 12 * 11
-
-
-def test_no_room_for_counters_means_going_column_after_column() -> None:
-    tables = {0: numbers(5, 300, 3, 3)}
-    tuples = {(str(a), str(b)) for a in range(3) for b in range(3)}
-    with costs(mask_words=0, by_row=-1):
-        found = search([segment(tables)], tuples, SearchSettings(k=1))
-    assert found.statistics.tables_by_row == 1
-    assert_exact(found, tuples, tables)
 
 
 class Deaf(Work):

@@ -154,16 +154,3 @@ def test_days_that_join_with_statistics_by_chance_are_marked() -> None:
     assert (real.table_id, real.evidence.usefulness, real.evidence.is_chance) == (1, 1.0, False)
     assert chance.joinability > 100
     assert chance.evidence.is_chance
-
-
-@given(
-    st.integers(1, 50),
-    st.lists(st.tuples(st.floats(0, 1), st.one_of(st.just(0.0), st.floats(0, 1))), max_size=8),
-    st.sampled_from([0.001, 1e-8]),
-)
-def test_many_are_likely_as_one_is(key_tuples: int, pairs: list[tuple[float, float]], likely: float) -> None:
-    joined, chance = np.array(pairs, np.float64).reshape(-1, 2).T * key_tuples
-    expected = [
-        fast.is_likely(*pair, key_tuples, likely) for pair in zip(joined.tolist(), chance.tolist(), strict=True)
-    ]
-    assert fast.are_likely(joined, chance, key_tuples, likely).tolist() == expected

@@ -93,13 +93,6 @@ def test_joinability_is_5_under_the_right_mapping_only(lake: MemoryLake, system:
 
 
 @EVERY_SYSTEM
-def test_the_order_of_the_key_columns_does_not_matter(lake: MemoryLake, system: str) -> None:
-    (result,) = find_system(system)(lake, D, ["Country", "L. Name", "F. Name"])
-    assert result.joinability == 5
-    assert result.mapping == {"Country": "Land", "L. Name": "Nachname", "F. Name": "Vorname"}
-
-
-@EVERY_SYSTEM
 def test_row_1_is_bound_to_the_5th_row_of_the_query(lake: MemoryLake, system: str) -> None:
     found = find_system(system)(lake, D, KEY)
     (result,) = found

@@ -15,7 +15,6 @@ from mate.errors import MateError, QueryError
 from mate.lake.manifest import HashSpec
 from mate.search.results import SearchResult
 from mate.search.settings import FilterSettings, SearchSettings
-from mate.search.statistics import Statistics
 from mate.search.systems import find_system
 from tests.search.memory_lake import XASH, MemoryLake
 from tests.search.test_exactness import EVERY_SYSTEM, EXACT
@@ -81,19 +80,6 @@ def test_a_k_that_makes_no_sense(lake: MemoryLake, system: str, k: object) -> No
         find_system(system)(lake, QUERY, KEY, k)  # type: ignore[arg-type]
 
 
-@EVERY_SYSTEM
-def test_k_may_be_among_the_settings(lake: MemoryLake, system: str) -> None:
-    chosen = SearchSettings(k=2)
-    assert [result.table_id for result in find_system(system)(lake, QUERY, KEY, settings=chosen)] == [4, 2]
-    assert [result.table_id for result in find_system(system)(lake, QUERY, KEY, 1, chosen)] == [4]
-
-
-@EVERY_SYSTEM
-def test_excluded_tables_make_room_for_others(lake: MemoryLake, system: str) -> None:
-    without = SearchSettings(exclude=frozenset({4, 99}))
-    assert [result.table_id for result in find_system(system)(lake, QUERY, KEY, 2, without)] == [2, 0]
-
-
 def test_a_query_may_be_a_path_a_data_frame_or_an_arrow_table(lake: MemoryLake, tmp_path: Path) -> None:
     frame: pd.DataFrame = QUERY.to_pandas()
     frame.to_csv(tmp_path / "q.csv", index=False)
@@ -115,12 +101,6 @@ def test_an_unknown_value_does_not_equal_an_empty_cell(system: str) -> None:
     lake = MemoryLake.of([[["a", None], ["a", "-"], ["b", "x"]]])
     query = pa.table({"p": ["a", "b"], "q": ["nowhere", "nowhere"]})
     assert find_system(system)(lake, query, ["p", "q"]).results == []
-
-
-@EVERY_SYSTEM
-def test_one_key_column_is_enough(lake: MemoryLake, system: str) -> None:
-    found = find_system(system)(lake, QUERY, ["first"])
-    assert [(r.table_id, r.joinability) for r in found] == [(1, 3), (4, 3), (2, 2), (0, 1)]
 
 
 # Statistics
@@ -170,19 +150,6 @@ def test_the_funnel_adds_up(crowded: MemoryLake, k: int, row_filter: bool, tight
         assert done.true_positives == 12 + 9 + 7 + 5 + 4 + 3 + 2 + 1
 
 
-def test_the_row_filter_and_the_table_filters_save_work(crowded: MemoryLake) -> None:
-    query = pa.table({"x": [f"x{i}" for i in range(12)], "y": [f"y{i}" for i in range(12)]})
-
-    def done(**changes: object) -> Statistics:
-        return search(
-            crowded, query, ["x", "y"], 1, SearchSettings(filters=FilterSettings(initial_column="x", **changes))
-        ).statistics  # type: ignore[arg-type]
-
-    assert done().candidates < done(row_filter=False).candidates
-    assert done().tables_cut_rule_1 > done(table_filters=False).tables_cut_rule_1 == 0
-    assert done().tables_cut_rule_2 > 0
-
-
 @EVERY_SYSTEM
 def test_a_system_says_its_name(crowded: MemoryLake, system: str) -> None:
     query = pa.table({"x": ["x0", "x1"], "y": ["y0", "y1"]})
@@ -218,15 +185,6 @@ def test_a_system_says_its_name(crowded: MemoryLake, system: str) -> None:
 def test_settings_that_do_not_fit_the_index(lake: MemoryLake, settings: SearchSettings, message: str) -> None:
     with pytest.raises(MateError, match=message):
         search(lake, QUERY, KEY, settings=settings)
-
-
-def test_any_hash_of_the_index_may_be_named(lake: MemoryLake) -> None:
-    for settings, used in (
-        (SearchSettings(), "xash:128:"),
-        (SearchSettings(filters=FilterSettings(hash_name="ht")), "ht:256"),
-        (SearchSettings(filters=FilterSettings(bits=256)), "ht:256"),
-    ):
-        assert search(lake, QUERY, KEY, settings=settings).statistics.hash.startswith(used)
 
 
 # Tables and values of every kind

@@ -13,8 +13,8 @@ import mate.search.systems
 from mate.errors import QueryError
 from mate.search.algorithm_1 import algorithm_1
 from mate.search.engine import run
-from mate.search.settings import FilterSettings, SearchSettings
-from mate.search.systems import System, available, find_system, settings_with
+from mate.search.settings import SearchSettings
+from mate.search.systems import System, available, find_system
 from tests.search.memory_lake import MemoryLake
 
 
@@ -54,13 +54,3 @@ def test_a_package_may_declare_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mate.search.systems, "entry_points", declared.select)
     assert available() == ["column-first", "mate", "ours"]
     assert find_system("ours").__name__ == "loads"
-
-
-def test_k_is_that_of_the_settings_unless_given() -> None:
-    assert settings_with(None).k == SearchSettings().k
-    assert settings_with(None, SearchSettings(k=3, filters=FilterSettings(tight_bound=True))) == SearchSettings(
-        k=3, filters=FilterSettings(tight_bound=True)
-    )
-    assert settings_with(5, SearchSettings(k=3, filters=FilterSettings(tight_bound=True))) == SearchSettings(
-        k=5, filters=FilterSettings(tight_bound=True)
-    )

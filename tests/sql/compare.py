@@ -70,7 +70,7 @@ def _rows(
 
 
 def _as_bytes(form: KeyForm, values: list[Any]) -> list[bytes]:
-    if form.column(0).content is Content.FINGERPRINTS:
+    if form.column(0).content is Content.TEXT:
         return [form.read(np.array([value], object))[1].astype(">u8").tobytes() for value in values]
     return [v if isinstance(v, bytes) else int(v, 2).to_bytes(len(v) // 8, "big") for v in values]
 

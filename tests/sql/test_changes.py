@@ -190,7 +190,7 @@ def test_a_source_with_a_hostile_name_is_found_and_removed(empty_place: str, tmp
     with open_database(empty_place) as found:
         for path in paths:
             assert [found.table(number).source for number in found.tables_from([path])] == [path]
-            assert [source["source"] for source in found.sources_named([path])] == [path]
+            assert [source["source"] for source in found.sources([path])] == [path]
     Path(paths[0]).unlink()
     Updates(empty_place, master="none").sync([str(folder)])
     with open_database(empty_place) as found:

@@ -60,13 +60,6 @@ def test_index_search_stats_and_join(
 
 
 @pytest.mark.parametrize(("kind", "layout"), EVERYWHERE)
-def test_an_index_holds_what_a_lake_holds(small_lake: Path, small_folder: LakeFolder, kind: str, layout: str) -> None:
-    with database_index(kind, layout, small_lake, hashes=HASHES) as found:
-        assert found.manifest.layout == layout
-        same(found, small_folder)
-
-
-@pytest.mark.parametrize(("kind", "layout"), EVERYWHERE)
 def test_several_segments_and_no_hash_function(
     small_lake: Path, tmp_path: Path, kind: str, layout: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +68,7 @@ def test_several_segments_and_no_hash_function(
     for hashes in (HASHES, ()):
         lake = built_lake(small_lake, tmp_path / f"{len(hashes)}.mate", hashes=hashes)
         with database_index(kind, layout, small_lake, hashes=hashes, segments=4) as found:
+            assert found.manifest.layout == layout
             same(found, lake)
             loaded = f"SELECT COUNT(*) FROM {found.reader.generation.name('load_log')}"
             assert found.reader.pool.ask(lambda session, q=loaded: session.execute(q))[0][0] == 4  # type: ignore[misc]

@@ -187,9 +187,9 @@ def test_some_rejects_and_sources(index: Index) -> None:
     assert index.rejects(2) == index.rejects()[:2]
     assert index.rejects(0) == []
     chosen = [reject["source"] for reject in index.rejects()][:2]
-    assert index.rejects_from(chosen) == [reject for reject in index.rejects() if reject["source"] in chosen]
-    assert index.rejects_from([]) == []
-    assert index.sources_named([*chosen, "nowhere"]) == [s for s in index.sources() if s["source"] in chosen]
+    assert index.rejects(sources=chosen) == [reject for reject in index.rejects() if reject["source"] in chosen]
+    assert index.rejects(sources=[]) == []
+    assert index.sources([*chosen, "nowhere"]) == [s for s in index.sources() if s["source"] in chosen]
 
 
 def test_sources_name_every_file_with_its_checksum(index: Index, model: Model) -> None:

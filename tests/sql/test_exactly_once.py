@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from mate.build.build import BuildSettings, build
-from mate.build.segments import Written
 from mate.errors import MateError, StoreError
 from mate.lake.folder import LakeFolder
 from mate.lake.manifest import Manifest
@@ -92,8 +91,8 @@ class Doomed:
             Session.load, Session.commit = load, commit
 
 class Target(DatabaseTarget):
-    def task(self, manifest):
-        return Doomed(super().task(manifest), happened)
+    def loader(self, manifest):
+        return Doomed(super().loader(manifest), happened)
 
 with spark_session("local[2,8]", {"spark.sql.shuffle.partitions": "2"}), Target(address) as target:
     hashes = HashRequest("xash", 128), HashRequest("bf", 512)
@@ -230,14 +229,10 @@ def loaded_twice(server: FaultyServer, files: Path, run: Callable[[Callable[[], 
     """Build in this process, with every segment loaded by `run`."""
 
     class Twins(DatabaseTarget):
-        def task(self, manifest: Manifest) -> Any:
-            loader = super().task(manifest)
+        def loader(self, manifest: Manifest) -> Any:
+            loader = super().loader(manifest)
 
-            def store(written: Written) -> int:
-                run(lambda: loader(written))
-                return 0
-
-            return store
+            return lambda segment: run(lambda: loader(segment))
 
     with Twins(server.address()) as target:
         build([str(files)], target, BuildSettings(master="none", hashes=HASHES))

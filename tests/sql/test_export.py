@@ -97,19 +97,22 @@ def test_cells(changed: LakeFolder) -> None:
 def test_rows(changed: LakeFolder, size: int) -> None:
     for segment in changed.segments:
         arrays, seen = segment.arrays, 0
-        for batch, rows in export.row_batches(segment, size):
-            assert (rows == export.row_places(arrays, *(column.to_numpy() for column in batch.columns))).all()
-            seen += len(batch)
+        for table, row, place in export.row_places(segment, size):
+            first = arrays.table_row_first[np.searchsorted(arrays.table_id, table.to_numpy())]
+            assert (place == first + row.to_numpy()).all()
+            assert len(row) <= size
+            seen += len(row)
         assert seen == np.diff(arrays.table_row_first)[segment.live].sum()
 
 
 def test_tokens(changed: LakeFolder) -> None:
     for segment in changed.segments:
         everything = np.arange(len(segment.arrays.token_id))
-        table = pa.Table.from_batches(export.token_batches(segment, 1_000))
-        assert table.column("token_id").to_pylist() == segment.arrays.token_id.tolist()
-        assert table.column("token").to_pylist() == segment.texts(everything).to_pylist()
-        assert table.column("postings").to_pylist() == segment.posting_counts(everything).tolist()
+        batches = export.token_records(segment, 1_000)
+        ids, texts, counts = (pa.concat_arrays(columns).to_pylist() for columns in zip(*batches, strict=True))
+        assert ids == segment.arrays.token_id.tolist()
+        assert texts == segment.texts(everything).to_pylist()
+        assert counts == segment.posting_counts(everything).tolist()
 
 
 def test_tables_and_columns(changed: LakeFolder) -> None:
@@ -117,7 +120,7 @@ def test_tables_and_columns(changed: LakeFolder) -> None:
     for segment in changed.segments:
         for batch in export.table_batches(segment):
             tables += batch.to_pylist()
-            columns += records([export.column_records(batch)])
+            columns += Counter(zip(*(values.to_pylist() for values in export.column_records(batch)), strict=True))
     expected = changed.tables()
     assert sorted(tables, key=lambda record: record["table_id"]) == [table.record() for table in expected]
     assert columns == Counter((t.table_id, place, name) for t in expected for place, name in enumerate(t.columns))

@@ -105,7 +105,7 @@ def test_every_system_is_exact(index: Index, asked: list[Asked], name: str) -> N
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_blocks_of_single_tables(index: Index, asked: list[Asked], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for limit in ("MOST_POSTINGS", "FIRST_ROWS", "MOST_ROWS", "FIRST_PAGE"):
+    for limit in ("FIRST_ROWS", "MOST_ROWS", "FIRST_PAGE"):
         monkeypatch.setattr(blocks, limit, 1)
     for one in asked[:1]:
         found = SYSTEMS[name](index, one.query, ["a", "b"], settings=PRUNING[0])

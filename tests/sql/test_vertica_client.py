@@ -12,14 +12,12 @@ import pyarrow as pa
 import pytest
 
 from mate.build.changes.updates import Updates
-from mate.errors import StoreError
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.sql import load
 from mate.sql.address import Address
-from mate.sql.dialects.failures import PushBackError
 from mate.sql.dialects.vertica import Vertica, VerticaSession
-from mate.sql.schema import CELLS, Column, Content, Generation
+from mate.sql.schema import Column, Content, Generation
 from tests.sql.conftest import write_csv
 from tests.sql.faulty import FaultyServer, faulty_server
 from tests.sql.places import index, open_database
@@ -55,17 +53,6 @@ def test_answers_may_take_their_time_and_the_line_is_kept_alive(server: FaultySe
     limited.close()
 
 
-def test_a_user_without_a_privilege_is_told_so(server: FaultyServer) -> None:
-    def fault(event: str, _: Any, detail: str) -> None:
-        if event == "statement":
-            raise ServerError("Permission denied for relation manifest", "42501", 4367)
-
-    client = connected(server)
-    with server.faulty(fault), pytest.raises(StoreError, match="ask the owner of the schema for the grants"):
-        client.execute("SELECT load_id FROM mate.manifest")
-    client.close()
-
-
 def test_a_server_that_pushes_back_is_given_a_pause(
     server: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,26 +76,12 @@ def test_a_server_that_pushes_back_is_given_a_pause(
         assert found.manifest.counts.rows == 2
 
 
-def test_push_back_is_known_by_its_number(server: FaultyServer) -> None:
-    def fault(event: str, _: Any, detail: str) -> None:
-        raise ServerError("Too many ROS containers exist", "53000", 5065)
-
-    client = connected(server)
-    with server.faulty(fault), pytest.raises(PushBackError):
-        client.execute("SELECT 1")
-    client.close()
-
-
-def test_what_is_granted_on_the_schema_goes_for_later_tables() -> None:
-    assert Vertica().create_schema.endswith("DEFAULT INCLUDE PRIVILEGES")
-
-
 def test_postings_are_sorted_by_a_coarse_bucket_first() -> None:
     postings = Generation("mate", 1, (Column("key0", Content.KEY, 16),), "per_cell", 100, Vertica.buckets)
     created = Vertica().create_table("mate.postings_1", postings.tables()[0])
     assert "(bucket INT NOT NULL ENCODING RLE, token_id INT NOT NULL, " in created
     assert " ORDER BY bucket, token_id, table_id, row_id SEGMENTED BY HASH(table_id, row_id) ALL NODES" in created
-    assert "ENCODING RLE" in Vertica().create_table("mate.cells_1", CELLS)
+    assert "ENCODING RLE" in Vertica().create_table("mate.cells_1", postings.tables()[1])
 
 
 def test_look_ups_and_deletes_give_constants_on_the_sort_columns(server: FaultyServer, tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
+    for name in ("more", "one", "two"):
+        write_csv(tmp_path / f"{name}.csv", ["Ort", "Datum"], [(f"{name} Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -66,7 +68,6 @@ def test_it_answers_as_a_lake_on_disk(
 
 
 def test_add_remove_and_compact(address: str, folder: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_csv(folder / "more.csv", ["Ort", "Datum"], [("Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])
     with mate.open(address) as lake:
         lake.add("more.csv")
         lake.remove("traffic")
@@ -110,30 +111,12 @@ def test_a_damaged_object_is_refused(
     assert answers(address)
 
 
-def test_an_object_that_is_right_at_the_second_attempt(
-    address: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fetch, failed = Place.fetch, []
-
-    def fail_once(place: Place, target: Path) -> Any:
-        if place.path.endswith("/arrays") and not failed:
-            failed.append(place)
-            raise StoreError("the line was cut")
-        return fetch(place, target)
-
-    monkeypatch.setattr(Place, "fetch", fail_once)
-    with other_machine(monkeypatch, folder / "other"):
-        assert answers(address)
-    assert failed
-
-
 @pytest.mark.parametrize("step", ["put", "write"])
 def test_a_change_that_is_cut_off_leaves_the_old_state(
     address: str, folder: Path, bucket: Bucket, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = bucket.names()
     manifest = bucket.read("lake.mate/manifest.json")
-    write_csv(folder / "more.csv", ["Ort", "Datum"], [("Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])
 
     def fail(*_: object) -> None:
         raise StoreError("the line was cut")
@@ -161,7 +144,6 @@ def test_a_manifest_that_arrived_though_an_error_came_back_keeps_its_segments(
         if place.address.endswith("manifest.json"):
             raise StoreError("no answer")
 
-    write_csv(folder / "more.csv", ["Ort", "Datum"], [("Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])
     with mate.open(address) as lake, monkeypatch.context() as patch:
         patch.setattr(Place, "write", fail_afterwards)
         with pytest.raises(StoreError, match="no answer"):
@@ -173,8 +155,6 @@ def test_a_manifest_that_arrived_though_an_error_came_back_keeps_its_segments(
 def test_of_two_writers_the_second_is_refused(
     address: str, folder: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("one", "two"):
-        write_csv(folder / f"{name}.csv", ["Ort", "Datum"], [(f"{name} Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])
     send, began = RemoteLake._send, []
 
     def meanwhile(lake: RemoteLake, records: Any) -> None:
@@ -198,8 +178,6 @@ def test_two_writers_that_publish_at_the_same_moment(
     address: str, folder: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the look at the manifest and the new one, nobody else publishes."""
-    for name in ("one", "two"):
-        write_csv(folder / f"{name}.csv", ["Ort", "Datum"], [(f"{name} Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])
     check, began = RemoteLake._check_unchanged, []
 
     def meanwhile(lake: RemoteLake) -> None:
@@ -228,7 +206,6 @@ def test_two_writers_that_publish_at_the_same_moment(
 def test_a_claim_that_was_left_behind_keeps_nobody_out_for_long(
     address: str, folder: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_csv(folder / "more.csv", ["Ort", "Datum"], [("Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])
     bucket.write("lake.mate/claims/left", b"somebody")
     before = bucket.names()
     walk = Place.walk
@@ -254,7 +231,6 @@ def test_a_writer_that_was_held_up_does_not_go_on(
     """Others may take its claim for abandoned while it stands still before it sends the manifest."""
     manifest = bucket.read("lake.mate/manifest.json")
     monkeypatch.setattr(lease, "LEASE", 0.0)
-    write_csv(folder / "more.csv", ["Ort", "Datum"], [("Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])
     with mate.open(address) as lake, pytest.raises(StoreError, match="took too long"):
         lake.add("more.csv")
     assert bucket.read("lake.mate/manifest.json") == manifest
@@ -267,7 +243,6 @@ def test_a_share_of_a_batch_fetches_its_own_segments_only(
     from mate.search.batches import partitions_of
     from mate.stores import open_index
 
-    write_csv(folder / "more.csv", ["Ort", "Datum"], [("Bonn", "2019-01-01"), ("Ulm", "2019-01-02")])
     with mate.open(address) as lake:
         lake.add("more.csv")
     opened = open_index(address)

@@ -23,7 +23,7 @@ def run(*arguments: object) -> int:
     return main([str(argument) for argument in arguments])
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> str:
+def printed(capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
@@ -38,30 +38,30 @@ def test_a_day_in_the_life_of_an_index(
     (tmp_path / "new").mkdir()
     new = write_csv(tmp_path / "new" / "shops.csv", ["shop", "city"], [["Baker", "Bonn"]])
     assert run("add", new, "--store", store) == 0
-    assert "table 2 (shops) added, 1 row written" in told(capsys)
+    assert "table 2 (shops) added, 1 row written" in printed(capsys)
     rows = write_csv(tmp_path / "rows.csv", ["city", "shop"], [["Ulm", "Butcher"], ["Kiel", ""]])
     assert run("add", "--table", "shops", "--rows", rows, "--store", store) == 0
     assert cells(store, 2) == [["Baker", "Bonn"], ["Butcher", "Ulm"], ["", "Kiel"]]
     column = write_csv(tmp_path / "column.csv", ["since"], [["1990"], ["2001"], ["2020"]])
     assert run("add", "--table", new, "--column", column, "--store", store) == 0
     assert run("update", "--table", 2, "--row", 3, "--column", "shop", "--value", "Florist", "--store", store) == 0
-    assert "table 2 (shops) changed, 1 row written, 1 taken out" in told(capsys)
+    assert "table 2 (shops) changed, 1 row written, 1 taken out" in printed(capsys)
     assert cells(store, 2)[2] == ["Florist", "Kiel", "2020"]
     assert run("remove", "--table", 2, "--row", "1-2", "--store", store) == 0
     assert run("remove", "--table", 2, "--column", "city", "--store", store) == 0
     assert cells(store, 2) == [["Florist", "2020"]]
     assert run("stats", "--store", store) == 0
-    shown = told(capsys)
+    shown = printed(capsys)
     assert "6 since it was built" in shown
     assert "segments" in shown
     assert run("remove", "--table", "cities.csv", "--table", "shops", "--store", store) == 2
     assert run("remove", "--table", lake / "cities.csv", "--table", "shops", "--store", store) == 0
-    assert "tables 0 (cities), 2 (shops) removed" in told(capsys)
+    assert "tables 0 (cities), 2 (shops) removed" in printed(capsys)
     assert run("compact", "--store", store) == 0
-    assert "kB now" in told(capsys)
+    assert "kB now" in printed(capsys)
     assert run("check", "--store", store) == 0
     assert run("stats", "--store", store, "--tables", "--json") == 0
-    told(capsys)
+    printed(capsys)
     with open_folder(store) as opened:
         assert [(t.table_id, t.name) for t in opened.tables()] == [(PEOPLE, "people")]
 
@@ -71,7 +71,7 @@ def test_many_cells_at_once(store: Path, tmp_path: Path, capsys: pytest.CaptureF
         tmp_path / "corrections.csv", ["row", "column", "value"], [["1", "city", "Köln"], ["3", "2", "HH"]]
     )
     assert run("update", "--table", CITIES, "--cells", corrections, "--store", store, "--json") == 0
-    report = json.loads(told(capsys))
+    report = json.loads(printed(capsys))
     assert (report["rows_written"], report["changed"][0]["table_id"]) == (2, CITIES)
     assert report["counts"]["cells"] == {"before": 12, "after": 12}
     assert cells(store, CITIES) == [["Köln", "NW"], ["Ulm", "BW"], ["Kiel", "HH"]]
@@ -83,7 +83,7 @@ def test_sync_and_what_it_would_do(store: Path, lake: Path, capsys: pytest.Captu
     (lake / "cities.csv").unlink()
     before = state(store)
     assert run("sync", lake, "--store", store, "--dry-run") == 0
-    assert told(capsys).split("\n") == [
+    assert printed(capsys).split("\n") == [
         f"+ {lake / 'new.csv'}",
         f"~ {lake / 'people.csv'}",
         f"- {lake / 'cities.csv'}",
@@ -92,11 +92,11 @@ def test_sync_and_what_it_would_do(store: Path, lake: Path, capsys: pytest.Captu
     ]
     assert state(store) == before
     assert run("sync", lake, "--store", store, "--dry-run", "--json") == 0
-    assert json.loads(told(capsys))["gone"] == [str(lake / "cities.csv")]
+    assert json.loads(printed(capsys))["gone"] == [str(lake / "cities.csv")]
     assert run("sync", lake, "--store", store) == 0
-    assert "table 2 (new) added, table 1 (people) changed, table 0 (cities) removed" in told(capsys)
+    assert "table 2 (new) added, table 1 (people) changed, table 0 (cities) removed" in printed(capsys)
     assert run("sync", lake, "--store", store) == 0
-    assert "nothing to do" in told(capsys)
+    assert "nothing to do" in printed(capsys)
 
 
 def test_rows_whose_columns_have_other_names(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,39 +119,39 @@ def test_an_index_that_outgrows_its_alpha_says_so(
     many = write_csv(tmp_path / "many.csv", ["n"], [[f"value {n}"] for n in range(200)])
     assert run("add", many, "--store", store) == 0
     assert run("compact", "--store", store) == 0  # which counts the distinct tokens again
-    told(capsys)
+    printed(capsys)
     assert run("stats", "--store", store) == 0
-    assert "xash:128:alpha=1: the corpus has outgrown its alpha, equation 5 asks for 2" in told(capsys)
+    assert "xash:128:alpha=1: the corpus has outgrown its alpha, equation 5 asks for 2" in printed(capsys)
     assert run("stats", "--store", store, "--json") == 0
-    assert json.loads(told(capsys))["outgrown"] == {"xash:128:alpha=1": 2}
+    assert json.loads(printed(capsys))["outgrown"] == {"xash:128:alpha=1": 2}
 
 
 def test_a_lake_of_many_small_segments_says_so(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hints = []
     for number in range(16):
         assert run("add", write_csv(tmp_path / f"{number}.csv", ["n"], [[str(number)]]), "--store", store) == 0
-        hints.append(f"mate compact --store {store} merges them" in told(capsys).replace("\n", " "))
+        hints.append(f"mate compact --store {store} merges them" in printed(capsys).replace("\n", " "))
     assert hints == [False] * 14 + [True] * 2  # with the first segment, 16 from the last but one on
     assert run("stats", "--store", store) == 0
-    assert "mate compact" in told(capsys)
+    assert "mate compact" in printed(capsys)
     assert run("compact", "--store", store) == 0
-    assert "17 segments" in told(capsys)
+    assert "17 segments" in printed(capsys)
     assert run("stats", "--store", store) == 0
-    assert "mate compact" not in told(capsys)
+    assert "mate compact" not in printed(capsys)
 
 
 def test_check_and_repair(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", "--store", store) == 0
-    assert f"{store} is sound" in told(capsys)
+    assert f"{store} is sound" in printed(capsys)
     [arrays] = store.glob("segments/*/arrays")
     arrays.write_bytes(arrays.read_bytes()[:-1])
     assert run("check", "--store", store) == 1
-    assert f"mate check --repair --store {store}" in told(capsys)
+    assert f"mate check --repair --store {store}" in printed(capsys)
     assert run("check", "--store", store, "--json") == 1
-    found = json.loads(told(capsys))
+    found = json.loads(printed(capsys))
     assert (found["sound"], found["repairable"], found["problems"][0]["part"]) == (False, True, "file")
     assert run("check", "--store", store, "--repair") == 0
-    assert "was repaired and is sound" in told(capsys)
+    assert "was repaired and is sound" in printed(capsys)
     assert run("check", "--store", store) == 0
     [cells_file] = store.glob("segments/*/cells-0000.parquet")
     cells_file.unlink()
@@ -198,7 +198,7 @@ REFUSED: list[tuple[list[Any], str]] = [
     (["remove", "--table", "0", "--row", "x"], "--row takes a number from 1 on, or two such as 8-20, not 'x'"),
     (["remove", "--table", "0", "--row", "0"], "--row takes a number from 1 on"),
     (["remove", "--table", "0", "--table", "1", "--row", "1"], "from one table at a time"),
-    (["remove", "--table", "0", "--wait", "-1"], "--wait takes a number of seconds from 0 on, not -1"),
+    (["remove", "--table", "0", "--wait", "-1"], "wait takes a number of seconds from 0 on, not -1"),
     (["sync", "no-such-folder"], "no-such-folder: no such file or folder"),
     (["sync", ".", "--spark", "x"], "--spark takes NAME=VALUE"),
 ]
@@ -221,4 +221,4 @@ def test_what_makes_no_sense(
 def test_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run(command, "--help")
-    assert f"mate {command} " in told(capsys).partition("examples:")[2]
+    assert f"mate {command} " in printed(capsys).partition("examples:")[2]

@@ -133,13 +133,6 @@ def test_two_writers_wait_for_each_other_and_lose_nothing(store: Path) -> None:
         assert index.manifest.operations == 2 * each
 
 
-def test_threads_that_write_wait_for_each_other(store: Path) -> None:
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(lambda n: Updates(str(store), wait=120).append_rows(0, [["x", f"y {n}"]]), range(6)))
-    with open_folder(store) as index:
-        assert index.manifest.counts.rows == ROWS + 6
-
-
 @pytest.mark.parametrize("work", ["change", "build"])
 def test_a_writer_that_must_not_wait_is_told(store: Path, work: str) -> None:
     first = LakeWriter(str(store), 0) if work == "change" else LakeTarget(store)

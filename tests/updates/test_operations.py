@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import mate.build.changes.compact
-from mate.build.changes import lake_writer
 from mate.build.changes.check import check
 from mate.build.changes.naming import find_column, find_table
 from mate.build.changes.updates import Updates
@@ -80,40 +79,6 @@ def test_a_removed_table_is_gone_with_its_source(store: Path, lake: Path) -> Non
         for ask in (index.table, lambda table: index.cells(table, np.arange(1))):
             with pytest.raises(StoreError, match="has no table 1; see: mate stats --tables"):
                 ask(PEOPLE)
-
-
-def test_rows_are_numbered_as_the_table_is_now(store: Path) -> None:
-    updates = Updates(str(store))
-    updates.append_rows(CITIES, [["Mainz", "RP"], [None, ""]])
-    updates.remove_rows(CITIES, [0, 2])
-    updates.update_cells(CITIES, [(1, 0, "Köln"), (1, 1, "NW"), (0, 1, "x")])
-    with open_folder(store) as index:
-        assert cells(index, CITIES) == [["Ulm", "x"], ["Köln", "NW"], [None, ""]]
-        assert index.table(CITIES).rows == 3
-        assert names(index, ("köln", "nw")) == [("cities", 1)]
-        assert names(index, ("mainz", "rp")) == names(index, ("bonn", "nw")) == []
-
-
-def keys_of(lake: LakeFolder, table: int) -> Any:
-    found = lake.place_of(table)
-    assert found
-    segment, place = found
-    first, last = segment.arrays.table_row_first[place : place + 2]
-    return np.array(segment.keys[0][first:last])
-
-
-def test_the_super_keys_of_a_wider_row_are_those_before_and_the_new_hash(store: Path) -> None:
-    with open_folder(store) as index:
-        before, function = keys_of(index, CITIES), index.manifest.hashes[0].function()
-    values = ["West", None, "North"]
-    Updates(str(store)).add_column(CITIES, "region", values)
-    with open_folder(store) as index:
-        assert (keys_of(index, CITIES) == (before | function.hash(["west", "", "north"]))).all()
-        assert index.table(CITIES).columns == ("city", "state", "region")
-        assert names(index, ("bonn", "west")) == [("cities", 1)]
-    Updates(str(store)).remove_column(CITIES, 2)
-    with open_folder(store) as index:
-        assert (keys_of(index, CITIES) == before).all()
 
 
 def test_a_table_without_rows_can_be_filled_again(store: Path) -> None:
@@ -238,13 +203,13 @@ def test_sources_and_rejects_of_some_files_are_those_of_all(store: Path, lake: P
     with open_folder(store) as index:
         assert len(index.segments) == 2
         for names in ([], [str(lake / "people.csv")], [str(lake / "torn.xyz"), str(lake / "notes.xyz"), "none"]):
-            assert index.sources_named(names) == [r for r in index.sources() if r["source"] in names]
-            assert index.rejects_from(names) == [r for r in index.rejects() if r["source"] in names]
-        assert len(index.rejects_from([str(lake / name) for name in ("torn.xyz", "notes.xyz")])) == 2
-        assert len(index.sources_named([str(lake / "people.csv")])) == 1
+            assert index.sources(names) == [r for r in index.sources() if r["source"] in names]
+            assert index.rejects(sources=names) == [r for r in index.rejects() if r["source"] in names]
+        assert len(index.rejects(sources=[str(lake / name) for name in ("torn.xyz", "notes.xyz")])) == 2
+        assert len(index.sources([str(lake / "people.csv")])) == 1
 
 
-def test_opening_reads_no_record_and_a_change_opens_the_lake_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_reads_no_record(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     real = ParquetRecords.read
 
@@ -257,19 +222,6 @@ def test_opening_reads_no_record_and_a_change_opens_the_lake_once(store: Path, m
         assert read == []
         assert len(opened.sources()) == 3
         assert read == ["sources.parquet"]
-    opens: list[object] = []
-    monkeypatch.setattr(lake_writer, "open_lake", lambda address: [opens.append(address), open_folder(address)][1])
-    Updates(str(store)).remove_rows(PEOPLE, [0])
-    assert opens == [str(store)]
-
-
-def test_a_report_has_the_manifest_as_it_was_published(store: Path) -> None:
-    before = manifest_of(store)
-    report = Updates(str(store)).append_rows(PEOPLE, [["Ada", "Kiel", "2001"]])
-    with open_folder(store) as opened:
-        assert report.after == opened.manifest
-    assert report.before
-    assert (len(report.before.segments), report.before.to_json().encode()) == (1, before)
 
 
 @pytest.fixture
@@ -327,33 +279,6 @@ def test_a_segment_of_which_nothing_is_in_use_goes(store: Path, tmp_path: Path) 
     with open_folder(store) as index:
         assert len(index.segments) == len(list((store / SEGMENTS).iterdir())) == 1
         assert all(record["source"] != new for record in index.sources())
-
-
-def test_a_new_build_makes_old_changes_void(store: Path, lake: Path) -> None:
-    Updates(str(store)).remove_tables([PEOPLE])
-    index(lake, store)
-    with open_folder(store) as opened:
-        assert (opened.manifest.counts.tables, opened.manifest.operations) == (2, 0)
-        assert len(list((store / SEGMENTS).iterdir())) == 1
-
-
-def test_tokens_that_share_an_id_are_told_apart(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import mate.build.batches as batches
-
-    taken = int(token_ids(pa.array(["bonn"]))[0])
-    real = batches.token_ids
-    monkeypatch.setattr(
-        batches,
-        "token_ids",
-        lambda texts: np.where(pa.compute.equal(texts, "new").to_numpy(False), taken, real(texts)),
-    )
-    updates = Updates(str(store))
-    updates.append_rows(CITIES, [["new", "x"]])
-    updates.compact()
-    with open_folder(store) as index:
-        ids, texts = np.array([taken, taken, taken]), pa.array(["bonn", "new", "third"])
-        assert index.posting_counts(ids, texts).tolist() == [2, 1, 0]
-    assert check(str(store)).sound
 
 
 def test_a_source_of_several_tables(tmp_path: Path) -> None:

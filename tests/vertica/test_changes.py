@@ -12,7 +12,7 @@ from mate.build.build import HashRequest
 from mate.build.changes.updates import Updates
 from mate.errors import StoreError
 from mate.lake.folder import open_folder
-from mate.values.token_ids import token_id
+from tests.keys import token_id
 from tests.sql.compare import same
 from tests.sql.conftest import write_csv
 from tests.sql.places import index, open_database

@@ -18,7 +18,7 @@ from mate.lake.base import Index
 from mate.lake.folder import LakeFolder
 from mate.sql import dialects
 from mate.sql.dialects.vertica import Vertica
-from mate.sql.schema import Content
+from mate.sql.schema import Column
 from mate.sql.target import DatabaseTarget
 from mate.stores import open_index
 from mate.values.token_ids import token_ids
@@ -84,17 +84,6 @@ def test_a_right_password_shows_nowhere(
     assert PASSWORD not in told.out + told.err + caplog.text + shown + " ".join(server.statements)
 
 
-@pytest.mark.parametrize(
-    "address", ["vertica://me:hunter2@host/db", "vertica://me@host/db?password=hunter2", "vertica://me:@host/db"]
-)
-def test_a_password_in_the_address_is_refused(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["stats", "--store", address]) == 2
-    told = capsys.readouterr().err
-    assert "must not hold a password" in told
-    assert "VERTICA_PASSWORD" in told
-    assert "hunter2" not in told
-
-
 def test_a_password_file(server: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(PASSWORD_VARIABLE)
     file = tmp_path / "password"
@@ -107,27 +96,6 @@ def test_a_password_file(server: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_p
         open_index(address)
     file.chmod(0o600)
     with pytest.raises(StoreError, match="there is no index"):
-        open_index(address)
-
-
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("vertica:host", "looks like this: vertica://user@host:5433/database"),
-        ("vertica://host/db", "needs user, host and database"),
-        ("vertica://me@host", "needs user, host and database"),
-        ("vertica://me@host:port/db", "cannot be read"),
-        ("vertica://me@host/db?schema=a;drop", "not a plain name"),
-        ("vertica://me@host/db?schema=v_catalog", "not a plain name"),
-        ("vertica://me@host/db?tlsmode=yes", "unknown tlsmode"),
-        ("vertica://me@host/db?schem=a", 'unknown option "schem" .* did you mean "schema"'),
-        ("vertica://me@host/db?in_list=few", "in_list=few in the Vertica address is not a number"),
-        ("vertica://me@host/db?connections=0", "must be above 0"),
-        ("vertica://me@host/db?layout=per_col", 'unknown layout "per_col"; did you mean "per_cell"'),
-    ],
-)
-def test_an_address_that_cannot_work(address: str, message: str) -> None:
-    with pytest.raises(StoreError, match=message):
         open_index(address)
 
 
@@ -276,7 +244,11 @@ def test_a_commit_whose_answer_is_lost_has_published(server: StandIn, small_lake
 
 
 def test_a_record_that_is_rejected(server: StandIn, small_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(Vertica.types, Content.PATH, "VARCHAR(3)")
+    def narrow(self: Vertica, column: Column) -> str:
+        return "VARCHAR(3)" if column.name == "source" else type_of(self, column)
+
+    type_of = Vertica.type_of
+    monkeypatch.setattr(Vertica, "type_of", narrow)
     with pytest.raises(StoreError, match=r"a record was rejected: .*record 1 .*too wide for column \(source\)"):
         index(small_lake, server.address())
     assert tables(server) == {"builds", "manifest"}
@@ -294,7 +266,8 @@ def test_two_builds_at_a_time(server: StandIn, small_lake: Path) -> None:
 def test_a_lock_that_was_lost_publishes_nothing(server: StandIn, small_lake: Path) -> None:
     class Unlucky(DatabaseTarget):
         def publish(self, *given: Any) -> None:
-            self._verify_lock.__self__.session.close()  # type: ignore[attr-defined]
+            for session in list(server.sessions):
+                session.line.cut()
             super().publish(*given)
 
     with pytest.raises(StoreError), Unlucky(server.address()) as target:

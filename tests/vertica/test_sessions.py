@@ -11,17 +11,14 @@ from typing import Any
 import pytest
 
 from mate.build.build import BuildSettings, build
-from mate.errors import StoreError
 from mate.lake.folder import LakeFolder
 from mate.sql.dialects import session
-from mate.sql.dialects.dialect import lock_statement
 from mate.sql.target import DatabaseTarget
 from tests.sql.compare import same
 from tests.sql.places import open_database
 from tests.sql.small import HASHES
 from tests.sql.test_exactly_once import loaded_twice
 from tests.vertica.standin import StandIn
-from tests.vertica.standin.wire import ServerError
 
 
 def test_a_server_without_a_free_session_is_waited_for(server: StandIn, small_lake: Path, lake: LakeFolder) -> None:
@@ -56,23 +53,5 @@ def test_the_session_that_holds_the_lock_is_never_idle(
     with Slow(server.address()) as target:
         build([str(small_lake)], target, BuildSettings(master="none", hashes=HASHES))
     assert "SELECT 1" in server.statements
-    with open_database(server.address()) as store:
-        same(store, lake)
-
-
-def test_a_server_that_cannot_refuse_a_lock_at_once(server: StandIn, small_lake: Path, lake: LakeFolder) -> None:
-    """The statement that it does not know is not tried again: after an error there is a rollback, and the lock gone."""
-
-    def fault(event: str, _: Any, detail: str) -> None:
-        if event == "statement" and detail.endswith("NOWAIT"):
-            raise ServerError('Syntax error at or near "NOWAIT"', "42601", 4856)
-
-    with server.faulty(fault), DatabaseTarget(server.address()) as target:
-        build([str(small_lake)], target, BuildSettings(master="none", hashes=HASHES))
-        with pytest.raises(StoreError, match=r"another build or change of .* is under way"):
-            DatabaseTarget(server.address()).__enter__()
-    asked = [text for text in server.statements if text.startswith(("LOCK", "UPDATE", "ROLLBACK"))]
-    first, update = lock_statement("mate"), "UPDATE mate.builds SET load_id = 0"
-    assert asked == [first, "ROLLBACK", update, update, first, "ROLLBACK", update]
     with open_database(server.address()) as store:
         same(store, lake)

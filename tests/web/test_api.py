@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from starlette.testclient import TestClient
 
 import mate
 from mate.web.app import application
-from mate.web.limits import ServerLimits
 from mate.web.operations import OPERATIONS
-from mate.web.service import Service
+from mate.web.service import ServerLimits, Service
 from mate.web.uploads import ENDINGS
 from mate.work import current_work
 from tests.web.conftest import LONG, SCRIPT, TERMINAL
@@ -71,7 +69,9 @@ def test_a_small_file_that_stands_for_much_text_is_refused_before_all_of_it_is_m
     often = pa.DictionaryArray.from_arrays(pa.array([0] * 3_000), pa.array(["z" * 100_000]))
     stream = io.BytesIO()
     pq.write_table(pa.table({"a": often}), stream)
-    with TestClient(application(web_lake, ServerLimits(kept_bytes=10_000_000)), base_url="http://127.0.0.1") as client:
+    with TestClient(
+        application(web_lake, ServerLimits(cached_bytes=10_000_000)), base_url="http://127.0.0.1"
+    ) as client:
         reply = send(client, stream.getvalue(), "q.parquet")
     assert (len(stream.getvalue()) < 100_000, reply.status_code) == (True, 400)
     assert reply.json() == {"error": "q.parquet has more than 10,000,000 bytes of text, too many for a query table"}
@@ -129,23 +129,6 @@ def test_preview_shows_rows_that_match(client: TestClient, query: str, web_lake:
         assert mine[:2] == [theirs[1], theirs[0]]
 
 
-@pytest.mark.parametrize("matches", ["first", "all", "aggregate"])
-def test_downloads_are_the_librarys_joins(
-    client: TestClient, query: str, web_lake: mate.Lake, web_folder: Path, matches: str
-) -> None:
-    number = web_lake.find("traffic").table_id
-    asked = {"query": query, "key": KEY, "with": number, "matches": matches}
-    expected = web_lake.enrich(web_folder / "sensors.csv", KEY, number, matches).to_arrow()
-    parquet = client.post("/api/join", json={**asked, "format": "parquet"})
-    assert parquet.headers["content-disposition"] == 'attachment; filename="enriched.parquet"'
-    assert pq.read_table(io.BytesIO(parquet.content)).equals(expected)
-    text = client.post("/api/join", json={**asked, "format": "csv"})
-    everything = pa.csv.ConvertOptions(column_types=dict.fromkeys(expected.column_names, pa.string()))
-    read = pa.csv.read_csv(io.BytesIO(text.content), convert_options=everything)
-    assert read.column_names == expected.column_names
-    assert read.num_rows == expected.num_rows
-
-
 def test_the_same_suggestion_is_worked_out_once_for_each_state_of_the_lake(
     client: TestClient, query: str, web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,7 +169,7 @@ def test_the_lines_of_a_join_write_what_is_downloaded(
 ) -> None:
     table = mate.read(web_folder / "sensors.csv").columns
     file = tmp_path / f"my sensors{ending}"
-    if ENDINGS[ending] == ".parquet":
+    if ending in (".parquet", ".pq"):
         pq.write_table(table, file)
     else:
         text = json.dumps(table.to_pylist()) if ending == ".json" else (web_folder / "sensors.csv").read_text()
@@ -198,7 +181,9 @@ def test_the_lines_of_a_join_write_what_is_downloaded(
     lines = client.post("/api/join/python", json=asked).json()["python"]
     with chdir(tmp_path):
         exec(compile(lines.replace(repr(web_lake.address), repr(str(web_folder / "lake.mate"))), "lines", "exec"), {})
-    assert (tmp_path / f"enriched.{format}").read_bytes() == client.post("/api/join", json=asked).content
+    reply = client.post("/api/join", json=asked)
+    assert reply.headers["content-disposition"] == f'attachment; filename="enriched.{format}"'
+    assert (tmp_path / f"enriched.{format}").read_bytes() == reply.content
 
 
 def test_what_the_reader_says_about_an_upload_is_told(client: TestClient) -> None:
@@ -232,15 +217,14 @@ def test_a_request_from_before_a_refresh_does_not_bring_the_old_tables_back(
         return found[:1]
 
     monkeypatch.setattr(lake, "tables", slow)
-    asked = {"search": "", "offset": 0, "limit": 50}
     with lake, ThreadPoolExecutor(1) as pool:
-        old = pool.submit(service.tables, asked)
+        old = pool.submit(service.tables)
         assert listing.wait(30)
         monkeypatch.setattr(lake, "tables", current)
-        service.refresh({})
+        service.refresh()
         refreshed.set()
         assert old.result()["total"] == 1
-        assert service.tables(asked)["total"] == 5
+        assert service.tables()["total"] == 5
 
 
 # What others may send
@@ -326,7 +310,7 @@ def test_sizes_are_limited_before_all_was_read(web_lake: mate.Lake) -> None:
 
 
 def test_uploads_are_forgotten_when_there_are_too_many(web_lake: mate.Lake, web_folder: Path) -> None:
-    with TestClient(application(web_lake, ServerLimits(kept_queries=2)), base_url="http://localhost") as client:
+    with TestClient(application(web_lake, ServerLimits(cached_uploads=2)), base_url="http://localhost") as client:
         first, second, third = (upload(client, web_folder / "sensors.csv")["query"] for _ in range(3))
         assert len({first, second, third}) == 3
         reply = client.post("/api/suggest", json={"query": first})
@@ -340,22 +324,18 @@ def test_uploads_are_forgotten_when_there_are_too_many(web_lake: mate.Lake, web_
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        (
-            {"key": ["city"]},
-            400,
-            "give one of these fields: query (name of an uploaded table, as the upload returned it) or table",
-        ),
-        (
-            {"query": "Q", "table": 1, "key": ["city"]},
-            400,
-            "give one of these fields: query (name of an uploaded table, as the upload returned it) or table",
-        ),
+        ({"key": ["city"]}, 400, "give one of these fields: query (an uploaded table) or table"),
+        ({"query": "Q", "table": 1, "key": ["city"]}, 400, "give one of these fields: query (an uploaded table)"),
         ({"query": "Q"}, 400, "the field key is missing"),
-        ({"query": "Q", "key": []}, 400, "key takes a list of 1 to 100 names"),
-        ({"query": "Q", "key": [7]}, 400, "key takes a text"),
+        ({"query": "Q", "key": []}, 400, "key takes a list of 1 to 100 texts"),
+        ({"query": "Q", "key": [7]}, 400, "key takes a list of 1 to 100 texts"),
         ({"query": "Q", "key": ["town"]}, 400, 'sensors has no column "town"'),
         ({"query": "Q", "key": ["city"], "k": True}, 400, "k takes a whole number from 1 to 1,000"),
-        ({"query": "Q", "key": ["city"], "rank": "best"}, 400, "rank can be usefulness, joinability"),
+        (
+            {"query": "Q", "key": ["city"], "rank": "best"},
+            400,
+            "rank takes one of these texts: usefulness, joinability",
+        ),
         ({"query": "Q", "key": ["city"], "names": 1}, 400, "names takes true or false"),
         ({"query": "Q", "key": ["city"], "limit": 1}, 400, "unknown field 'limit'"),
         ({"query": "other", "key": ["city"]}, 404, "the uploaded table is no longer in memory"),
@@ -377,14 +357,9 @@ def test_no_json(client: TestClient, text: str | bytes) -> None:
     assert reply.status_code == 400
 
 
-@pytest.mark.parametrize(
-    "path", ["/api/tables/x", "/api/tables/-1", "/api/tables/9007199254740993", "/api/tables?limit=0"]
-)
-def test_bad_addresses(client: TestClient, path: str) -> None:
-    assert client.get(path).status_code == 400
-
-
-def test_addresses_that_are_not_there(client: TestClient) -> None:
+def test_bad_addresses(client: TestClient) -> None:
+    for address in ("/api/tables/x", "/api/tables/-1", "/api/tables/9007199254740993", "/api/tables?limit=0"):
+        assert client.get(address).status_code == 400
     assert client.get("/api/tables/77").status_code == 404
     assert client.get("/../setup.cfg").status_code == 404
     assert client.get("/static/../app.py").status_code == 404
@@ -445,8 +420,6 @@ def test_a_search_is_watched_and_cancelled(web_lake: mate.Lake, monkeypatch: pyt
         assert ended.wait(30)
         assert client.get("/api/work/mine").status_code == 404
         assert client.post("/api/suggest", json={"table": body["table"]}).status_code == 200
-        too_long = client.post("/api/suggest", json={"table": body["table"]}, headers={"Mate-Work": "x" * 101})
-        assert too_long.status_code == 400
 
 
 def test_a_search_does_not_wait_for_suggestions(web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch) -> None:

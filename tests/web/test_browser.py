@@ -259,20 +259,6 @@ def search_sensors(page: Page, web_folder: Path) -> None:
     page.wait_for_selector("ol.answers .preview")
 
 
-@pytest.mark.parametrize("matches", ["first", "all", "aggregate"])
-def test_a_parquet_download_is_the_librarys_join(page: Page, web_folder: Path, matches: str) -> None:
-    with mate.open(web_folder / "lake.mate") as lake:
-        best = lake.search(web_folder / "sensors.csv", ["city", "day"])[0]
-        expected = best.enrich(matches).to_arrow()
-    search_sensors(page, web_folder)
-    page.click("ol.answers > li:first-child .preview")
-    page.select_option("select.matches", matches)
-    with page.expect_download() as download:
-        page.click(".parquet")
-    assert download.value.suggested_filename == "sensors-enriched.parquet"
-    assert pq.read_table(download.value.path()).equals(expected)
-
-
 def test_long_work_is_cancelled(page: Page, web_folder: Path) -> None:
     page.route("**/api/search", lambda _: None)  # never answers
     page.route("**/api/work/*", lambda route: route.fulfill(json={"before": 12, "done": 3, "total": 7}))

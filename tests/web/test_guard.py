@@ -10,8 +10,7 @@ from starlette.testclient import TestClient
 
 import mate
 from mate.web.app import application
-from mate.web.guard import is_loopback
-from mate.web.server import listen_address
+from mate.web.guard import access_to, is_loopback
 
 ORIGIN = "http://127.0.0.1:8765"
 
@@ -69,31 +68,27 @@ def test_every_answer_has_the_headers(client: TestClient, path: str) -> None:
 
 @pytest.fixture
 def locked(web_lake: mate.Lake) -> Iterator[TestClient]:
-    place = listen_address("0.0.0.0", 8765, "secret")
-    with TestClient(application(web_lake, access=place.access()), base_url="http://192.168.1.7:8765") as asking:
+    place = access_to("0.0.0.0", 8765, "secret")
+    with TestClient(application(web_lake, access=place), base_url="http://192.168.1.7:8765") as asking:
         yield asking
 
 
 def test_a_server_for_others_wants_its_token(locked: TestClient) -> None:
     assert locked.get("/").status_code == 200  # the page brings nothing of the lake along
-    for headers in (
-        {},
-        {"Authorization": "Bearer wrong"},
-        {"Authorization": "Basic secret"},
-        {"Authorization": "secret"},
-    ):
+    for authorization in ("", "Bearer wrong", "Basic secret", "secret"):
+        headers = {"Authorization": authorization}
         assert locked.get("/api/lake", headers=headers).status_code == 403
         assert locked.post("/api/refresh", json={}, headers=headers).status_code == 403
     assert locked.get("/api/lake?token=secret").status_code == 403
+    assert locked.get("/api/openapi.json").status_code == 200
     assert locked.get("/api/lake", headers={"Authorization": "Bearer secret"}).status_code == 200
-    assert (
-        locked.get("/api/lake", headers={"Authorization": "Bearer secret", "Host": "evil.example"}).status_code == 403
-    )
+    headers = {"Authorization": "Bearer secret", "Host": "evil.example"}
+    assert locked.get("/api/lake", headers=headers).status_code == 403
 
 
 @pytest.mark.parametrize("host", ["lake.example", "127.0.0.1:8765"], ids=["keeps Host", "rewrites it"])
 def test_a_proxy_with_a_name(web_lake: mate.Lake, host: str) -> None:
-    access = listen_address("127.0.0.1", 8765, "secret", ["Lake.Example"]).access()
+    access = access_to("127.0.0.1", 8765, "secret", ["Lake.Example"])
     headers = {"Host": host, "Authorization": "Bearer secret"}
     with TestClient(application(web_lake, access=access), base_url="http://127.0.0.1:8765") as asking:
         for origin, status in {"https://lake.example": 200, "https://evil.example": 403, "null": 403}.items():
@@ -103,31 +98,23 @@ def test_a_proxy_with_a_name(web_lake: mate.Lake, host: str) -> None:
         assert asking.get("/api/lake", headers={"Host": host}).status_code == 403  # a proxy is for others: a token
 
 
-def test_addresses_for_others() -> None:
-    assert listen_address("127.0.0.1", 80, None).urls_for_others() == []
-    place = listen_address("0.0.0.0", 80, "t", ["lake.example"])
+def test_addresses_and_tokens_for_others() -> None:
+    assert access_to("127.0.0.1", 80, None).urls_for_others() == []
+    place = access_to("0.0.0.0", 80, "t", ["lake.example"])
     named, own = place.urls_for_others()
     assert named == "https://lake.example/#token=t"
     assert re.fullmatch(r"http://(?!0\.0\.0\.0|127\.)[\w.-]+:80/#token=t", own)
-    assert listen_address("127.0.0.1", 80, None, ["lake.example"]).token
+    assert access_to("::1", 80, "given").url() == "http://[::1]:80/#token=given"
+    first, second = access_to("0.0.0.0", 80, None), access_to("127.0.0.1", 80, None, ["lake.example"])
+    assert first.token
+    assert second.token
+    assert first.token != second.token
+    assert first.token not in repr(first)
+    assert first.url() == f"http://127.0.0.1:80/#token={first.token}"
+    assert access_to("127.0.0.1", 80, None).token is None
     for wrong in ("https://lake.example", "lake.example:80", "", "a b"):
         with pytest.raises(mate.MateError, match="--name takes the name of a host"):
-            listen_address("127.0.0.1", 80, None, [wrong])
-
-
-def test_the_document_needs_no_token(locked: TestClient) -> None:
-    assert locked.get("/api/openapi.json").status_code == 200
-    assert locked.get("/api/openapi.json", headers={"Host": "evil.example"}).status_code == 403
-
-
-def test_tokens_are_made_up_where_none_is_given() -> None:
-    first, second = listen_address("0.0.0.0", 80, None), listen_address("0.0.0.0", 80, None)
-    assert first.token
-    assert first.token != second.token
-    assert first.url() == f"http://127.0.0.1:80/#token={first.token}"
-    assert first.token not in repr(first.access())
-    assert listen_address("127.0.0.1", 80, None).token is None
-    assert listen_address("::1", 80, "given").url() == "http://[::1]:80/#token=given"
+            access_to("127.0.0.1", 80, None, [wrong])
 
 
 LOCAL = {"localhost": True, "127.0.0.9": True, "::1": True, "0.0.0.0": False, "lake.example": False, "::": False}

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 import mate
 from mate.web.app import application
 from mate.web.guard import Access
-from mate.web.operations import OPERATIONS, Operation
+from mate.web.operations import OPERATIONS, UPLOAD, Operation
 
 ALWAYS: list[Any] = [
     checks.not_a_server_error,
@@ -37,7 +37,7 @@ ADDRESS = f"http://{HOST}"
 
 @pytest.fixture(scope="module")
 def schema(web_lake: mate.Lake) -> Iterator[Any]:
-    served = application(web_lake, access=Access(frozenset({HOST})))
+    served = application(web_lake, access=Access(proxies=(HOST,)))
 
     async def already_started(scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] != "lifespan"
@@ -63,7 +63,7 @@ def test_requests_that_the_document_allows(schema: Any, web_lake: mate.Lake, ope
 
     def ask(case: Case) -> None:
         case.call_and_validate(base_url=ADDRESS, checks=ALWAYS)
-        if operation.is_long and not operation.upload:
+        if operation.is_long and operation.media != UPLOAD:
             body = {name: real.get(name, value) for name, value in case.body.items() if name != "query"}
             case.body = {**body, "table": mine}
             reply = case.call_and_validate(base_url=ADDRESS, checks=ALWAYS)
@@ -74,7 +74,7 @@ def test_requests_that_the_document_allows(schema: Any, web_lake: mate.Lake, ope
 
 @each
 def test_requests_that_it_does_not_allow(schema: Any, operation: Operation) -> None:
-    if operation.body is None and not operation.parameters["properties"]:
+    if operation.media is None and operation.name in ("about", "progress"):
         return  # nothing can be wrong with it
 
     def ask(case: Case) -> None:

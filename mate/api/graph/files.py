@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -60,34 +59,24 @@ def graphml(nodes: pa.Table, edges: pa.Table) -> str:
             kind = _TYPES.get(schema.field(name).type, "string")
             lines.append(f'<key id="{domain}-{name}" for="{domain}" attr.name="{name}" attr.type="{kind}"/>')
     lines.append('<graph edgedefault="directed">')
-    lines += [
-        f'<node id="{record["table_id"]}">{"".join(_data("node", record, _NODE_FIELDS))}</node>'
-        for record in nodes.to_pylist()
-    ]
-    lines += [
-        f'<edge source="{record["child"]}" target="{record["parent"]}">'
-        f"{''.join(_data('edge', record, _EDGE_FIELDS))}</edge>"
-        for record in edges.to_pylist()
-    ]
+    lines += [f'<node id="{n["table_id"]}">{_data("node", n, _NODE_FIELDS)}</node>' for n in nodes.to_pylist()]
+    for edge in edges.to_pylist():
+        data = _data("edge", edge, _EDGE_FIELDS)
+        lines.append(f'<edge source="{edge["child"]}" target="{edge["parent"]}">{data}</edge>')
     return "\n".join([*lines, "</graph>", "</graphml>", ""])
 
 
-def _data(domain: str, record: dict[str, Any], fields: tuple[str, ...]) -> Iterator[str]:
+def _data(domain: str, record: dict[str, Any], fields: tuple[str, ...]) -> str:
+    """Return the values of a record as XML, without the characters that XML cannot hold."""
+    data = ""
     for name in fields:
         value = record[name]
         if value is not None:
-            yield f'<data key="{domain}-{name}">{escape(_xml(_text(value)))}</data>'
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ", ".join(value) if isinstance(value, list) else str(value)
-
-
-def _xml(text: str) -> str:
-    """Return a text without the characters that XML cannot hold."""
-    return visible(text).replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+            text = ", ".join(value) if isinstance(value, list) else str(value)
+            text = text.lower() if isinstance(value, bool) else visible(text)
+            text = text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+            data += f'<data key="{domain}-{name}">{escape(text)}</data>'
+    return data
 
 
 def page(address: str, nodes: pa.Table, edges: pa.Table) -> str:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
+
+import numpy as np
+import pyarrow as pa
 
 from mate.api.results.enriched import Enriched
 from mate.api.results.explanation import Explanation, search_explanation, suggestion_explanation
+from mate.api.snapshot import Snapshot
 from mate.api.tables import UserTable, as_frame
-from mate.display import visible
+from mate.display import counted, visible
+from mate.lake.records import TableInfo
+from mate.search.query import KeyTuples, key_tuples
 
 if TYPE_CHECKING:
-    from mate.api.snapshot import Snapshot
-    from mate.lake.base import Index
-    from mate.lake.records import TableInfo
     from mate.search.evidence import Evidence
-    from mate.search.query import KeyTuples
     from mate.search.results import Matches, Result, SearchResult
     from mate.search.suggest import SuggestionResult
 
@@ -79,25 +81,18 @@ class Answer:
         """Key column of the query to column of the table."""
         return self.result.mapping
 
-    @cached_property
+    @property
     def evidence(self) -> Evidence:
         """Evidence for the join: containment, uniqueness, fan-out, chance, names."""
-        known = self._measured
-        if known is not None:
-            return known
-        with self.snapshot.use():
-            return self.result.evidence
+        if "evidence" not in vars(self.result):  # it was not measured for the ranking
+            self.snapshot.require_open()
+        return self.result.evidence
 
     @property
-    def _measured(self) -> Evidence | None:
-        """The evidence if it was measured before, which needs no open lake."""
-        return vars(self.result).get("evidence")
-
-    @cached_property
     def matches(self) -> Matches:
         """Which key tuple of the query joins with which row of the table: two parallel arrays."""
-        with self.snapshot.use():
-            return self.result.matches
+        self.snapshot.require_open()
+        return self.result.matches
 
     @property
     def added(self) -> list[str]:
@@ -124,8 +119,6 @@ class Answer:
         >>> lake.match("sensors.csv", ["city", "day"], "traffic").rows_with_all()
         7
         """
-        import numpy as np
-
         row_tuple = self.find_key().row_tuple
         partners = np.bincount(self.matches.tuple_id, minlength=int(row_tuple.max(initial=0)) + 1)
         return int(np.maximum(partners[row_tuple[row_tuple >= 0]], 1).sum()) + int((row_tuple < 0).sum())
@@ -147,10 +140,8 @@ class Answer:
         """Join as `join` does; return the table with what is known of the join."""
         from mate.search.joins import enrich
 
-        with self.snapshot.use() as index:
-            joined = enrich(index, self.query.query.header, self.find_key(), self.result, matches)
-        sources = partial(_source_names, index)
-        return Enriched(self.query, joined, self.mapping, index.address, sources)
+        joined = enrich(self.snapshot.index, self.query.query.header, self.find_key(), self.result, matches)
+        return Enriched(self.query, joined, self.mapping, self.snapshot.source_names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data."""
@@ -164,28 +155,14 @@ class Answer:
         }
 
     def __repr__(self) -> str:
-        evidence = self._measured
-        joins = f"{self.joinability:,} key tuple{'' if self.joinability == 1 else 's'}"
+        joins = counted(self.joinability, "key tuple")
         shown = f"{self.table.name} (table {self.table_id}) joins {joins} on {mapping_text(self)}"
-        if evidence is not None:
-            shown += f"; {evidence.containment:.0%} of the key, {evidence.uniqueness:.0%} unique"
-            shown += ", no better than chance" if evidence.is_chance else ""
         return visible(f"<{type(self).__name__}: {shown}>")
-
-    def __copy__(self) -> Self:
-        return self  # it never changes, and belongs to its lake
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
 
 
 def mapping_text(answer: Answer) -> str:
     """Return the mapping of an answer for people."""
     return ", ".join(f"{key} = {column}" for key, column in answer.mapping.items())
-
-
-def _source_names(index: Index) -> list[str]:
-    return [record["source"] for record in index.sources()]
 
 
 @dataclass(frozen=True, repr=False)
@@ -234,8 +211,6 @@ class _AnswerList(Sequence[One], Generic[One]):
 
     def to_arrow(self) -> Any:
         """Return the answers as an Arrow table."""
-        import pyarrow as pa
-
         types = {name: pa.type_for_alias(kind) for name, kind in self._columns.items()}
         return pa.Table.from_pylist([_record(answer) for answer in self], pa.schema(types))
 
@@ -252,9 +227,6 @@ class _AnswerList(Sequence[One], Generic[One]):
         names = ", ".join(f"{answer.table.name} ({answer.joinability})" for answer in self._answers[:5])
         more = f", and {len(self) - 5:,} more" if len(self) > 5 else ""
         return visible(f"<{type(self).__name__}: {names or 'no table joins'}{more}>")
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return copy(self)
 
 
 def _record(answer: Answer) -> dict[str, Any]:
@@ -319,9 +291,8 @@ class Suggestions(_AnswerList[SuggestedKey]):
 
     _columns: ClassVar[Mapping[str, str]] = {"key": "string", **COLUMNS, "unique_part": "string"}
 
-    def __init__(self, query: UserTable, snapshot: Snapshot, found: SuggestionResult, nulls: Set[str]) -> None:
-        from mate.search.query import key_tuples
-
+    def __init__(self, query: UserTable, snapshot: Snapshot, found: SuggestionResult) -> None:
+        nulls = frozenset(snapshot.index.manifest.nulls)
         answers = []
         for one in found:
             find_key = partial(key_tuples, query.query, one.key, nulls)

@@ -8,13 +8,13 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from mate.api.outputs import ENDINGS, check_output, write_table
 from mate.api.tables import Frame, UserTable, with_columns
 from mate.errors import QueryError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from mate.search.joins import Enrichment
 
 
@@ -31,8 +31,6 @@ class Enriched:
     join: Enrichment = field(repr=False)
     mapping: dict[str, str]
     """Key column of the query to column of the table."""
-    lake: str
-    """Address of the lake of the table."""
     find_sources: Callable[[], Sequence[str]] = field(repr=False)
     """Returns the files of the lake, which are never overwritten."""
 
@@ -79,5 +77,5 @@ class Enriched:
         if target.suffix.lower() not in ENDINGS:
             ending = f'the ending "{target.suffix}"' if target.suffix else "no ending"
             raise QueryError(f"{fspath(path)} has {ending}; results are written as {', '.join(ENDINGS)}")
-        check_output(target, self.lake, self.find_sources, [self.query.query.source])
+        check_output(target, self.find_sources, [self.query.query.source])
         write_table(self.to_arrow(), target, safe=safe)

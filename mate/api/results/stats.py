@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
-if TYPE_CHECKING:
-    from mate.lake.base import Index
+from mate.hashing.xash import alpha_for
+from mate.lake.base import Index
 
 
 @dataclass(frozen=True)
@@ -49,29 +49,32 @@ class Stats:
         """Size of the whole index."""
         return sum(self.bytes.values())
 
+    @classmethod
+    def of(cls, index: Index) -> Self:
+        """Return the statistics of an index."""
+        from mate.build.changes.compact import worth_merging  # loads what builds indexes
 
-def stats_of(index: Index) -> Stats:
-    """Return the statistics of an index."""
-    from mate.build.changes.compact import worth_merging
-    from mate.hashing.xash import alpha_for
-
-    manifest = index.manifest
-    xash = [spec for spec in manifest.hashes if spec.name == "xash"]
-    needed = {str(spec): alpha_for(spec.bits, manifest.distinct_tokens) for spec in xash}
-    return Stats(
-        address=index.address,
-        **asdict(manifest.counts),
-        distinct_tokens=manifest.distinct_tokens,
-        hashes=tuple(map(str, manifest.hashes)),
-        bytes=index.sizes(),
-        segments=len(manifest.segments),
-        superseded_tables=sum(len(segment.superseded_tables) for segment in manifest.segments),
-        changes=manifest.operations,
-        label=manifest.label,
-        built=manifest.built,
-        changed=manifest.changed,
-        versions=dict(manifest.versions),
-        outgrown={str(spec): needed[str(spec)] for spec in xash if needed[str(spec)] > spec.parameters["alpha"]},
-        worth_compacting=len(worth_merging(manifest)) if manifest.is_scattered else 0,
-        manifest=json.loads(manifest.to_json()),
-    )
+        manifest = index.manifest
+        outgrown = {}
+        for spec in manifest.hashes:
+            if spec.name == "xash":
+                needed = alpha_for(spec.bits, manifest.distinct_tokens)
+                if needed > spec.parameters["alpha"]:
+                    outgrown[str(spec)] = needed
+        return cls(
+            address=index.address,
+            **asdict(manifest.counts),
+            distinct_tokens=manifest.distinct_tokens,
+            hashes=tuple(map(str, manifest.hashes)),
+            bytes=index.sizes(),
+            segments=len(manifest.segments),
+            superseded_tables=sum(len(segment.superseded_tables) for segment in manifest.segments),
+            changes=manifest.operations,
+            label=manifest.label,
+            built=manifest.built,
+            changed=manifest.changed,
+            versions=dict(manifest.versions),
+            outgrown=outgrown,
+            worth_compacting=len(worth_merging(manifest)) if manifest.is_scattered else 0,
+            manifest=json.loads(manifest.to_json()),
+        )

@@ -7,23 +7,21 @@ kind of index needs it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from mate.build.engine import Engine
 from mate.build.parts import cut_sources
 from mate.build.progress import Progress
-from mate.build.segments import PHASE, Written, plan_segments, segment_task, stage_settings
+from mate.build.segments import PHASE, NewSegment, plan_segments, segment_task, stage_settings
 from mate.build.sources import Source, Unit
-from mate.build.stage import Staged, stage_sources, stage_unit
+from mate.build.stage import Lot, stage_sources, stage_unit
 from mate.build.stored_tables import StoredTable
 from mate.corpus import Limits
-from mate.errors import UpdateError
 from mate.lake.arrays import Array
 from mate.lake.base import Index
 from mate.lake.manifest import Counts, Manifest
@@ -36,16 +34,16 @@ Records = list[dict[str, Any]]
 class Change:
     """What a writer does to an index, all at once."""
 
-    gone_tables: list[TableInfo] = field(default_factory=list)
+    gone_tables: list[TableInfo]
     """Tables whose stored version goes; the new version of one that changes is in a new segment."""
-    gone_sources: list[str] = field(default_factory=list)
+    gone_sources: list[str]
     """Sources whose record and rejects go."""
-    written: list[Written] = field(default_factory=list)
+    new_segments: list[NewSegment]
     """Segments with what comes."""
-    next_table: int = 0
+    next_table: int
 
     def __bool__(self) -> bool:
-        return bool(self.gone_tables or self.gone_sources or self.written)
+        return bool(self.gone_tables or self.gone_sources or self.new_segments)
 
 
 class Writer(Protocol):
@@ -69,49 +67,49 @@ class Writer(Protocol):
 
 
 class ChangeBuilder:
-    """Collects one change to an index; `sources` and `rejects` are the new records."""
+    """Collects one change to an index."""
 
     def __init__(self, writer: Writer, engine: Engine, progress: Progress, memory: int) -> None:
         self.index = writer.index
         self._writer, self._engine, self._progress, self._memory = writer, engine, progress, memory
         manifest = writer.index.manifest
         self.settings = stage_settings(manifest.nulls, Limits(**manifest.limits), memory)
-        self._gone: dict[int, TableInfo] = {}
-        self._gone_sources: list[str] = []
+        self.gone_tables: list[TableInfo] = []
+        self.gone_sources: list[str] = []
         self.sources: Records = []
         self.rejects: Records = []
-        self.staged: list[Staged] = []
+        """The new records."""
+        self.lots: list[Lot] = []
         self._table_ids: list[Array] = []
         self._next_table = manifest.next_table
 
-    def remove_tables(self, tables: list[TableInfo]) -> None:
-        """Take tables out."""
-        self._gone.update((table.table_id, table) for table in tables)
+    def update_sources(self, removed: Mapping[str, int], rejects: Records) -> None:
+        """Note that the index differs from these sources; `removed` counts the tables of each that go.
 
-    def remove_sources(self, names: list[str]) -> None:
-        """Forget sources and what was rejected of them."""
-        self._gone_sources += names
-
-    def put_source(self, record: dict[str, Any], rejects: Records) -> None:
-        """Replace the record of a source, and what was rejected of it."""
-        self._gone_sources.append(record["source"])
-        self.sources.append(record)
-        self.rejects += rejects
+        A source without tables is forgotten. The others get further rejects.
+        """
+        for record in self.index.sources(list(removed)):
+            name = record["source"]
+            left = record["tables"] - removed[name]
+            self.gone_sources.append(name)
+            if left:
+                self.sources.append({**record, "sha256": "", "tables": left})
+                self.rejects += [*self.index.rejects(sources=[name]), *rejects]
 
     def rewrite(self, table: TableInfo, **edited: Any) -> TableInfo:
         """Write a table again, edited as `StoredTable` takes it; return what it is then."""
-        self.remove_tables([table])
+        self.gone_tables.append(table)
         stored = replace(self._writer.stored(table), **edited)
         [lot] = self.copy([stored])
         rows = lot.records("pieces").column("rows").to_numpy()
         return replace(table, columns=stored.header or table.columns, rows=int(rows.sum()))
 
-    def copy(self, tables: Sequence[StoredTable]) -> list[Staged]:
+    def copy(self, tables: Sequence[StoredTable]) -> list[Lot]:
         """Write tables again under their numbers."""
-        staged = self._stage(tables)
+        lots = self._stage(tables)
         numbers = np.array([table.info.table_id for table in tables], np.int64)
-        self._table_ids += np.split(numbers, np.cumsum([lot.tables for lot in staged[:-1]], dtype=np.int64))
-        return staged
+        self._table_ids += np.split(numbers, np.cumsum([lot.tables for lot in lots[:-1]], dtype=np.int64))
+        return lots
 
     def add_sources(self, sources: list[Source], known: Mapping[tuple[str, int], int]) -> list[TableInfo]:
         """Read sources and add their tables; a table at a known place of a known source keeps its number."""
@@ -134,35 +132,26 @@ class ChangeBuilder:
             self.rejects += lot.records("rejects").to_pylist()
         return list(tables.values())
 
-    def _stage(self, sources: Sequence[Source]) -> list[Staged]:
-        directory = self._writer.directory / f"staged-{len(self.staged)}"
+    def _stage(self, sources: Sequence[Source]) -> list[Lot]:
+        directory = self._writer.directory / f"staged-{len(self.lots)}"
         directory.mkdir()
-        staged = stage_sources(self._engine, sources, directory, self.settings, self._progress)
-        self.staged += staged
-        return staged
+        lots = stage_sources(self._engine, sources, directory, self.settings, self._progress)
+        self.lots += lots
+        return lots
 
     def finish(self) -> Change:
         """Write segments with everything that comes; return the change."""
-        written: list[Written] = []
-        if self.staged or self.sources:
-            if not self.staged:
-                self._table_ids = [np.empty(0, np.int64)]
-                self.staged = stage_unit(Unit(0, ()), str(self._writer.directory), self.settings)
-            # The first lot has the records of all sources and rejects, and the others have none.
-            for number, lot in enumerate(self.staged):
-                sources = pa.Table.from_pylist([] if number else self.sources, SOURCES_SCHEMA)
-                pq.write_table(sources, lot.path("sources.parquet"))
-                rejects = pa.Table.from_pylist([] if number else self.rejects, REJECTS_SCHEMA)
-                pq.write_table(rejects, lot.path("rejects.parquet"))
-            plans = plan_segments(self.staged, self._table_ids, self._memory, self._engine.parallelism)
+        new_segments: list[NewSegment] = []
+        if self.sources and not self.lots:
+            self._table_ids = [np.empty(0, np.int64)]
+            self.lots = stage_unit(Unit(0, ()), str(self._writer.directory), self.settings)
+        if self.lots:
+            records = pa.Table.from_pylist(self.sources, SOURCES_SCHEMA)
+            rejects = pa.Table.from_pylist(self.rejects, REJECTS_SCHEMA)
+            for lot in self.lots:  # the first one takes all records
+                lot.replace_records(records, rejects)
+                records, rejects = records.slice(0, 0), rejects.slice(0, 0)
+            plans = plan_segments(self.lots, self._table_ids, self._memory, self._engine.parallelism)
             task = segment_task(self._writer.directory, self.index.manifest.hashes)
-            written = self._engine.run(plans, task, self._progress, PHASE)
-        return Change(list(self._gone.values()), self._gone_sources, written, self._next_table)
-
-
-def counts_after(before: Counts, gone: Counts, change: Change) -> Counts:
-    """Return what an index holds after a change; `gone` is what goes."""
-    after = sum((written.record.counts for written in change.written), before - gone)
-    if min(after.tables, after.rows, after.cells) < 0:
-        raise UpdateError("the counts in the manifest are wrong: mate check --repair")
-    return after
+            new_segments = self._engine.run(plans, task, self._progress, PHASE)
+        return Change(self.gone_tables, self.gone_sources, new_segments, self._next_table)

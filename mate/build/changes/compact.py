@@ -9,13 +9,12 @@ import numpy as np
 
 from mate.build.build import MEMORY
 from mate.build.changes.change import ChangeBuilder
-from mate.build.changes.lake_writer import LakeWriter, stored_table
+from mate.build.changes.lake_writer import LakeWriter
 from mate.build.dictionary import count_distinct
 from mate.build.engine import failure_explained
 from mate.build.segments import LEAST_SEGMENT, most_cells
 from mate.build.stored_tables import StoredTable
 from mate.lake.manifest import Manifest, SegmentRecord
-from mate.lake.segment import Segment
 
 if TYPE_CHECKING:
     from mate.build.changes.updates import Updates
@@ -36,34 +35,26 @@ def compact(updates: Updates) -> tuple[Manifest, Manifest]:
     """Compact a lake; return its manifest before and after."""
     with LakeWriter(updates.address, updates.wait) as writer, failure_explained("compact"):
         before = writer.index.manifest
-        merged = {record.name for record in worth_merging(before, updates.memory)}
+        merged = worth_merging(before, updates.memory)
         if not merged:
             return before, before
-        segments = [pair for pair in zip(writer.index.segments, before.segments, strict=True) if pair[1].name in merged]
-        unmerged = [record for record in before.segments if record.name not in merged]
-        tables = _live_tables([segment for segment, _ in segments])
-        distinct = before.distinct_tokens
+        unmerged = [record for record in before.segments if record not in merged]
+        segments = [s for s, record in zip(writer.index.segments, before.segments, strict=True) if record in merged]
+        tables: list[StoredTable] = []
+        for segment in segments:
+            places = np.flatnonzero(segment.live)
+            infos = zip(places.tolist(), segment.folder.tables(places), strict=True)
+            tables += (StoredTable(str(segment.folder.path), place, info) for place, info in infos)
         with updates.engine(sum(table.size for table in tables)) as engine:
             builder = ChangeBuilder(writer, engine, updates.progress, updates.memory)
-            builder.copy(tables)
-            for segment, record in segments:
+            builder.copy(sorted(tables, key=lambda table: table.info.table_id))
+            for segment, record in zip(segments, merged, strict=True):
                 superseded = set(record.superseded_sources)
                 builder.sources += (r for r in segment.folder.sources() if r["source"] not in superseded)
                 builder.rejects += (r for r in segment.folder.rejects() if r["source"] not in superseded)
-            written = builder.finish().written
-            if not unmerged:
-                distinct = count_distinct(engine, builder.staged, updates.progress)
-        records = (*unmerged, *(segment.record for segment in written))
+            new_segments = builder.finish().new_segments
+            distinct = before.distinct_tokens if unmerged else count_distinct(engine, builder.lots, updates.progress)
+        records = (*unmerged, *(segment.record for segment in new_segments))
         after = replace(before, segments=records, operations=0, distinct_tokens=distinct)
-        writer.publish_segments(written, after)
+        writer.publish(after, new_segments)
         return before, after
-
-
-def _live_tables(segments: list[Segment]) -> list[StoredTable]:
-    """Return the tables in use of segments, by number."""
-    tables = []
-    for segment in segments:
-        places = np.flatnonzero(segment.live)
-        for place, info in zip(places.tolist(), segment.folder.tables(places), strict=True):
-            tables.append(stored_table(segment.folder, place, info))
-    return sorted(tables, key=lambda table: table.info.table_id)

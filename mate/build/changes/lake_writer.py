@@ -8,10 +8,9 @@ from typing import Self
 import numpy as np
 
 from mate.build.build import now
-from mate.build.build_directory import BuildDirectory
 from mate.build.changes.change import Change
+from mate.build.lake_target import LakeTarget
 from mate.build.stored_tables import StoredTable
-from mate.errors import StoreError
 from mate.lake.arrays import Array
 from mate.lake.columns import column_codes
 from mate.lake.folder import LakeFolder
@@ -19,13 +18,9 @@ from mate.lake.manifest import Counts, Manifest, SegmentRecord
 from mate.lake.records import TableInfo
 from mate.lake.remote import open_lake, published_manifest
 from mate.lake.segment import Segment
-from mate.lake.segment_folder import SegmentFolder
-
-CELL_BYTES = 8
-"""What a cell counts for where bytes to read are estimated."""
 
 
-class LakeWriter(BuildDirectory):
+class LakeWriter(LakeTarget):
     """The right to change a lake, and the lake as it is before the change."""
 
     def __enter__(self) -> Self:
@@ -41,17 +36,16 @@ class LakeWriter(BuildDirectory):
     def stored(self, table: TableInfo) -> StoredTable:
         """Return a table of the lake as a source."""
         segment, place = self._place(table)
-        return stored_table(segment.folder, place, table)
+        return StoredTable(str(segment.folder.path), place, table)
 
     def counts_of(self, tables: list[TableInfo]) -> Counts:
         """Count what tables hold, by their codes."""
         return sum((table_counts(*self._place(table)) for table in tables), Counts())
 
     def _place(self, table: TableInfo) -> tuple[Segment, int]:
-        found = self.index.place_of(table.table_id)
-        if found is None:
-            raise StoreError(f"{self.address} has no table {table.table_id}")
-        return found
+        place = self.index.place_of(table.table_id)
+        assert place, "tables of a change are tables of the index"
+        return place
 
     def apply(self, change: Change, counts: Counts) -> Manifest:
         """Publish the new segments, and what they supersede; return the new manifest."""
@@ -61,16 +55,16 @@ class LakeWriter(BuildDirectory):
             _superseded(segment, record, gone, change.gone_sources)
             for segment, record in zip(self.index.segments, before.segments, strict=True)
         ]
-        segments = [record for record in records if record is not None]
+        records += [segment.record for segment in change.new_segments]
         after = replace(
             before,
-            segments=(*segments, *(written.record for written in change.written)),
+            segments=tuple(record for record in records if record is not None),
             counts=counts,
             operations=before.operations + 1,
             changed=now(),
             next_table=change.next_table,
         )
-        self.publish_segments(change.written, after)
+        self.publish(after, change.new_segments)
         return after
 
 
@@ -88,12 +82,6 @@ def _superseded(segment: Segment, record: SegmentRecord, gone: Array, sources: l
     if new != record and len(new.superseded_tables) == len(arrays.table_id):
         return None if segment.folder.source_names() <= set(new.superseded_sources) else new
     return new
-
-
-def stored_table(folder: SegmentFolder, place: int, info: TableInfo) -> StoredTable:
-    """Return a table of a segment as a source."""
-    size = info.rows * len(info.columns) * CELL_BYTES
-    return StoredTable(str(folder.path), place, info, size)
 
 
 def table_counts(segment: Segment, place: int) -> Counts:

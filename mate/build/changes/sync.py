@@ -9,7 +9,7 @@ from os.path import normpath, realpath
 from pathlib import Path
 from typing import Any
 
-from mate.build.sources import FileSource, corpus_files, file_size
+from mate.build.sources import FileSource, corpus_files
 from mate.corpus import File
 from mate.errors import CorpusError, UpdateError
 from mate.lake.base import Index
@@ -36,8 +36,8 @@ class Difference:
 
     def check(self, index: Index) -> None:
         """Raise an error if the index was changed after the comparison."""
-        found = {r["source"]: r["sha256"] for r in index.sources_named(list(self.records))}
-        if found != self.records or index.sources_named([source.name for source in self.new]):
+        found = {r["source"]: r["sha256"] for r in index.sources(list(self.records))}
+        if found != self.records or index.sources([source.name for source in self.new]):
             raise UpdateError("the index was changed by somebody else in the meantime; please try again")
 
 
@@ -49,7 +49,7 @@ def compare(index: Index, paths: Sequence[str], format: str | None = None) -> Di
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
         same = list(pool.map(lambda pair: _is_same(*pair), pairs))
     changed = [
-        _source(replace(file, path=record["source"], format=format or file.format))
+        FileSource.of(replace(file, path=record["source"], format=format or file.format))
         for (file, record), equal in zip(pairs, same, strict=True)
         if not equal
     ]
@@ -57,7 +57,7 @@ def compare(index: Index, paths: Sequence[str], format: str | None = None) -> Di
     gone = [record["source"] for record in unpaired if _gone(record["source"], roots)]
     names = {*(source.name for source in changed), *gone}
     checksums = {record["source"]: record["sha256"] for record in records if record["source"] in names}
-    return Difference([_source(file) for file in new], changed, gone, sum(same), checksums)
+    return Difference(list(map(FileSource.of, new)), changed, gone, sum(same), checksums)
 
 
 def _files(paths: Sequence[str], format: str | None) -> list[File]:
@@ -105,12 +105,8 @@ def _absolute(path: str) -> str:
     return normpath(Path(path).absolute())
 
 
-def _source(file: File) -> FileSource:
-    return FileSource(file, file_size(file.path))
-
-
 def _is_same(file: File, record: dict[str, Any]) -> bool:
-    source = _source(file)
+    source = FileSource.of(file)
     return bool(record["sha256"]) and source.size == record["bytes"] and source.checksum() == record["sha256"]
 
 

@@ -1,23 +1,15 @@
-"""Changing an index (section 5.4): tables, rows, columns and cells come, change and go, and files are followed.
+"""The operations on an index: tables, rows, columns and cells come, change and go, and files are followed.
 
 Every method of `Updates` is one change: all or nothing, on disk when the method returns, and unseen by searches that
-are under way. The index then answers as one that is built from the changed tables. The tables that a change touches are
-written again, so its cost grows with them, never with the lake.
-
-    updates = Updates("lake.mate")
-    updates.add_tables(["new/prices.csv"])
-    updates.update_cells(17, [(0, 2, "Berlin")])
-    updates.sync(["lake/"])
-
-Tables keep their numbers. Rows and columns are counted from 0 within their table, at the time of the change.
+are under way. The tables that a change touches are written again, so its cost grows with them, never with the lake.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -25,14 +17,15 @@ import numpy as np
 import pyarrow as pa
 
 from mate.build.build import MEMORY, check_memory
-from mate.build.changes.change import ChangeBuilder, counts_after
+from mate.build.changes.change import ChangeBuilder
+from mate.build.changes.compact import compact, worth_merging
 from mate.build.changes.naming import check_column, check_rows, spellings, tables_of
 from mate.build.changes.sync import Difference, compare
 from mate.build.engine import AUTO, NO_SPARK, Engine, choose_master, failure_explained, start_engine
-from mate.build.progress import Progress, Silent
+from mate.build.progress import NoProgress, Progress
 from mate.build.sources import FileSource, Source, find_sources
 from mate.build.stage import oversized_cells
-from mate.build.stored_tables import Columns, Row, setting
+from mate.build.stored_tables import Columns, Row, set_cells
 from mate.errors import StoreError, UpdateError
 from mate.lake.base import Index
 from mate.lake.manifest import Counts, Manifest
@@ -63,14 +56,12 @@ class Report:
     @property
     def worth_compacting(self) -> int:
         """Segments that `compact` would merge now, where that pays."""
-        from mate.build.changes.compact import worth_merging
-
         return len(worth_merging(self.after)) if self.after and self.after.is_scattered else 0
 
 
 @dataclass(frozen=True)
 class Updates:
-    """The operations on the index at an address."""
+    """The operations on the index at an address. Rows and columns are counted from 0 within their table."""
 
     address: str
     wait: float = WAIT
@@ -80,7 +71,7 @@ class Updates:
     memory: int = MEMORY
     """Bytes that a task may use to write a segment; a table that needs more makes a segment of its own."""
     verbose: bool = False
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = field(default_factory=NoProgress)
 
     def __post_init__(self) -> None:
         check_memory(self.memory)
@@ -89,30 +80,26 @@ class Updates:
 
     def add_tables(self, paths: Iterable[str], format: str | None = None) -> Report:
         """Add the tables of files, folders or synthetic lakes that the index does not have yet."""
-        return self.add_sources(find_sources(paths, format, tasks=32))
+        return self.add_sources(find_sources(paths, format))
 
     def add_sources(self, sources: list[Source]) -> Report:
         """Add the tables of sources."""
-
-        def work(builder: ChangeBuilder) -> Report:
-            _check_new(builder.index, sources)
-            added = builder.add_sources(sources, {})
+        with self._change(sum(source.size for source in sources)) as change:
+            _check_new(change.index, sources)
+            added = change.add_sources(sources, {})
             if not added:
                 raise UpdateError("no table could be read; nothing was changed (mate index --strict tells why)")
-            return Report(added=added, rows_added=_rows(added))
-
-        return self._change(work, sum(source.size for source in sources))
+            change.report = Report(added=added, rows_added=_rows(added))
+        return change.report
 
     def remove_tables(self, table_ids: Iterable[int]) -> Report:
         """Remove tables."""
-
-        def work(builder: ChangeBuilder) -> Report:
-            tables = tables_of(builder.index, table_ids)
-            builder.remove_tables(tables)
-            _update_sources(builder, tables)
-            return Report(removed=tables, rows_removed=_rows(tables))
-
-        return self._change(work)
+        with self._change() as change:
+            tables = tables_of(change.index, table_ids)
+            change.gone_tables += tables
+            change.update_sources(Counter(table.source for table in tables), [])
+            change.report = Report(removed=tables, rows_removed=_rows(tables))
+        return change.report
 
     def sync(self, paths: Sequence[str], format: str | None = None) -> Report:
         """Make the index follow files and folders: add what is new, read again what differs, remove what is gone.
@@ -131,77 +118,72 @@ class Updates:
         if not difference:
             return Report()
         sources: list[Source] = [*difference.changed, *difference.new]
-
-        def work(builder: ChangeBuilder) -> Report:
-            difference.check(builder.index)
+        with self._change(sum(source.size for source in sources)) as change:
+            difference.check(change.index)
             gone = [*(source.name for source in difference.changed), *difference.gone]
-            old = builder.index.tables(builder.index.tables_from(gone))
-            builder.remove_tables(old)
-            builder.remove_sources(gone)
-            new = builder.add_sources(sources, {(table.source, table.position): table.table_id for table in old})
+            old = change.index.tables(change.index.tables_from(gone))
+            change.gone_tables += old
+            change.gone_sources += gone
+            new = change.add_sources(sources, {(table.source, table.position): table.table_id for table in old})
             before, after = ({table.table_id for table in tables} for tables in (old, new))
-            return Report(
+            change.report = Report(
                 added=[table for table in new if table.table_id not in before],
                 changed=[table for table in new if table.table_id in before],
                 removed=[table for table in old if table.table_id not in after],
                 rows_added=_rows(new),
                 rows_removed=_rows(old),
             )
-
-        return self._change(work, sum(source.size for source in sources))
+        return change.report
 
     # Rows and cells
 
     def append_rows(self, table_id: int, rows: Sequence[Row]) -> Report:
         """Add rows at the end of a table."""
-
-        def work(builder: ChangeBuilder, table: TableInfo) -> Report:
-            for number, row in enumerate(rows):
-                if len(row) != len(table.columns):
-                    raise UpdateError(
-                        f"row {number + 1} of the new rows has {len(row)} cells; {table.name} has {len(table.columns)}"
-                    )
+        if not rows:
+            return Report()
+        with self._change() as change:
+            [table] = tables_of(change.index, [table_id])
+            width = len(table.columns)
+            for number, row in enumerate(rows, start=1):
+                if len(row) != width:
+                    raise UpdateError(f"row {number} of the new rows has {len(row)} cells; {table.name} has {width}")
             values = [(table.rows + place, value) for place, row in enumerate(rows) for value in row]
-            return _rewrite(builder, table, (len(rows), 0), values, more=rows)
-
-        return self._change_table(table_id, work) if rows else Report()
+            change.edit_table(table, (len(rows), 0), values, more=rows)
+        return change.report
 
     def update_cells(self, table_id: int, cells: Iterable[tuple[int, int, str | None]]) -> Report:
         """Set cells of a table, given as row, column and value."""
-
-        def work(builder: ChangeBuilder, table: TableInfo) -> Report:
+        with self._change() as change:
+            [table] = tables_of(change.index, [table_id])
             by_row: dict[int, dict[int, str | None]] = {}
             for row, column, value in cells:
                 check_column(table, column)
                 by_row.setdefault(row, {})[column] = value
-            by_row = _different(builder.index, table, by_row)
-            if not by_row:
-                return Report()
-            values = [(row, value) for row, columns in by_row.items() for value in columns.values()]
-            return _rewrite(builder, table, (len(by_row), len(by_row)), values, edit=setting(by_row))
-
-        return self._change_table(table_id, work)
+            by_row = _different(change.index, table, by_row)
+            if by_row:
+                values = [(row, value) for row, columns in by_row.items() for value in columns.values()]
+                change.edit_table(table, (len(by_row), len(by_row)), values, edit=set_cells(by_row))
+        return change.report
 
     def remove_rows(self, table_id: int, rows: Iterable[int]) -> Report:
         """Remove rows of a table; those after them move up."""
-
-        def work(builder: ChangeBuilder, table: TableInfo) -> Report:
+        with self._change() as change:
+            [table] = tables_of(change.index, [table_id])
             gone = check_rows(table, rows)
 
             def edit(first: int, columns: Columns) -> Columns:
                 left = pa.array(np.setdiff1d(np.arange(first, first + len(columns[0])), gone) - first)
                 return [column.take(left) for column in columns]
 
-            return _rewrite(builder, table, (0, len(gone)), edit=edit)
-
-        return self._change_table(table_id, work)
+            change.edit_table(table, (0, len(gone)), edit=edit)
+        return change.report
 
     # Columns
 
     def add_column(self, table_id: int, name: str, values: Sequence[str | None]) -> Report:
         """Add a column at the right of a table, one value per row."""
-
-        def work(builder: ChangeBuilder, table: TableInfo) -> Report:
+        with self._change() as change:
+            [table] = tables_of(change.index, [table_id])
             if len(values) != table.rows:
                 raise UpdateError(f"the new column has {len(values):,} values; {table.name} has {table.rows:,} rows")
             header = (*table.columns, *string_array([name]).to_pylist())
@@ -210,14 +192,13 @@ class Updates:
             def edit(first: int, columns: Columns) -> Columns:
                 return [*columns, new.slice(first, len(columns[0]))]
 
-            return _rewrite(builder, table, (table.rows, table.rows), list(enumerate(values)), edit=edit, header=header)
-
-        return self._change_table(table_id, work)
+            change.edit_table(table, (table.rows, table.rows), list(enumerate(values)), edit=edit, header=header)
+        return change.report
 
     def remove_column(self, table_id: int, column: int) -> Report:
         """Remove a column of a table; the columns after it move to the left."""
-
-        def work(builder: ChangeBuilder, table: TableInfo) -> Report:
+        with self._change() as change:
+            [table] = tables_of(change.index, [table_id])
             check_column(table, column)
             if len(table.columns) == 1:
                 raise UpdateError(f"{table.name} has no other column: remove the table")
@@ -226,16 +207,13 @@ class Updates:
             def edit(_: int, columns: Columns) -> Columns:
                 return columns[:column] + columns[column + 1 :]
 
-            return _rewrite(builder, table, (table.rows, table.rows), edit=edit, header=header)
-
-        return self._change_table(table_id, work)
+            change.edit_table(table, (table.rows, table.rows), edit=edit, header=header)
+        return change.report
 
     # The whole index
 
     def compact(self) -> Report:
         """Merge small segments and those that hold superseded tables into new ones."""
-        from mate.build.changes.compact import compact
-
         if is_database(self.address):
             raise StoreError("only a lake is compacted: a database looks after its own storage")
         start = time.perf_counter()
@@ -244,28 +222,23 @@ class Updates:
 
     # What all changes have in common
 
-    def _change_table(self, table_id: int, work: Callable[[ChangeBuilder, TableInfo], Report]) -> Report:
-        """Change one table."""
-
-        def work_on_table(builder: ChangeBuilder) -> Report:
-            [table] = tables_of(builder.index, [table_id])
-            return work(builder, table)
-
-        return self._change(work_on_table)
-
-    def _change(self, work: Callable[[ChangeBuilder], Report], size: int = 0) -> Report:
-        """Do the work of one change, which reads so many bytes, and publish it."""
+    @contextmanager
+    def _change(self, size: int = 0) -> Iterator[ReportedChange]:
+        """Publish what is collected in a block that reads so many bytes, as one change."""
         start = time.perf_counter()
         with open_writer(self.address, self.wait) as writer, self.engine(size) as engine, failure_explained("change"):
-            builder = ChangeBuilder(writer, engine, self.progress, self.memory)
+            builder = ReportedChange(writer, engine, self.progress, self.memory)
             before = after = writer.index.manifest
-            report = work(builder)
+            yield builder
             change = builder.finish()
             if change:
-                rejects = sum(record["count"] for record in writer.index.rejects_from(change.gone_sources))
+                rejects = sum(record["count"] for record in writer.index.rejects(sources=change.gone_sources))
                 gone = writer.counts_of(change.gone_tables) + Counts(rejects=rejects)
-                after = writer.apply(change, counts_after(before.counts, gone, change))
-            return replace(report, before=before, after=after, seconds=time.perf_counter() - start)
+                counts = sum((segment.record.counts for segment in change.new_segments), before.counts - gone)
+                if min(counts.tables, counts.rows, counts.cells) < 0:
+                    raise UpdateError("the counts in the manifest are wrong: mate check --repair")
+                after = writer.apply(change, counts)
+            builder.report = replace(builder.report, before=before, after=after, seconds=time.perf_counter() - start)
 
     def engine(self, size: int) -> AbstractContextManager[Engine]:
         """Start what runs the tasks of a change that reads so many bytes."""
@@ -273,31 +246,29 @@ class Updates:
         return start_engine(master, self.spark, verbose=self.verbose)
 
 
+class ReportedChange(ChangeBuilder):
+    """A change, and what is reported of it."""
+
+    report = Report()
+
+    def edit_table(
+        self, table: TableInfo, rows: tuple[int, int], values: Sequence[tuple[int, str | None]] = (), **edited: Any
+    ) -> None:
+        """Write a table again, and note that it differs from its file and which new values are too long.
+
+        `rows` has how many are added and removed, `values` the new ones with their rows.
+        """
+        changed = self.rewrite(table, **edited)
+        limit = self.settings.limits.cell_characters
+        lengths = characters(tokens(string_array([value for _, value in values]), self.settings.nulls))
+        long = np.flatnonzero(lengths > limit).tolist()
+        rejects = [asdict(oversized_cells(table.source, values[long[0]][0], len(long), limit))] if long else []
+        self.update_sources({table.source: 0}, rejects)
+        self.report = Report(changed=[changed], rows_added=rows[0], rows_removed=rows[1])
+
+
 def _rows(tables: list[TableInfo]) -> int:
     return sum(table.rows for table in tables)
-
-
-def _rewrite(
-    builder: ChangeBuilder,
-    table: TableInfo,
-    rows: tuple[int, int],
-    values: Sequence[tuple[int, str | None]] = (),
-    **edited: Any,
-) -> Report:
-    """Write a table again, and note that it differs from its file; new values, by row, may be too long to be indexed.
-
-    `rows` has how many are added and removed.
-    """
-    changed = builder.rewrite(table, **edited)
-    limit = builder.settings.limits.cell_characters
-    lengths = characters(tokens(string_array([value for _, value in values]), builder.settings.nulls))
-    long = np.flatnonzero(lengths > limit).tolist()
-    rejects = builder.index.rejects_from([table.source])
-    if long:
-        rejects = [*rejects, asdict(oversized_cells(table.source, values[long[0]][0], len(long), limit))]
-    for record in builder.index.sources_named([table.source]):
-        builder.put_source({**record, "sha256": ""}, rejects)
-    return Report(changed=[changed], rows_added=rows[0], rows_removed=rows[1])
 
 
 def _different(
@@ -318,20 +289,8 @@ def _check_new(index: Index, sources: list[Source]) -> None:
     """Refuse files that the index has, however their path is written."""
     spelled = {source.name: source.name for source in sources}
     spelled |= {name: s.name for s in sources if isinstance(s, FileSource) for name in spellings(s.name)}
-    for record in index.sources_named(list(spelled)):
+    for record in index.sources(list(spelled)):
         raise UpdateError(f"the index has {spelled[record['source']]} already; mate sync takes its new content")
     twice = [name for name, count in Counter(source.name for source in sources).items() if count > 1]
     if twice:
         raise UpdateError(f"{twice[0]} is given twice")
-
-
-def _update_sources(builder: ChangeBuilder, removed: list[TableInfo]) -> None:
-    """Lower the table counts of sources, or forget the sources of which nothing is left."""
-    counts = Counter(table.source for table in removed)
-    for record in builder.index.sources_named(list(counts)):
-        name = record["source"]
-        left = record["tables"] - counts[name]
-        if left:
-            builder.put_source({**record, "sha256": "", "tables": left}, builder.index.rejects_from([name]))
-        else:
-            builder.remove_sources([name])

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from encodings.aliases import aliases
 from itertools import chain
 from typing import BinaryIO
 
 from mate.corpus.encoding.code_pages import BLOCK, find_code_page
-from mate.corpus.encoding.shifts import find_shifts, may_shift
 from mate.errors import CorpusError, did_you_mean
 
 LONGEST_LINE_BLOCKS = 16
@@ -41,6 +40,9 @@ BINARY = {
 }
 MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|body|\?xml|!--)", re.IGNORECASE)
 CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v\x0e\x0f\x1a\x1b"))
+ISO_2022 = ("iso2022_kr", "iso2022_jp_2", "iso2022_jp_2004")
+"""Encodings of old systems in Korea and Japan, all of whose bytes are ASCII; the Japanese ones take Korean as well."""
+ISO_2022_ESCAPE = b"\x1b$"
 SAMPLE = 1 << 16
 """Bytes that tell UTF-16 from other texts; an even number."""
 
@@ -73,26 +75,40 @@ class TextEncoding:
 def find_encoding(reopen: Callable[[], BinaryIO], named: str | None = None) -> TextEncoding:
     """Read all bytes and find the encoding; a file that is no text raises `CorpusError`.
 
-    ``reopen`` returns the plain bytes from their start; it is called again if they are not Unicode. An encoding that
-    is named holds for all files but those that begin with a byte order mark.
+    ``reopen`` returns the plain bytes from their start; it is called again if they are not Unicode. An encoding
+    that is named holds for all files but those that begin with a byte order mark.
     """
     stream = reopen()
     head = stream.read(BLOCK)
+    blocks = chain([head], _blocks(stream))
     _refuse_other_formats(head)
     marked = next((name for mark, name in BOMS.items() if head.startswith(mark)), None)
     if named is not None and marked is None:
-        scan = _Scan(stream, named, "replace", head)
-        return TextEncoding(named, "replace", scan.quotes, None, scan.undecodable)
+        scan = _TextScan(blocks, named, "replace")
+        return TextEncoding(named, "replace", scan.quotes, undecodable=scan.undecodable)
     if marked is None and _is_ebcdic(head[:SAMPLE]):
         raise CorpusError("text in EBCDIC; --encoding names its code page, such as cp037, cp273 or cp500")
-    scan = _Scan(stream, marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8", "strict", head)
+    scan = _TextScan(blocks, marked or _utf16_without_bom(head[:SAMPLE]) or "utf-8", "strict")
     if scan.valid:
-        shifts = scan.shifts and scan.encoding == "utf-8"
-        encoding, doubt = find_shifts(reopen) if shifts else (scan.encoding, None)
-        return TextEncoding(encoding, "strict", scan.quotes, doubt)
+        escapes = scan.escapes and scan.encoding == "utf-8"
+        candidates = (name for name in ISO_2022 if escapes and _is_valid(reopen(), name))
+        return TextEncoding(next(candidates, scan.encoding), "strict", scan.quotes)
     encoding, errors, doubt = find_code_page(reopen(), scan.encoding)
-    missing = _Scan(reopen(), encoding, errors).undecodable if errors == "replace" else 0
+    missing = _TextScan(_blocks(reopen()), encoding, errors).undecodable if errors == "replace" else 0
     return TextEncoding(encoding, errors, scan.quotes, doubt, missing)
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    return iter(lambda: stream.read(BLOCK), b"")
+
+
+def _is_valid(stream: BinaryIO, encoding: str) -> bool:
+    try:
+        for _ in codecs.iterdecode(_blocks(stream), encoding):
+            pass
+    except UnicodeError:
+        return False
+    return True
 
 
 def check_encoding(name: str) -> str:
@@ -152,24 +168,24 @@ def _is_ebcdic(head: bytes) -> bool:
     return lines > 0 and known > EBCDIC_SHARE * len(text)
 
 
-class _Scan:
-    """What all bytes of a text say: are they valid, are there quotes, shifts, too many controls, endless lines."""
+class _TextScan:
+    """What all bytes of a text say: are they valid, are there quotes, escapes, too many controls, endless lines."""
 
-    def __init__(self, stream: BinaryIO, encoding: str, errors: str, head: bytes = b"") -> None:
+    def __init__(self, blocks: Iterable[bytes], encoding: str, errors: str) -> None:
         self.encoding = encoding
         self.valid = True
         self.quotes = False
-        self.shifts = False
+        self.escapes = False
         self.undecodable = 0
         """Signs for what cannot be decoded."""
         self._decoder = codecs.getincrementaldecoder(encoding)(errors)
         quote, *line_ends = (_byte_of(character, encoding) for character in '"\n\r')
         size = controls = blocks_without_line_end = 0
-        for block in chain([head] if head else [], iter(lambda: stream.read(BLOCK), b"")):
+        for block in blocks:
             size += len(block)
             controls += len(block) - len(block.translate(None, CONTROLS))
             self.quotes = self.quotes or quote in block
-            self.shifts = self.shifts or may_shift(block)
+            self.escapes = self.escapes or ISO_2022_ESCAPE in block
             ended = any(line_end in block for line_end in line_ends)
             blocks_without_line_end = 0 if ended else blocks_without_line_end + 1
             if blocks_without_line_end > LONGEST_LINE_BLOCKS:

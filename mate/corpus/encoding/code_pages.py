@@ -24,7 +24,6 @@ OTHERS = (
     "cp1255", "cp1256", "cp1257", "cp874", "cp932", "euc_jis_2004", "gb18030", "big5hkscs", "cp949",
 )  # fmt: skip
 """Encodings that tables are found in; each with the larger set of characters if there are several of its kind."""
-EAST_ASIAN = ("cp932", "euc_jis_2004", "gb18030", "big5hkscs", "cp949")
 CLEARLY = 2.0
 """How many times as likely as the Western ones another code page must be to be taken."""
 LEAST_BYTES = 4
@@ -33,10 +32,9 @@ SMALL = 20
 """Characters beyond ASCII, in different cells, below which a Western code page may be meant after all."""
 LITTLE = 100
 """The same, below which an answer that is not Western is doubted sooner."""
-NEARLY, TWIN, LITTLE_TEXT, EAST_ASIAN_TEXT = 0.9, 0.999, 0.3, 0.5
+NEARLY, TWIN, LITTLE_TEXT = 0.9, 0.999, 0.3
 """From this share of the answer's likelihood on, another encoding is a doubt: beside a Western answer; beside another
-one, since code pages of one kind score nearly the same; where there is little text; between East Asian encodings
-there, which overlap."""
+one, since code pages of one kind score nearly the same; where there is little text."""
 STRANGE = 10.0
 """How much a sign in the middle of a word speaks against a code page, in letters."""
 
@@ -91,16 +89,14 @@ def _rival(
 ) -> str | None:
     """Return the likeliest other encoding, if it is as good as the answer and cells would read differently by it."""
     characters = evidence.characters(best)
-    little = best not in WESTERN and characters < LITTLE
-    least = LITTLE_TEXT * likelihood if little else least
+    if best not in WESTERN and characters < LITTLE:
+        least = LITTLE_TEXT * likelihood
     # Our own scores choose among the Western ones: they are doubted if the detector finds next to nothing for it.
     doubted = best not in WESTERN or likelihoods.get(best, 0.0) < LITTLE_TEXT * likelihood
     others = (*WESTERN, *OTHERS) if characters < SMALL and doubted else OTHERS
-    rivals = {name for name in others if likelihoods.get(name, 0.0) > least}
-    if little and best in EAST_ASIAN:
-        rivals |= {name for name in EAST_ASIAN if likelihoods.get(name, 0.0) > EAST_ASIAN_TEXT * likelihood}
     text = evidence.cells.decode(best, "replace")
-    differing = (name for name in others if name in rivals and evidence.cells.decode(name, "replace") != text)
+    likely = (name for name in others if likelihoods.get(name, 0.0) > least)
+    differing = (name for name in likely if evidence.cells.decode(name, "replace") != text)
     return max(differing, key=likelihoods.__getitem__, default=None)
 
 

@@ -10,17 +10,18 @@ Compressed files are not cut, since they unpack from their start only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mate.corpus.formats import File
 from mate.corpus.parts import delimited, parquet
-from mate.corpus.parts.base import Again, Cutting, Part, Parts, Span, changed
+from mate.corpus.parts.base import Correction, Cutting, Part, Parts, Span, changed
 from mate.corpus.parts.records import cut_json, cut_shard
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.errors import CorpusError
 
-__all__ = ["CUTTERS", "Again", "Cutting", "Part", "Parts", "Span", "changed", "cut_file", "look_at", "read_part"]
+__all__ = ["CUTTERS", "Correction", "Cutting", "Part", "Parts", "Span", "changed", "cut_file", "look_at", "read_part"]
 
 CUTTERS: dict[str, Callable[[str, BinaryIO, Limits, int], Cutting | None]] = {
     "delimited": delimited.cut,
@@ -46,20 +47,22 @@ def cut_file(file: File, limits: Limits, size: int) -> Cutting | None:
 
 def look_at(file: File, cutting: Cutting, span: Span) -> Any:
     """Look at a span of a file that was cut."""
-    [look] = _each(file, lambda stream: iter([cutting.look(stream, span)]))
-    return look
+    with _opened(file) as stream:
+        return cutting.look(stream, span)
 
 
 def read_part(file: File, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
     """Yield what the whole file would yield where the part is."""
-    return _each(file, lambda stream: part.read(stream, limits))
+    with _opened(file) as stream:
+        yield from part.read(stream, limits)
 
 
-def _each(file: File, read: Callable[[BinaryIO], Iterator[Any]]) -> Iterator[Any]:
-    """Yield from an open file. Whatever goes wrong now did not at first, so the file has changed."""
+@contextmanager
+def _opened(file: File) -> Iterator[BinaryIO]:
+    """Open a file. Whatever goes wrong now did not at first, so the file has changed."""
     try:
         with Path(file.path).open("rb") as stream:
-            yield from read(stream)
+            yield stream
     except (MemoryError, CorpusError):
         raise
     except Exception as error:

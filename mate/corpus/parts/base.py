@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.errors import CorpusError
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A piece of a file: bytes from `start` to `stop`, or row groups of a Parquet file."""
 
     start: int
     stop: int
-    most_rows: int | None = None
-    """Rows that may be taken, if the spans before have used up some of the limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Correction(NamedTuple):
     """The looks from `first` to `stop` (excluded) do not fit the others: one look at this span replaces them."""
 
     first: int
@@ -45,7 +41,7 @@ class Cutting(ABC):
         """Read a span and return what the others must know of it: how many lines, rows and rejects it has."""
 
     @abstractmethod
-    def settle(self, looks: Sequence[Any]) -> Parts | Again:
+    def settle(self, looks: Sequence[Any]) -> Parts | Correction:
         """Return the parts, or what must be looked at again."""
 
     @abstractmethod
@@ -55,6 +51,17 @@ class Cutting(ABC):
     def part(self, span: Span, **place: Any) -> Part:
         """Return a part of the file. It carries no spans but its own: a file of many parts has many spans."""
         return Part(replace(self, spans=()), span, **place)
+
+    def table_parts(self, counts: Iterable[tuple[Span, int]]) -> tuple[list[Part], int]:
+        """Number the rows of spans that hold one table: return its parts, and how many rows are beyond the limit."""
+        parts: list[Part] = []
+        rows = 0
+        for span, count in counts:
+            taken = max(0, min(count, self.limits.rows - rows))
+            if taken:
+                parts.append(self.part(span, first_row=rows, rows=taken))
+            rows += count
+        return parts, max(0, rows - self.limits.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +76,6 @@ class Part:
     """Rows of the part, if the whole file is one table."""
     lines_before: int = 0
     tables_before: int = 0
-    whole_columns: frozenset[int] = frozenset()
-    """Places of the Parquet columns that are written as whole numbers or dates: the same in all parts."""
     rejects: tuple[Reject, ...] = ()
     """Those of the whole file, which its last part reports."""
 
@@ -81,6 +86,7 @@ class Part:
 
     def read(self, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
         """Yield the rows that were counted, and the rejects."""
+        limits = limits if self.rows is None else replace(limits, rows=self.rows)
         rows = 0
         for item in self.cutting.read(stream, self, limits):
             yield item
@@ -97,22 +103,20 @@ class Parts:
     """A file, cut."""
 
     parts: Sequence[Part]
-    """In their order; none if the file is better read whole."""
-    tables: int
+    """In their order; none if the file is better read whole: its reader says what is wrong."""
+    tables: int = 1
     """Tables in all parts."""
-    rows: int | None = None
-    """Rows of the table, if the whole file is one table."""
 
+    @classmethod
+    def of(cls, parts: Sequence[Part], rejects: Iterable[Reject], tables: int = 1) -> Parts:
+        """Return the parts, of which the last one reports the rejects."""
+        return cls([*parts[:-1], *(replace(part, rejects=tuple(rejects)) for part in parts[-1:])], tables)
 
-WHOLE = Parts((), 0)
-"""The answer if a file is to be read whole after all: its reader says what is wrong."""
-
-
-def with_rejects(parts: list[Part], rejects: Sequence[Reject], tables: int, rows: int | None = None) -> Parts:
-    """Return the parts, of which the last one reports the rejects; `WHOLE` if there is none."""
-    if not parts:
-        return WHOLE
-    return Parts([*parts[:-1], replace(parts[-1], rejects=tuple(rejects))], tables, rows)
+    @property
+    def rows(self) -> int | None:
+        """Rows of the table, if the whole file is one table."""
+        last = self.parts[-1]
+        return None if last.rows is None else last.first_row + last.rows
 
 
 def even_cuts(start: int, stop: int, size: int) -> list[int]:
@@ -121,9 +125,9 @@ def even_cuts(start: int, stop: int, size: int) -> list[int]:
     return [start + (stop - start) * number // pieces for number in range(1, pieces)]
 
 
-def spans_between(places: Sequence[int]) -> list[Span]:
+def spans_between(places: Sequence[int]) -> tuple[Span, ...]:
     """Return the spans between places, without empty ones."""
-    return [Span(start, stop) for start, stop in pairwise(accumulate(places, max)) if start < stop]
+    return tuple(Span(start, stop) for start, stop in pairwise(accumulate(places, max)) if start < stop)
 
 
 def changed(source: str) -> str:

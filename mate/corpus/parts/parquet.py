@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from mate.corpus import parquet
 from mate.corpus.arrow_text import may_be_whole
 from mate.corpus.parquet import CorruptError, RowGroupCheck
-from mate.corpus.parts.base import Cutting, Part, Parts, Span, changed, with_rejects
-from mate.corpus.table import Chunk, Limits, Reject
+from mate.corpus.parts.base import Cutting, Part, Parts, Span, changed
+from mate.corpus.table import Chunk, Limits, Reject, rows_beyond
 from mate.errors import CorpusError
 
 
@@ -24,43 +24,36 @@ class ParquetCutting(Cutting):
 
     rows: int
     """Rows that its metadata announce."""
+    whole_columns: frozenset[int] = frozenset()
+    """Places of the columns that are written as whole numbers or dates: the same in all parts."""
 
     def look(self, stream: BinaryIO, span: Span) -> tuple[Span, RowGroupCheck]:
-        """Decode everything once: damage in one row group ends the table there."""
+        """Decode everything once, for damage and for how columns are written."""
         try:
             file, _ = parquet.open_file(self.source, stream, self.limits)
-        except CorpusError as error:
-            return span, RowGroupCheck(0, str(error), {})
-        return span, parquet.check(file, range(span.start, span.stop), self.limits)
+        except CorpusError:
+            return span, RowGroupCheck(0, True, frozenset())
+        return span, parquet.check(file, range(*span))
 
     def settle(self, looks: Sequence[tuple[Span, RowGroupCheck]]) -> Parts:
-        """Number the rows up to the limit or the first damage."""
-        parts: list[Part] = []
-        rows = 0
-        whole = frozenset(looks[0][1].whole_until)
-        for span, found in looks:
-            taken = min(found.rows, self.limits.rows - rows)
-            if taken:
-                parts.append(self.part(span, first_row=rows, rows=taken))
-                whole &= {place for place, row in found.whole_until.items() if row >= taken}
-            rows += taken
-            if found.damage and rows < self.limits.rows:
-                rejects = [parquet.corrupt(self.source, rows, found.damage)]
-                break
-        else:
-            rejects = list(parquet.missing_rows(self.source, self.limits, self.rows, rows))
-        return with_rejects([replace(part, whole_columns=whole) for part in parts], rejects, 1, rows)
+        """Number the rows up to the limit; a damaged file is read whole."""
+        rows = sum(check.rows for _, check in looks)
+        if rows != self.rows or any(check.damaged for _, check in looks):
+            return Parts(())
+        cutting = replace(self, whole_columns=frozenset.intersection(*(check.whole for _, check in looks)))
+        parts, beyond = cutting.table_parts((span, check.rows) for span, check in looks)
+        return Parts.of(parts, rows_beyond(self.source, self.limits, beyond))
 
     def read(self, stream: BinaryIO, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
         """Yield the rows."""
-        groups, row = range(part.span.start, part.span.stop), part.first_row
+        row = part.first_row
         try:
             file, table = parquet.open_file(self.source, stream, limits)
             kinds = file.schema_arrow.types
-            if not all(place < len(kinds) and may_be_whole(kinds[place]) for place in part.whole_columns):
+            if not all(place < len(kinds) and may_be_whole(kinds[place]) for place in self.whole_columns):
                 raise CorpusError(changed(self.source))
-            for batch in parquet.batches(file, groups, replace(limits, rows=part.rows or 0)):
-                yield from parquet.chunks(table, row, batch, part.whole_columns)
+            for batch in parquet.batches(file, range(*part.span), limits):
+                yield from parquet.chunks(table, row, batch, self.whole_columns)
                 row += len(batch)
         except (CorpusError, CorruptError) as error:
             raise CorpusError(changed(self.source)) from error
@@ -86,8 +79,6 @@ def _spans(metadata: pq.FileMetaData, length: int, size: int) -> Iterator[Span]:
     size = size * sum(sizes) // max(1, length)  # these are sizes of unpacked data
     start, filled = 0, 0
     for group, ends in enumerate(accumulate(sizes)):
-        if ends - filled >= size:
+        if ends - filled >= size or group == len(sizes) - 1:
             yield Span(start, group + 1)
             start, filled = group + 1, ends
-    if start < len(sizes):
-        yield Span(start, len(sizes))

@@ -6,7 +6,7 @@ A look at a span has the span, its number of lines, and what was seen in them; l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import BinaryIO, TypeAlias
 
@@ -14,10 +14,10 @@ from mate.corpus import json_records
 from mate.corpus.compression import compression_of
 from mate.corpus.dwtc import ShardReader
 from mate.corpus.json_lines import numbered_lines
-from mate.corpus.json_records import RecordKeys, is_record, line_record
-from mate.corpus.parts.base import WHOLE, Cutting, Part, Parts, Span, with_rejects
+from mate.corpus.json_records import RecordKeys, line_records
+from mate.corpus.parts.base import Cutting, Part, Parts, Span
 from mate.corpus.parts.lines import line_spans, piece
-from mate.corpus.table import Chunk, Limits, Reject, RejectCounts
+from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, rows_beyond
 
 ShardLook: TypeAlias = tuple[Span, int, ShardReader]
 JsonLook: TypeAlias = tuple[Span, int, RecordKeys]
@@ -30,7 +30,7 @@ class ShardCutting(Cutting):
         """Count lines, records and tables."""
         reader = ShardReader(self.source, self.limits)
         number = 0
-        for number, line in numbered_lines(piece(stream, span)):
+        for number, line in numbered_lines(piece(stream, *span)):
             for _ in reader.record(number, line):
                 pass
         return span, number, reader
@@ -45,14 +45,13 @@ class ShardCutting(Cutting):
             layout_tables.merge(reader.layout_tables, lines)
             lines += line_count
             tables += reader.tables
-        if not any(reader.records for _, _, reader in looks):
-            return WHOLE
-        return with_rejects(parts, list(layout_tables.rejects()), tables)
+        has_records = any(reader.records for _, _, reader in looks)
+        return Parts.of(parts if has_records else [], layout_tables.rejects(), tables)
 
     def read(self, stream: BinaryIO, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
         """Yield the tables, and a reject for each record that is none."""
         reader = ShardReader(self.source, limits, part.tables_before)
-        for number, line in numbered_lines(piece(stream, part.span), part.lines_before):
+        for number, line in numbered_lines(piece(stream, *part.span), part.lines_before):
             yield from reader.record(number, line)
 
 
@@ -66,34 +65,29 @@ class JsonCutting(Cutting):
         """Collect keys, count lines and records."""
         keys = RecordKeys(self.source, self.limits.columns)
         number = 0
-        for number, line in numbered_lines(piece(stream, span)):
-            if is_record(line):
-                keys.add(number, line_record(line))
+        for number, record in line_records(piece(stream, *span)):
+            keys.add(number, record)
         return span, number, keys
 
     def settle(self, looks: Sequence[JsonLook]) -> Parts:
         """Join the keys and number the rows."""
         header = tuple(dict.fromkeys(name for _, _, keys in looks for name in keys.names))
         if not header or len(header) > self.limits.columns:
-            return WHOLE
-        cutting = JsonCutting(self.source, self.limits, (), header)
+            return Parts(())
         bad = RejectCounts(self.source, "record")
-        parts: list[Part] = []
-        rows = beyond = lines = 0
+        counts: list[tuple[Span, int]] = []
+        lines = 0
         for span, line_count, keys in looks:
-            found = keys.rows(len(header), bad, lines)
-            taken = min(found, self.limits.rows - rows)
-            if taken:
-                parts.append(cutting.part(span, first_row=rows, rows=taken))
+            counts.append((span, keys.rows(len(header), bad, lines)))
             bad.merge(keys.bad, lines)
-            rows, beyond, lines = rows + taken, beyond + found - taken, lines + line_count
-        rejects = (*json_records.rows_beyond(self.source, self.limits, beyond), *bad.rejects())
-        return with_rejects(parts, rejects, 1, rows)
+            lines += line_count
+        parts, beyond = replace(self, header=header).table_parts(counts)
+        return Parts.of(parts, [*rows_beyond(self.source, self.limits, beyond), *bad.rejects()])
 
     def read(self, stream: BinaryIO, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
         """Yield the rows."""
-        records = json_records.line_records(numbered_lines(piece(stream, part.span)))
-        rows = islice(json_records.rows_of(records, self.header), part.rows)
+        records = line_records(piece(stream, *part.span))
+        rows = islice(json_records.rows_of(records, self.header), limits.rows)
         return json_records.chunks(self.source, self.header, rows, limits, part.first_row)
 
 

@@ -8,13 +8,22 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from mate.corpus.synthetic import shapes as places
 from mate.corpus.synthetic import values
-from mate.corpus.synthetic.shapes import Columns, Hashes, Numbers, Shapes, Units, mix, starts_of, stream, unit_of
-from mate.corpus.synthetic.values import Drawn, headers_of, pool_sizes, written
+from mate.corpus.synthetic.shapes import (
+    ColumnBatch,
+    Hashes,
+    Numbers,
+    TableBatch,
+    Units,
+    mix,
+    starts_of,
+    stream,
+    unit_of,
+)
+from mate.corpus.synthetic.values import CellDraws, cell_texts, headers_of, pool_sizes
 from mate.corpus.table import Chunk, Limits, Table
 from mate.errors import CorpusError, did_you_mean
 
@@ -32,7 +41,7 @@ _BLOCK = 4_096
 _HEIGHT_CUT = 1 - (1 + _TALLEST / _HEIGHT_SCALE) ** -_HEIGHT_TAIL
 
 _BOUNDS: dict[str, tuple[float, float]] = {
-    "tables": (1, 10**9),
+    "tables": (1, 10**7),
     "seed": (0, 2**63 - 1),
     "rows": (1, 10_000),
     "columns": (2, 100),
@@ -99,17 +108,15 @@ class SyntheticLake:
     @property
     def expected_cells(self) -> int:
         """Number of cells of the whole lake, from the tables' sizes alone (about 0.2 s for a million tables)."""
-        return int(self._sizes()[1].sum())
+        return int(self._sizes().sum())
 
     def split(self, parts: int) -> list[range]:
         """Cut the lake into at most ``parts`` ranges of table numbers of about the same number of cells."""
-        if parts < 1:
-            raise CorpusError(f"a lake is split into at least 1 part, not {parts}")
-        grain, cells = self._sizes()
+        cells = self._sizes()
         after = np.cumsum(cells)
         goals = after[-1] * np.arange(1, parts) / parts
-        cuts = np.unique(np.searchsorted(after - cells / 2, goals)) * grain
-        bounds = [0, *(cut for cut in cuts.tolist() if 0 < cut < self.tables), self.tables]
+        cuts = np.unique(np.searchsorted(after - cells / 2, goals)).tolist()
+        bounds = [0, *(cut for cut in cuts if 0 < cut < self.tables), self.tables]
         return [range(first, stop) for first, stop in pairwise(bounds)]
 
     def read(self, first: int, stop: int, limits: Limits | None = None) -> Iterator[Chunk]:
@@ -117,11 +124,8 @@ class SyntheticLake:
 
         Of the limits only ``chunk_cells`` applies: no table is larger than the others' defaults allow.
         """
-        if not 0 <= first <= stop <= self.tables:
-            raise CorpusError(f"tables {first} to {stop} are not within a lake of {self.tables:,} tables")
         size = (limits or Limits()).chunk_cells
-        for start in range(first, stop, _BLOCK):
-            shapes = self._shapes(np.arange(start, min(start + _BLOCK, stop)))
+        for shapes in self._blocks(first, stop):
             for pieces in places.batches(shapes, size):
                 yield from self._chunks(shapes, pieces)
 
@@ -130,20 +134,17 @@ class SyntheticLake:
     def _root(self) -> Hashes:
         return mix(np.array([self.seed], np.uint64))
 
-    def _shapes(self, numbers: Numbers) -> Shapes:
+    def _shapes(self, numbers: Numbers) -> TableBatch:
         key = stream(self._root(), numbers)
         domain = self._domain(numbers, key)
-        columns = np.clip(np.rint(self._width(key)), 2, _WIDEST).astype(np.int64)
+        radius = np.sqrt(-2 * np.log(1 - unit_of(stream(key, places.WIDTH))))
+        normal = radius * np.cos(2 * np.pi * unit_of(stream(key, places.WIDTH_ANGLE)))
+        width = self.columns * np.exp(_WIDTH_SPREAD * normal - _WIDTH_SPREAD**2 / 2)
+        columns = np.clip(np.rint(width), 2, _WIDEST).astype(np.int64)
         height = (1 - unit_of(stream(key, places.HEIGHT)) * _HEIGHT_CUT) ** (-1 / _HEIGHT_TAIL) - 1
         rows = 1 + (height * _HEIGHT_SCALE * (self.rows - 0.5)).astype(np.int64)
         arity = np.where(domain < 0, 0, values.ARITY[self._template(domain)])
-        return Shapes(numbers, key, np.maximum(columns, arity), rows, domain)
-
-    def _width(self, key: Hashes) -> Units:
-        radius = np.sqrt(-2 * np.log(1 - unit_of(stream(key, places.WIDTH))))
-        normal = radius * np.cos(2 * np.pi * unit_of(stream(key, places.WIDTH_ANGLE)))
-        result: Units = self.columns * np.exp(_WIDTH_SPREAD * normal - _WIDTH_SPREAD**2 / 2)
-        return result
+        return TableBatch(numbers, key, np.maximum(columns, arity), rows, domain)
 
     def _domain(self, numbers: Numbers, key: Hashes) -> Numbers:
         """Return each table's domain, -1 for none; later tables know more domains, so that lakes can grow."""
@@ -151,28 +152,23 @@ class SyntheticLake:
         chosen = (unit_of(stream(key, places.DOMAIN)) * known).astype(np.int64)
         return np.where(unit_of(stream(key, places.MEMBER)) < self.joinable, chosen, -1)
 
-    def _domain_key(self, domain: Numbers) -> Hashes:
-        return stream(stream(self._root(), places.DOMAINS), domain)
-
     def _template(self, domain: Numbers) -> Numbers:
         """Return each domain's kind of key tuple, in turn, so that a small lake has them all."""
-        turn = int(stream(self._root(), places.DOMAINS)[0] % np.uint64(len(values.TEMPLATES)))
-        return (domain + turn) % len(values.TEMPLATES)
+        first = int(stream(self._root(), places.DOMAINS)[0] % np.uint64(len(values.TEMPLATES)))
+        return (domain + first) % len(values.TEMPLATES)
 
-    def _sizes(self) -> tuple[int, Numbers]:
-        """Return the cells of every ``grain`` tables, however large the lake about a million numbers."""
-        grain = 1 + (self.tables >> 20)
-        step = _BLOCK * grain
-        parts = []
-        for start in range(0, self.tables, step):
-            shapes = self._shapes(np.arange(start, min(start + step, self.tables)))
-            cells = shapes.rows * shapes.columns
-            parts.append(np.add.reduceat(cells, np.arange(0, len(cells), grain)))
-        return grain, np.concatenate(parts)
+    def _blocks(self, first: int, stop: int) -> Iterator[TableBatch]:
+        """Yield the shapes of tables, some thousands at a time."""
+        for start in range(first, stop, _BLOCK):
+            yield self._shapes(np.arange(start, min(start + _BLOCK, stop)))
+
+    def _sizes(self) -> Numbers:
+        """Return the cells of each table."""
+        return np.concatenate([shapes.rows * shapes.columns for shapes in self._blocks(0, self.tables)])
 
     # --- cells ---
 
-    def _chunks(self, shapes: Shapes, pieces: Numbers) -> Iterator[Chunk]:
+    def _chunks(self, shapes: TableBatch, pieces: Numbers) -> Iterator[Chunk]:
         which, first, count = pieces
         batch = shapes.take(which)
         columns = self._columns(batch)
@@ -187,7 +183,7 @@ class SyntheticLake:
             # A copy: a slice would keep, and when pickled carry, the text of the whole batch.
             yield Chunk(table, row, pa.concat_arrays([cells.slice(start, end - start)]))
 
-    def _columns(self, batch: Shapes) -> Columns:
+    def _columns(self, batch: TableBatch) -> ColumnBatch:
         owner = np.repeat(np.arange(len(batch.key)), batch.columns)
         place = np.arange(len(owner)) - np.repeat(starts_of(batch.columns), batch.columns)
         key = stream(batch.key[owner], places.COLUMN + place)
@@ -195,21 +191,18 @@ class SyntheticLake:
         slot = places.order_within(owner, key, batch.columns)
         slot = np.where((batch.domain >= 0)[owner] & (slot < values.ARITY[template][owner]), slot, -1)
         is_key = slot >= 0
+        domain_key = stream(stream(self._root(), places.DOMAINS), batch.domain)
         free = np.searchsorted(values.WEIGHTS, unit_of(stream(key, places.KIND)), side="right")
         kind = np.where(is_key, values.TEMPLATES[template[owner], slot], free)
-        salt = np.where(is_key, stream(self._domain_key(batch.domain)[owner], slot), key)
+        salt = np.where(is_key, stream(domain_key[owner], slot), key)
         choices = (2 + 38 * unit_of(stream(key, places.CHOICES)) ** 2).astype(np.int64)
+        magnitude = (unit_of(stream(key, places.MAGNITUDE)) * values.MAGNITUDES[kind]).astype(np.int64)
+        numbers = 10 ** (values.LEAST_MAGNITUDE[kind] + np.where(is_key, 2, magnitude))
+        size = np.where(values.TEXT[kind], np.array(pool_sizes(self.vocabulary))[kind], numbers)
         categorical = values.TEXT[kind] & ~is_key & (unit_of(stream(key, places.CATEGORICAL)) < 0.5)
-        return Columns(owner, key, slot, kind, salt, self._size(kind, is_key, key), np.where(categorical, choices, 0))
+        return ColumnBatch(owner, key, slot, kind, salt, size, np.where(categorical, choices, 0))
 
-    def _size(self, kind: Numbers, is_key: npt.NDArray[np.bool_], key: Hashes) -> Numbers:
-        """Return how many values a column draws from: a vocabulary's size, or a power of ten for numbers."""
-        pools = np.array(pool_sizes(self.vocabulary))[kind]
-        extra = (unit_of(stream(key, places.MAGNITUDE)) * values.MAGNITUDES[kind]).astype(np.int64)
-        power = 10 ** (values.LEAST_MAGNITUDE[kind] + np.where(is_key, 2, extra))
-        return np.where(values.TEXT[kind], pools, power)
-
-    def _cells(self, batch: Shapes, columns: Columns, first: Numbers, count: Numbers) -> pa.StringArray:
+    def _cells(self, batch: TableBatch, columns: ColumnBatch, first: Numbers, count: Numbers) -> pa.StringArray:
         """Return the cells of all pieces, one piece after the other, each row-major."""
         size = count * batch.columns
         piece = np.repeat(np.arange(len(size)), size)
@@ -224,31 +217,27 @@ class SyntheticLake:
         self._place_keys(unit, batch, columns, column, row)
         rank = self._rank(unit, columns.size[column])
         noise = (own & np.uint64(2047)).astype(np.int64)
-        return written(columns, Drawn(column, row, rank, unit, noise), self.vocabulary)
+        return cell_texts(columns, CellDraws(column, row, rank, unit, noise), self.vocabulary)
 
-    def _choose_categories(self, unit: Units, columns: Columns, column: Numbers) -> None:
+    def _choose_categories(self, unit: Units, columns: ColumnBatch, column: Numbers) -> None:
         cells = np.flatnonzero(columns.choices[column])
         column = column[cells]
         choice = (unit[cells] ** 2 * columns.choices[column]).astype(np.int64)
         unit[cells] = unit_of(stream(columns.key[column], places.CHOICE + choice))
 
-    def _place_keys(self, unit: Units, batch: Shapes, columns: Columns, column: Numbers, row: Numbers) -> None:
+    def _place_keys(self, unit: Units, batch: TableBatch, columns: ColumnBatch, column: Numbers, row: Numbers) -> None:
         """Let key columns hold their domain's tuples; a near miss keeps one of the values."""
         cells = np.flatnonzero((columns.slot >= 0)[column])
         column, row = column[cells], row[cells]
         table = columns.owner[column]
-        kept = self._near_miss_slot(batch, table, row)
-        stays = (kept < 0) | (kept == columns.slot[column])
+        draw = unit_of(stream(stream(batch.key, places.NEAR)[table], row))
+        last = values.ARITY[self._template(batch.domain)][table] - 1
+        only = np.minimum(draw / max(self.near_misses, 1e-300) * (last + 1), last)
+        only = np.where(draw < self.near_misses, only, -1).astype(np.int64)
+        stays = (only < 0) | (only == columns.slot[column])
         cells, column = cells[stays], column[stays]
         tuples = places.tuples_of(batch, table[stays], row[stays])
         unit[cells] = unit_of(stream(columns.salt[column], tuples))
-
-    def _near_miss_slot(self, batch: Shapes, table: Numbers, row: Numbers) -> Numbers:
-        """Return the one slot of each row that a near miss keeps, -1 for a row with the whole key tuple."""
-        draw = unit_of(stream(stream(batch.key, places.NEAR)[table], row))
-        arity = values.ARITY[self._template(batch.domain)][table]
-        kept = draw / max(self.near_misses, 1e-300) * arity
-        return np.where(draw < self.near_misses, np.minimum(kept, arity - 1), -1).astype(np.int64)
 
     def _rank(self, unit: Units, size: Numbers) -> Numbers:
         """Turn uniform draws into ranks 0 to size - 1, where rank r has a probability of about (r + 1)**-skew."""

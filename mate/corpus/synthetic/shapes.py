@@ -20,7 +20,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 # Places in a table's, a column's or a domain's own stream; columns, choices and slots take the places after.
 HEIGHT, WIDTH, WIDTH_ANGLE, MEMBER, DOMAIN, NEAR, STEP, START, REACH = range(9)
 KIND, CHOICES, CATEGORICAL, MAGNITUDE = (1 << 40) + np.arange(4)
-COLUMN, SLOT, CHOICE, DOMAINS, QUERIES = (np.arange(5) + 2) << 40
+COLUMN, SLOT, CHOICE, DOMAINS = (np.arange(4) + 2) << 40
 
 
 def mix(x: Hashes) -> Hashes:
@@ -40,7 +40,7 @@ def unit_of(hashes: Hashes) -> Units:
     return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-class Shapes(NamedTuple):
+class TableBatch(NamedTuple):
     """Tables, one an entry, before any cell is made."""
 
     number: Numbers
@@ -49,13 +49,13 @@ class Shapes(NamedTuple):
     rows: Numbers
     domain: Numbers
 
-    def take(self, which: Numbers) -> Shapes:
+    def take(self, which: Numbers) -> TableBatch:
         """Return some of them."""
         number, key, columns, rows, domain = self
-        return Shapes(number[which], key[which], columns[which], rows[which], domain[which])
+        return TableBatch(number[which], key[which], columns[which], rows[which], domain[which])
 
 
-class Columns(NamedTuple):
+class ColumnBatch(NamedTuple):
     """Columns of a batch of tables, one table's after the other's."""
 
     owner: Numbers
@@ -66,6 +66,7 @@ class Columns(NamedTuple):
     salt: Hashes
     """The column's key, for key columns that of the domain's slot: what its values depend on."""
     size: Numbers
+    """How many values it draws from: those of a vocabulary, or a power of ten for numbers."""
     choices: Numbers
     """Distinct values of a categorical column, else 0."""
 
@@ -75,7 +76,7 @@ def starts_of(sizes: Numbers) -> Numbers:
     return np.cumsum(sizes) - sizes
 
 
-def batches(shapes: Shapes, chunk_cells: int) -> Iterator[Numbers]:
+def batches(shapes: TableBatch, chunk_cells: int) -> Iterator[Numbers]:
     """Yield (table, first row, rows) of pieces that together have a chunk's cells: small tables share a pass."""
     pieces: list[tuple[int, int, int]] = []
     room = chunk_cells
@@ -100,7 +101,7 @@ def order_within(owner: Numbers, key: Hashes, sizes: Numbers) -> Numbers:
     return result
 
 
-def tuples_of(shapes: Shapes, table: Numbers, row: Numbers) -> Numbers:
+def tuples_of(shapes: TableBatch, table: Numbers, row: Numbers) -> Numbers:
     """Return which tuple of its domain each row holds.
 
     A table holds its domain's first tuples, half to twice as many as it has rows, in an order of its own

@@ -5,7 +5,10 @@ A kind's values are known words first, then made-up ones.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +16,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mate.corpus.synthetic.shapes import SLOT, Columns, Hashes, Numbers, Shapes, Units, mix, starts_of, stream, unit_of
+from mate.corpus.synthetic.shapes import (
+    SLOT,
+    ColumnBatch,
+    Hashes,
+    Numbers,
+    TableBatch,
+    Units,
+    mix,
+    starts_of,
+    stream,
+    unit_of,
+)
 from mate.corpus.synthetic.words import COMPANIES, ENDS, HEADS, KNOWN, MIDDLES
 from mate.values.arrow import strings_from_buffers
 
@@ -70,23 +84,22 @@ FORM = np.array([kind.form for kind in KINDS.values()])
 TEXT = FORM == WORDS
 WEIGHTS = np.cumsum([kind.weight for kind in KINDS.values()]) / sum(kind.weight for kind in KINDS.values())
 LEAST_MAGNITUDE, MAGNITUDES = np.array([kind.magnitudes for kind in KINDS.values()]).T
-HEADER_COUNTS = np.array([len(kind.headers) for kind in KINDS.values()], np.uint64)
-HEADERS = np.array([[*kind.headers, *[""] * (8 - len(kind.headers))] for kind in KINDS.values()], object)
+HEADERS = [kind.headers for kind in KINDS.values()]
 
 
-def headers_of(batch: Shapes, columns: Columns) -> list[tuple[str, ...]]:
+def headers_of(batch: TableBatch, columns: ColumnBatch) -> list[tuple[str, ...]]:
     """Return the names of each table's columns."""
-    variant = stream(columns.key, SLOT) % HEADER_COUNTS[columns.kind]
-    names: list[str] = HEADERS[columns.kind, variant.astype(np.int64)].tolist()
-    ends = np.cumsum(batch.columns).tolist()
-    return [_distinct(names[end - width : end]) for end, width in zip(ends, batch.columns.tolist(), strict=True)]
+    variants = zip(columns.kind.tolist(), stream(columns.key, SLOT).tolist(), strict=True)
+    names = (HEADERS[kind][number % len(HEADERS[kind])] for kind, number in variants)
+    return [_distinct(islice(names, width)) for width in batch.columns.tolist()]
 
 
-def _distinct(names: list[str]) -> tuple[str, ...]:
-    seen: dict[str, int] = {}
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    """Number the names that come more than once."""
+    seen: Counter[str] = Counter()
     result = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
+        seen[name] += 1
         result.append(name if seen[name] == 1 else f"{name} {seen[name]}")
     return tuple(result)
 
@@ -131,7 +144,6 @@ def vocabulary_of(size: int) -> Vocabulary:
         "year": pa.array(_YEARS),
     }
     parts = [pools.get(name, pa.array([], pa.string())) for name in NAMES]
-    assert [len(part) for part in parts] == list(sizes)
     starts = len(MISSING) + starts_of(np.array(sizes))
     return Vocabulary(pa.concat_arrays([pa.array(MISSING, pa.string()), *parts]), starts)
 
@@ -157,8 +169,8 @@ def _composed(kind: str, count: int) -> pa.StringArray:
 
 def _organisations(family: pa.StringArray, count: int) -> pa.StringArray:
     """Return family names with endings in turn, so that no two are the same."""
-    turn, name = np.divmod(np.arange(count), len(family))
-    ending = pa.array(COMPANIES).take(pa.array((turn + name) % len(COMPANIES)))
+    cycle, name = np.divmod(np.arange(count), len(family))
+    ending = pa.array(COMPANIES).take(pa.array((cycle + name) % len(COMPANIES)))
     return pc.binary_join_element_wise(family.take(pa.array(name)), ending, " ")
 
 
@@ -183,7 +195,7 @@ _IN_2048_MISSING, _IN_2048_UPPER, _IN_2048_SPACED = 40, 20, 20
 """Cells in 2,048 that hold no value, or text that only normalisation makes equal to its token."""
 
 
-class Drawn(NamedTuple):
+class CellDraws(NamedTuple):
     """Cells before they are text: for each its column, row, rank among the column's values, draw and noise."""
 
     column: Numbers
@@ -193,9 +205,9 @@ class Drawn(NamedTuple):
     noise: Numbers
 
 
-def written(columns: Columns, drawn: Drawn, vocabulary: int) -> pa.StringArray:
+def cell_texts(columns: ColumnBatch, draws: CellDraws, vocabulary: int) -> pa.StringArray:
     """Return the text of cells."""
-    column, row, rank, unit, noise = drawn
+    column, row, rank, unit, noise = draws
     kind = columns.kind[column]
     form = FORM[kind]
     missing = (noise < _IN_2048_MISSING) & (columns.slot[column] < 0) & (form != SERIAL)

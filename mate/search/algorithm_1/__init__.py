@@ -7,8 +7,7 @@ Relatives of the algorithm differ in the row filter (`scan`): none in SCR, marks
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -21,8 +20,7 @@ from mate.search.algorithm_1._scan import scan_groups
 from mate.search.algorithm_1.candidates import Bounds, Groups, Probes, bound, group, probes, with_unknown
 from mate.search.algorithm_1.row_filter import MakeFilter, RowFilter, no_filter, super_key_filter
 from mate.search.best import Best
-from mate.search.reference import score_table
-from mate.search.search import SegmentSearch
+from mate.search.search import PARTS, SegmentSearch
 from mate.search.systems import System
 
 BLOCK_PAIRS = 1_000_000
@@ -31,21 +29,15 @@ BLOCK_PAIRS = 1_000_000
 GROWTH = 2
 """How many times larger than all blocks before it a block is."""
 
-PARTS = 4
-"""Parts of a block that are worked on at the same time. Always so many: what is pruned never depends on the machine."""
-
 
 class Limits(NamedTuple):
-    """What is held in memory, and up to where tables are scored by counting."""
+    """What is held in memory."""
 
     held: int = 1_000_000
     """Candidates that are held before they are compared with their rows."""
-    ways: int = 64
-    """A candidate that more mappings fit has its table scored by branch and bound."""
-    cells: int = 1_000_000
     masks: int = 4_000_000
-    """Keys of two columns are counted by bits in tables that need no more than so many pairs of columns, and words for
-    pairs of column and key tuple; in others as wider keys are."""
+    """Keys of two columns are counted by bits in tables that need no more than so many words: for pairs of columns,
+    and for pairs of column and key tuple; in others as wider keys are."""
 
 
 LIMITS = Limits()
@@ -87,64 +79,34 @@ def scan(part: SegmentSearch, row_filter: MakeFilter | None = None, only: Ids | 
             wanted &= np.isin(np.arange(len(wanted)), only)
         probe = probes(part)
         groups = group(native, probe.value, wanted)
+        if not len(groups.table):
+            return
     with statistics.phase("filter tables"):
-        bounds = bound(native, groups, probe)
+        bounds = bound(arrays, groups, probe)
         limit = bounds.tight if settings.tight_bound else bounds.postings
         order = np.lexsort((groups.table, -limit))
         statistics.count({"tables": len(order)})
     with statistics.phase("filter rows and score"):
         filters = settings.table_filters, settings.tight_bound
         keys = (row_filter or no_filter(part))(probe, groups)
-        task = Task(arrays, native, keys, probe, groups, limit, bounds.postings, *filters)
-        _Scan(task, bounds, part).run(order)
+        _offer(Task(arrays, native, keys, probe, groups, limit, bounds.postings, *filters), bounds, part, order)
 
 
-@dataclass(frozen=True)
-class _Scan:
-    """The way through the groups of one segment."""
+def _offer(task: Task, bounds: Bounds, part: SegmentSearch, order: Ids) -> None:
+    """Offer the tables of the groups in this order, in blocks, and large blocks in parts."""
+    for first, stop in _blocks(bounds.pairs[order]):
+        if task.filtering and task.limit[order[first]] <= part.best.kth:
+            part.search.statistics.count({"tables_cut_rule_1": len(order) - first})
+            return
+        block = order[first:stop]
+        pairs = bounds.pairs[block]
+        held = min(LIMITS.held, int(pairs.max())) + int(np.diff(task.probes.first).max())
+        parts = 1 if pairs.sum() < BLOCK_PAIRS else PARTS
+        part.in_parts(parts, partial(_offer_part, task, part, block, LIMITS._replace(held=held)))
 
-    task: Task
-    bounds: Bounds
-    part: SegmentSearch
 
-    def run(self, order: Ids) -> None:
-        """Go through the groups in this order, in blocks."""
-        best = self.part.best
-        for first, stop in _blocks(self.bounds.pairs[order]):
-            if self.task.filtering and self.task.limit[order[first]] <= best.kth:
-                self._count({"tables_cut_rule_1": len(order) - first})
-                return
-            self._block(order[first:stop])
-
-    def _block(self, order: Ids) -> None:
-        """Go through a block of tables, in parts if it is large."""
-        best = self.part.best
-        pairs = int(self.bounds.pairs[order].sum())
-        if pairs < BLOCK_PAIRS:
-            self._part(order, best)
-        else:
-            copies = [best.copy() for _ in range(PARTS)]
-            parts = (order[part::PARTS].copy() for part in range(PARTS))
-            self.part.search.at_once(self._part, parts, copies)
-            best.take_all(copies)
-
-    def _part(self, order: Ids, best: Best) -> None:
-        """Go through tables in this order, and offer them."""
-        held = min(LIMITS.held, int(self.bounds.pairs[order].max(initial=0))) + int(
-            np.diff(self.task.probes.first).max()
-        )
-        limits = LIMITS._replace(held=held)
-        self._count(scan_groups(self.task, order, best, limits, partial(self._score, best)))
-
-    def _score(self, best: Best, number: int) -> None:
-        """Score a table whose rows fit too many mappings to list them."""
-        place = int(self.task.groups.table[number])
-        score = score_table(self.task.arrays, place, self.part.tuples, best.kth)
-        if score:
-            best.offer(score.joinability, int(self.task.arrays.table_id[place]), score.mapping)
-
-    def _count(self, counts: Mapping[str, int]) -> None:
-        self.part.search.statistics.count(counts)
+def _offer_part(task: Task, part: SegmentSearch, block: Ids, limits: Limits, some: slice, best: Best) -> None:
+    part.search.statistics.count(scan_groups(task, block[some].copy(), best, limits))
 
 
 def _blocks(pairs: Ids) -> Iterator[tuple[int, int]]:

@@ -7,9 +7,8 @@ candidate then reads the codes of these columns only.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from mate.lake._arrays cimport Segment, SegmentView, code_at, first_entry, posting_row, units_per_posting
-from mate.native cimport Arena, Interrupt, Matrix, Span, bytes_of, int64s, lowest_bit, run, uint64s
+from mate.native cimport Arena, Interrupt, Mark, Matrix, Span, ascending, bytes_of, int64s, lowest_bit, run, uint64s
 from mate.search._best cimport Best, kth_score, offer, view_best
-from mate.search.query._numbering cimport Numbering, forget_all, key_of, new_numbering, number_of
 
 import numpy as np
 
@@ -105,55 +104,6 @@ def group_runs(SegmentView view not None, const int64_t[::1] token, const uint8_
     return groups
 
 
-cdef struct Bounding:
-    Groups groups
-    Span[int64_t] tuple_first
-    Span[int64_t] postings
-    Span[int64_t] pairs
-    Span[int64_t] tight
-
-
-cdef void _bound_groups(void* state) noexcept nogil:
-    cdef Bounding* b = <Bounding*>state
-    cdef Groups groups = b.groups
-    cdef Segment* segment = groups.segment
-    cdef int64_t group, place, entry, value, column, size, tuples, table, first_column, units, widest = 0
-    cdef int64_t postings, pairs, tight
-    cdef Span[int64_t] joining
-    cdef Arena arena
-    cdef Interrupt interrupt
-    for group in range(groups.table.size):
-        widest = max(widest, _columns(segment, groups.table[group]))
-    joining = arena.zeros[int64_t](widest)
-    for group in range(groups.table.size):
-        table = groups.table[group]
-        first_column, units = segment.table_column_first[table], units_per_posting(segment, table)
-        postings = pairs = tight = 0
-        interrupt.tick(groups.first[group + 1] - groups.first[group])
-        for place in range(groups.first[group], groups.first[group + 1]):
-            entry, value = groups.entry[place], groups.value[place]
-            size, tuples = _size(segment, entry, units), b.tuple_first[value + 1] - b.tuple_first[value]
-            postings += size
-            pairs += size * tuples
-            column = segment.entry_column[entry] - first_column
-            joining[column] += min(size, tuples)
-            tight = max(tight, joining[column])
-        for place in range(groups.first[group], groups.first[group + 1]):
-            joining[segment.entry_column[groups.entry[place]] - first_column] = 0
-        b.postings[group], b.pairs[group], b.tight[group] = postings, pairs, tight
-
-
-def bound_groups(SegmentView view not None, groups, const int64_t[::1] tuple_first):
-    """Return the fields of `mate.search.algorithm_1.candidates.Bounds`."""
-    cdef Bounding b
-    postings, pairs, tight = bounds = tuple(np.empty(len(groups[0]), np.int64) for _ in range(3))
-    b.groups, b.tuple_first = _view_groups(view, groups), int64s(tuple_first)
-    b.postings, b.pairs, b.tight = int64s(postings), int64s(pairs), int64s(tight)
-    with nogil:
-        run(&_bound_groups, &b)
-    return bounds
-
-
 # The scan of groups
 
 
@@ -185,6 +135,17 @@ cdef struct Option:
     int64_t size
 
 
+cdef struct Candidate:
+    int32_t row
+    int32_t column
+    int32_t key_tuple
+
+
+cdef struct Choice:
+    int64_t candidate
+    int64_t column
+
+
 cdef struct Scan:
     Arena* arena
     Interrupt* interrupt
@@ -196,7 +157,6 @@ cdef struct Scan:
     bint filtering
     bint tight
     Span[int64_t] order
-    int64_t at
     Best best
     Counts counts
     # The key tuples: see `mate.search.algorithm_1.candidates.Probes`.
@@ -222,26 +182,23 @@ cdef struct Scan:
     int64_t option_count
     # Keys of two columns: for every initial column and key tuple a bit per column that holds the other value.
     int64_t most_masks
-    int64_t most_cells
     Span[uint64_t] masks
     Span[int64_t] mask_used
     int64_t masks_used
     Span[int64_t] cells
     Span[int64_t] cell_used
-    # Other keys: the columns that hold each value, the mappings that join, and the key tuples counted for each.
-    int64_t most_ways
-    bint too_many
-    Matrix[int64_t] choices
-    Span[int64_t] found
-    Span[int64_t] wheel
+    # Other keys: the candidates that join, and the best mapping so far. A mapping has -1 where it is not decided.
+    Span[Candidate] joined
+    int64_t joined_count
+    Span[int64_t] counted  # the number of the last count that each key tuple was in
+    int64_t last_count
     Span[int64_t] mapping
-    Numbering mappings
-    Numbering members
+    Span[int64_t] best_mapping
+    int64_t best_score
 
 
-cdef void _make_room(void* state) noexcept nogil:
+cdef void _make_room(Scan* s) noexcept nogil:
     """Make room for what is held and counted."""
-    cdef Scan* s = <Scan*>state
     cdef Arena* arena = s.arena
     cdef int64_t width = s.number.columns
     s.held_row, s.held_column = arena.empty[int32_t](s.room), arena.empty[int32_t](s.room)
@@ -251,28 +208,28 @@ cdef void _make_room(void* state) noexcept nogil:
     s.options = arena.empty[Option](64)
     s.masks, s.mask_used = arena.empty[uint64_t](0), arena.empty[int64_t](0)
     s.cells, s.cell_used = arena.empty[int64_t](0), arena.empty[int64_t](0)
-    s.choices = arena.empty_matrix[int64_t](width, s.most_ways)
-    s.found, s.wheel, s.mapping = arena.empty[int64_t](width), arena.empty[int64_t](width), arena.empty[int64_t](width)
-    s.mappings, s.members = new_numbering(arena, width), new_numbering(arena, 1)
+    s.mapping, s.best_mapping = arena.full[int64_t](width, -1), arena.empty[int64_t](width)
+    s.joined = arena.empty[Candidate](64)
+    s.counted, s.last_count = arena.zeros[int64_t](s.number.rows), 0
 
 
 cdef void _scan(void* state) noexcept nogil:
-    """Go through groups, and offer their tables; stop early at one that has too many mappings to be scored here."""
+    """Go through groups, and offer their tables."""
     cdef Scan* s = <Scan*>state
     cdef Segment* segment = s.segment
-    cdef int64_t group, table, slack, place, posting, count, score
+    cdef int64_t at, group, table, slack, place, posting, score
     cdef bint masked, cut
-    while s.at < s.order.size:
-        group = s.order[s.at]
+    _make_room(s)
+    for at in range(s.order.size):
+        group = s.order[at]
         if s.filtering and s.limit[group] <= kth_score(&s.best):
-            s.counts.tables_cut_rule_1 += s.order.size - s.at
-            s.at = s.order.size
+            s.counts.tables_cut_rule_1 += s.order.size - at
             return
         table = s.groups.table[group]
         slack = (_tuples_at_most(s, group) if s.tight else s.postings[group]) - kth_score(&s.best)
         masked = _make_masks(s, _columns(segment, table))
-        s.option_count = 0
-        s.too_many = cut = False
+        s.option_count = s.joined_count = 0
+        cut = False
         place, posting = s.groups.first[group], 0
         while place < s.groups.first[group + 1] and not cut:
             cut = _filter_rows(s, group, &place, &posting, &slack)
@@ -281,17 +238,16 @@ cdef void _scan(void* state) noexcept nogil:
                     _verify_pairs(s, group)
                 else:
                     _verify(s, group)
+        if masked:  # what is not offered has to be cleared, too
+            score = _best_pair(s, _columns(segment, table))
+        else:
+            score = 0 if cut else _best_mapping(s, _columns(segment, table))
         if cut:
             s.counts.tables_cut_rule_2 += 1
-        else:
-            s.counts.tables_checked += 1
-        # What is not offered has to be cleared, too.
-        score = _best_pair(s, _columns(segment, table)) if masked else _best_mapping(s)
-        if not cut and s.too_many:
-            return
-        if not cut and score > 0:
-            offer(&s.best, score, segment.table_id[table], s.mapping)
-        s.at += 1
+            continue
+        s.counts.tables_checked += 1
+        if score > 0:
+            offer(&s.best, score, segment.table_id[table], s.best_mapping)
 
 
 cdef int64_t _tuples_at_most(Scan* s, int64_t group) noexcept nogil:
@@ -494,7 +450,7 @@ cdef void _find_options(Scan* s, int64_t group, int64_t number) noexcept nogil:
 cdef bint _make_masks(Scan* s, int64_t columns) noexcept nogil:
     """Make room to count a table of so many columns by bits; return whether it may be."""
     cdef int64_t masks = columns * s.number.rows * ((columns + 63) >> 6), cells = columns * columns
-    if s.number.columns != 2 or masks > s.most_masks or cells > s.most_cells:
+    if s.number.columns != 2 or masks + cells > s.most_masks:
         return False
     if masks > s.masks.size:
         s.masks = s.arena.zeros[uint64_t](2 * masks)
@@ -571,31 +527,40 @@ cdef int64_t _best_pair(Scan* s, int64_t columns) noexcept nogil:
             best, best_cell = s.cells[cell], cell
         s.cells[cell] = 0
     if best:
-        s.mapping[0], s.mapping[1] = best_cell // columns, best_cell % columns
+        s.best_mapping[0], s.best_mapping[1] = best_cell // columns, best_cell % columns
     return best
 
 
 cdef void _verify(Scan* s, int64_t group) noexcept nogil:
-    """List the mappings that fit each candidate, and count each key tuple once per mapping."""
-    cdef int64_t posting, row, own, end, i, ways, begin = 0, joined = 0, complete = 0
+    """Note the candidates that join."""
+    cdef int64_t posting, i, begin = 0, found, complete = 0, before = s.joined_count
+    cdef Candidate candidate
     for posting in range(s.kept):
-        row, own, end = s.held_row[posting], s.held_column[posting], s.held_stop[posting]
-        s.interrupt.tick(end - begin)
-        for i in range(begin, end):
-            if not _find_all_options(s, group, s.held_tuple[i]):
+        candidate.row, candidate.column = s.held_row[posting], s.held_column[posting]
+        s.interrupt.tick(s.held_stop[posting] - begin)
+        for i in range(begin, s.held_stop[posting]):
+            candidate.key_tuple = s.held_tuple[i]
+            if not _find_all_options(s, group, candidate.key_tuple):
                 continue
-            ways = _find_choices(s, s.held_tuple[i], row, own)
-            joined += ways > 0
-            complete += ways >= 0
-            if ways > s.most_ways:
-                s.too_many = True
-            elif ways > 0 and not s.too_many:
-                _count_mappings(s, ways, s.held_tuple[i])
-        begin = end
+            found = _joins(s, &candidate)
+            complete += found >= 0
+            if found > 0:
+                _add_joined(s, candidate)
+        begin = s.held_stop[posting]
     s.counts.rows_read += s.kept
-    s.counts.true_positives += joined
-    s.counts.false_positives += begin - joined
-    s.counts.false_positives_held += complete - joined
+    s.counts.true_positives += s.joined_count - before
+    s.counts.false_positives += begin - (s.joined_count - before)
+    s.counts.false_positives_held += complete - (s.joined_count - before)
+
+
+cdef inline void _add_joined(Scan* s, Candidate candidate) noexcept nogil:
+    cdef Span[Candidate] larger
+    if s.joined_count == s.joined.size:
+        larger = s.arena.empty[Candidate](2 * s.joined.size)
+        larger.copy_from(s.joined)
+        s.joined = larger
+    s.joined[s.joined_count] = candidate
+    s.joined_count += 1
 
 
 cdef bint _find_all_options(Scan* s, int64_t group, int64_t key_tuple) noexcept nogil:
@@ -611,92 +576,139 @@ cdef bint _find_all_options(Scan* s, int64_t group, int64_t key_tuple) noexcept 
     return True
 
 
-cdef int64_t _find_choices(Scan* s, int64_t key_tuple, int64_t row, int64_t own) noexcept nogil:
-    """Find the columns that each value of a key tuple has in a row, all but the initial one outside its own column.
+cdef inline bint _fits(Scan* s, Candidate* candidate, Option* option) noexcept nogil:
+    """Tell whether a column, not the initial one, has the value of an option in the row of a candidate."""
+    return (
+        code_at(s.segment, option.first, option.size, candidate.row) == option.code
+        and option.column != candidate.column
+    )
 
-    Return the number of combinations, at most one more than may be listed; 0 if none of them is injective, which is so
-    exactly if some value is in fewer columns than the key tuple needs it in; -1 if the row lacks a value altogether.
+
+cdef int64_t _joins(Scan* s, Candidate* candidate) noexcept nogil:
+    """Tell whether a row joins: each value is in as many columns but the initial one's as the key tuple needs it in.
+
+    Return -1 if the row lacks a value altogether.
     """
-    cdef int64_t key, number, o, found, ways = 1, most = s.most_ways
-    cdef Span[int32_t] numbers = s.number[key_tuple], needed = s.needed[key_tuple]
-    cdef Span[int64_t] choices
-    cdef Option* option
-    cdef bint injective = True
+    cdef int64_t key, number, o, found
+    cdef Span[int32_t] numbers = s.number[candidate.key_tuple], needed = s.needed[candidate.key_tuple]
+    cdef bint joins = True
     for key in range(numbers.size):
-        choices = s.choices[key]
         if key == s.initial:
-            choices[0] = own
-            s.found[key] = 1
             continue
         number, found = numbers[key], 0
         for o in range(s.option_first[number], s.option_stop[number]):
-            option = &s.options[o]
-            if code_at(s.segment, option.first, option.size, row) == option.code and option.column != own:
-                if found < most:
-                    choices[found] = option.column
-                found += 1
+            found += _fits(s, candidate, &s.options[o])
         if found == 0 and number != numbers[s.initial]:
             return -1
-        injective = injective and found >= needed[key]
-        s.found[key] = found
-        ways = min(ways * found, most + 1)
-    return ways if injective else 0
+        joins = joins and found >= needed[key]
+    return joins
 
 
-cdef void _count_mappings(Scan* s, int64_t ways, int64_t key_tuple) noexcept nogil:
-    """Count a key tuple for every injective combination of its choices."""
-    cdef int64_t way, number, member, key, before
-    cdef Span[int64_t] member_key
-    member_key.data, member_key.size = &member, 1
-    s.wheel.fill(0)
-    for way in range(ways):
-        if _is_injective(s):
-            number, before = number_of(&s.mappings, s.mapping), s.members.count
-            member = number * s.number.rows + key_tuple
-            number_of(&s.members, member_key)
-            s.mappings.counts[number] += s.members.count - before
-        key = s.wheel.size - 1
-        while key >= 0:
-            s.wheel[key] += 1
-            if s.wheel[key] < s.found[key]:
-                break
-            s.wheel[key] = 0
-            key -= 1
+# The best mapping, by branch and bound: a mapping is extended key column by key column, and the key tuples that still join
+# bound what any extension joins.
 
 
-cdef bint _is_injective(Scan* s) noexcept nogil:
-    """Put the combination that the wheel shows into `mapping`; return whether its columns differ."""
-    cdef int64_t key, other
-    for key in range(s.mapping.size):
-        s.mapping[key] = s.choices[key][s.wheel[key]]
-        for other in range(key):
-            if s.mapping[other] == s.mapping[key]:
-                return False
+cdef int64_t _best_mapping(Scan* s, int64_t columns) noexcept nogil:
+    """Find the mapping that most key tuples join, not fewer than the k-th score; of equals the smallest column list."""
+    cdef Mark mark = s.arena.mark()
+    cdef Span[int64_t] every = s.arena.empty[int64_t](s.joined_count)
+    cdef int64_t i
+    for i in range(every.size):
+        every[i] = i
+    s.best_score, s.best_mapping[0] = max(<int64_t>1, kth_score(&s.best)), columns
+    if _count_tuples(s, every) >= s.best_score:
+        _extend(s, 0, every, columns)
+    s.arena.release(mark)
+    return s.best_score if s.best_mapping[0] < columns else 0
+
+
+cdef int64_t _count_tuples(Scan* s, Span[int64_t] candidates) noexcept nogil:
+    """Return how many key tuples candidates have."""
+    cdef int64_t i, key_tuple, count = 0
+    s.last_count += 1
+    for i in range(candidates.size):
+        key_tuple = s.joined[candidates[i]].key_tuple
+        count += s.counted[key_tuple] != s.last_count
+        s.counted[key_tuple] = s.last_count
+    return count
+
+
+cdef void _extend(Scan* s, int64_t key, Span[int64_t] candidates, int64_t columns) noexcept nogil:
+    """Extend the mapping by each column that may serve its next key column, that of most key tuples first."""
+    cdef Mark mark = s.arena.mark()
+    cdef Span[Choice] choices = _choices(s, key, candidates)
+    cdef Span[int64_t] first = s.arena.zeros[int64_t](columns + 1), bound = s.arena.empty[int64_t](columns)
+    cdef Span[int64_t] order, chosen = s.arena.empty[int64_t](choices.size)
+    cdef int64_t i, column
+    s.interrupt.tick(choices.size)
+    for i in range(choices.size):
+        first[choices[i].column + 1] += 1
+    for column in range(columns):
+        first[column + 1] += first[column]
+    order = s.arena.empty[int64_t](columns + 1)
+    order.copy_from(first)
+    for i in range(choices.size):
+        chosen[order[choices[i].column]] = choices[i].candidate
+        order[choices[i].column] += 1
+    for column in range(columns):
+        bound[column] = -_count_tuples(s, chosen.slice(first[column], first[column + 1]))
+    order = ascending(bound, s.arena[0])
+    for i in range(columns):
+        column = order[i]
+        s.mapping[key] = column
+        if not _may_be_best(s, key, -bound[column]):
+            continue
+        if key == s.mapping.size - 1:
+            s.best_score = -bound[column]
+            s.best_mapping.copy_from(s.mapping)
+        else:
+            _extend(s, key + 1, chosen.slice(first[column], first[column + 1]), columns)
+    s.arena.release(mark)
+
+
+cdef Span[Choice] _choices(Scan* s, int64_t key, Span[int64_t] candidates) noexcept nogil:
+    """Return the columns that may serve a key column for each candidate, but those that the mapping has."""
+    cdef int64_t i, o, place, number, room = 0, count = 0
+    cdef Candidate* candidate
+    cdef Option* option
+    cdef Span[Choice] found
+    for i in range(candidates.size):
+        number = s.number[s.joined[candidates[i]].key_tuple][key]
+        room += 1 if key == s.initial else s.option_stop[number] - s.option_first[number]
+    found = s.arena.empty[Choice](room)
+    for i in range(candidates.size):
+        candidate = &s.joined[candidates[i]]
+        if key == s.initial:
+            count = _add_choice(s, key, candidates[i], candidate.column, found, count)
+            continue
+        number = s.number[candidate.key_tuple][key]
+        for o in range(s.option_first[number], s.option_stop[number]):
+            option = &s.options[o]
+            if _fits(s, candidate, option):
+                count = _add_choice(s, key, candidates[i], option.column, found, count)
+    return found.slice(0, count)
+
+
+cdef inline int64_t _add_choice(
+    Scan* s, int64_t key, int64_t candidate, int64_t column, Span[Choice] choices, int64_t count
+) noexcept nogil:
+    cdef int64_t other
+    for other in range(key):
+        if s.mapping[other] == column:
+            return count
+    choices[count].candidate, choices[count].column = candidate, column
+    return count + 1
+
+
+cdef bint _may_be_best(Scan* s, int64_t key, int64_t bound) noexcept nogil:
+    """Tell whether an extension of a mapping up to a key column may be better than the best one."""
+    cdef int64_t other
+    if bound != s.best_score:
+        return bound > s.best_score
+    for other in range(key + 1):
+        if s.mapping[other] != s.best_mapping[other]:
+            return s.mapping[other] < s.best_mapping[other]
     return True
-
-
-cdef int64_t _best_mapping(Scan* s) noexcept nogil:
-    """Return the highest count, and the smallest column list that has it; forget all mappings."""
-    cdef int64_t number, best = 0, score = 0
-    for number in range(s.mappings.count):
-        if number == 0 or _is_better(&s.mappings, number, best):
-            best, score = number, s.mappings.counts[number]
-    if score:
-        s.mapping.copy_from(key_of(&s.mappings, best))
-    forget_all(&s.mappings)
-    forget_all(&s.members)
-    return score
-
-
-cdef bint _is_better(Numbering* mappings, int64_t one, int64_t other) noexcept nogil:
-    cdef int64_t key
-    cdef Span[int64_t] columns = key_of(mappings, one), others = key_of(mappings, other)
-    if mappings.counts[one] != mappings.counts[other]:
-        return mappings.counts[one] > mappings.counts[other]
-    for key in range(columns.size):
-        if columns[key] != others[key]:
-            return columns[key] < others[key]
-    return False
 
 
 cdef Matrix[int32_t] _int32_matrix(const int32_t[:, ::1] array):
@@ -705,11 +717,8 @@ cdef Matrix[int32_t] _int32_matrix(const int32_t[:, ::1] array):
     return found
 
 
-def scan_groups(task, const int64_t[::1] order, best, limits, score):
-    """Go through the groups of a `mate.search.algorithm_1.Task` in this order, and offer their tables.
-
-    `score` is called with a group whose rows fit too many mappings to list them. Return what was counted.
-    """
+def scan_groups(task, const int64_t[::1] order, best, limits):
+    """Go through the groups of a `mate.search.algorithm_1.Task` in this order, offer their tables, and count."""
     cdef SegmentView view = task.native
     cdef Arena arena
     cdef Interrupt interrupt
@@ -720,18 +729,11 @@ def scan_groups(task, const int64_t[::1] order, best, limits, score):
     s.filter.tuple_first, s.filter.fingerprint = int64s(task.filter.tuple_first), task.filter.fingerprint
     s.groups = _view_groups(view, task.groups)
     s.limit, s.postings, s.filtering, s.tight = int64s(task.limit), int64s(task.postings), task.filtering, task.tight
-    s.order, s.at, s.best = int64s(order), 0, view_best(best)
+    s.order, s.best = int64s(order), view_best(best)
     s.counts = Counts(0, 0, 0, 0, 0, 0, 0, 0)
     s.initial, s.tuple_first, s.token = task.probes.initial, int64s(task.probes.first), int64s(task.probes.token)
     s.number, s.needed = _int32_matrix(task.probes.number), _int32_matrix(task.probes.needed)
-    s.kept, s.masks_used, s.room = 0, 0, limits.held
-    s.most_masks, s.most_cells, s.most_ways = limits.masks, limits.cells, limits.ways
+    s.kept, s.masks_used, s.room, s.most_masks = 0, 0, limits.held, limits.masks
     with nogil:
-        run(&_make_room, &s)
-    while True:
-        with nogil:
-            run(&_scan, &s)
-        if s.at == s.order.size:
-            return s.counts
-        score(order[s.at])
-        s.at += 1
+        run(&_scan, &s)
+    return s.counts

@@ -13,7 +13,9 @@ import numpy as np
 from mate.lake._arrays import SegmentView
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
-from mate.search.algorithm_1._scan import bound_groups, group_runs
+from mate.lake.columns import entry_sizes
+from mate.lake.layout import SegmentArrays
+from mate.search.algorithm_1._scan import group_runs
 from mate.search.search import SegmentSearch
 
 
@@ -91,6 +93,13 @@ def group(native: SegmentView, value: Ids, wanted: Array) -> Groups:
     return Groups(*group_runs(native, value, wanted.view(np.uint8)))
 
 
-def bound(native: SegmentView, groups: Groups, probe: Probes) -> Bounds:
+def bound(arrays: SegmentArrays, groups: Groups, probe: Probes) -> Bounds:
     """Count postings, pairs, and the key tuples that may join, of every group."""
-    return Bounds(*bound_groups(native, groups, probe.first))
+    size = entry_sizes(arrays, groups.entry)
+    tuples = np.diff(probe.first)[groups.value]
+    column = arrays.entry_column[groups.entry]
+    joining = np.bincount(column, np.minimum(size, tuples)).astype(np.int64)[column]
+    first = groups.first[:-1]
+    return Bounds(
+        np.add.reduceat(size, first), np.add.reduceat(size * tuples, first), np.maximum.reduceat(joining, first)
+    )

@@ -8,7 +8,7 @@
 4. *Check*: what is left is counted exactly, mapping by mapping. Where a table has very many mappings whose columns hold
    the values, all of them are counted at once, by row.
 
-Tables are split between threads. `mate.search.reference` says what the answer is.
+Tables are split between threads. `tests/search/oracle.py` says what the answer is.
 """
 
 from __future__ import annotations
@@ -19,24 +19,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mate.lake.base import Ids
 from mate.search.best import Best
 from mate.search.column_first._cover import Batch, Cover, collect, cover
-from mate.search.column_first._tables import order_tables, search_tables
-from mate.search.search import AT_ONCE, SegmentSearch
+from mate.search.column_first._tables import search_tables
+from mate.search.search import AT_ONCE, PARTS, SegmentSearch
 from mate.search.systems import DEFAULT, Remainder, System
 
 BATCH = 100_000
-"""Directory entries of the tables that are collected in one pass and searched before parts compare what they found."""
+"""Directory entries of the tables that are collected in one pass and searched before parts are merged."""
 
 GROWTH = 4
 """How many times as many the next batch has."""
 
 HELD_WORDS = 4_000_000
 """Words of 64 bits that note which table of a batch has which value; there are always enough for 64 tables."""
-
-PARTS = 4
-"""Parts of a batch that are worked on at the same time. Always so many: what is pruned never depends on the machine."""
 
 WORTH_PARTS = 100_000
 """Batches of fewer directory entries are one part: they are done before a thread has started."""
@@ -116,22 +112,16 @@ def _costs(parts: int) -> Costs:
 
 def _search_batch(part: SegmentSearch, batch: Batch) -> None:
     """Offer the tables of a batch, in parts if it is large."""
-    order = order_tables(batch)
-    if len(order) == 1 or batch.entries < WORTH_PARTS:
-        _search_part(part, batch, order, part.best, _costs(1))
-        return
-    copies = [part.best.copy() for _ in range(PARTS)]
-    parts = [order[number::PARTS].copy() for number in range(PARTS)]
-    search = partial(_search_part, part, batch, costs=_costs(PARTS))
-    part.search.at_once(search, parts, copies)
-    part.best.take_all(copies)
+    parts = PARTS if len(batch) > 1 and batch.entries >= WORTH_PARTS else 1
+    part.in_parts(parts, partial(_search_part, part, batch, _costs(parts)))
 
 
-def _search_part(part: SegmentSearch, batch: Batch, order: Ids, best: Best, costs: Costs) -> None:
-    """Offer tables of a batch, in this order."""
+def _search_part(part: SegmentSearch, batch: Batch, costs: Costs, some: slice, best: Best) -> None:
     search = part.search
-    found = search_tables(part.segment.native, batch, order, search.table_filters, costs, best, search.work.flag)
-    search.statistics.count(found)
+    filtering, cancelled = search.table_filters, search.work.flag
+    search.statistics.count(
+        search_tables(part.segment.native, batch, some.start, some.step, filtering, costs, best, cancelled)
+    )
 
 
 SYSTEM = System(DEFAULT, column_first, prefetch=cover_ahead, column_first=True)

@@ -74,3 +74,4 @@ cdef class Batch:
     cdef Runs runs
     cdef Matrix[uint64_t] held
     cdef Span[int64_t] bound
+    cdef Span[int64_t] order  # by falling bound, of equals the first one first

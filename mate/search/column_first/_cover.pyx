@@ -457,6 +457,7 @@ cdef struct CollectTask:
     Runs runs
     Matrix[uint64_t] held
     Span[int64_t] bound
+    Span[int64_t] order
 
 
 cdef void _collect(void* state) noexcept nogil:
@@ -469,6 +470,7 @@ cdef void _collect(void* state) noexcept nogil:
     cdef Found found
     cdef Matrix[uint64_t] has
     cdef Span[int32_t] number_of
+    cdef Span[int64_t] falling
     stop = task.start + max(<int64_t>1, task.words // values.token.size) * 64
     stop = min(stop, _end_of_batch(task, task.size, task.floor))
     task.runs = _room_for_runs(task.table.slice(task.start, stop), task.room, task.arena[0])
@@ -488,11 +490,14 @@ cdef void _collect(void* state) noexcept nogil:
             interrupt.tick(found.count + 1)
     task.held = _hold_tuples(values.tuple_value, has, task.runs.table.size, task.arena[0], scratch, interrupt)
     task.bound = task.arena.empty[int64_t](task.runs.table.size)
+    falling = scratch.empty[int64_t](task.runs.table.size)
     for number in range(task.bound.size):
         size = 0
         for word in range(task.held.columns):
             size += popcount(task.held[number][word])
         task.bound[number] = min(size, task.table_bound[task.start + number])
+        falling[number] = -task.bound[number]
+    task.order = ascending(falling, task.arena[0])
 
 
 def collect(
@@ -515,5 +520,5 @@ def collect(
         done = run(&_collect, &task)
     if not done:
         raise CancelledError("the search was cancelled")
-    batch.runs, batch.held, batch.bound = task.runs, task.held, task.bound
+    batch.runs, batch.held, batch.bound, batch.order = task.runs, task.held, task.bound, task.order
     return batch

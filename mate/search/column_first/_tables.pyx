@@ -9,14 +9,14 @@ The planner (`_by_row`, `_check_cost`, `_is_over_budget`) estimates costs and de
 - `_look_up`: several columns, row by row of each key tuple's rarest value;
 - `_scan`: several columns, one pass over the rows;
 - `_best_pair`, `_best_triple`, `_best_extension`: all mappings of a table at once, for keys of 2, 3 and more columns.
+
+`_walk` goes through the mappings of a table, to have each one checked, or to read rows column by column.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from mate.lake._arrays cimport Segment, SegmentView, code_at, posting_row, rows_of, units_per_posting
-from mate.native cimport (
-    Arena, Interrupt, Mark, Matrix, Span, ascending, bytes_of, int64s, lowest_bit, popcount, run,
-)
+from mate.native cimport Arena, Interrupt, Mark, Matrix, Span, ascending, lowest_bit, popcount, run
 from mate.search._best cimport Best, kth_score, offer, view_best
 from mate.search.column_first._cover cimport Batch, Prefixes, Run, Runs, Values, longer_prefix
 
@@ -60,7 +60,9 @@ cdef struct Worker:
     Runs* runs
     Matrix[uint64_t] held
     Span[int64_t] bound
-    Span[int64_t] numbers
+    Span[int64_t] batch_order
+    int64_t part
+    int64_t parts
     bint filtering
     Costs costs
     Best best
@@ -144,17 +146,19 @@ cdef inline int64_t _intersect(Span[uint64_t] one, Span[uint64_t] other, Span[ui
 # Row filter: which key tuples can join in a table at all
 
 
-cdef void _locate(Worker* w, int64_t number, int64_t width) noexcept nogil:
-    """Note the run and the postings of each value that the table has, and prefetch them."""
-    cdef int64_t key, place
+cdef Span[int64_t] _locate(Worker* w, int64_t number) noexcept nogil:
+    """Note where the runs and postings of a table's values in a key column are, and prefetch them; return the values."""
+    cdef int64_t first = w.runs.first[number], place, count = w.runs.last[number] - first
+    cdef Span[int64_t] used = w.arena.empty[int64_t](count)
     cdef Run* found
-    for key in range(width):
-        for place in range(w.runs.first[number * width + key], w.runs.last[number * width + key]):
-            found = &w.runs.run[place]
-            w.segment.postings.prefetch(found.unit_start)
-            w.run_of[found.value] = place
-            w.start[found.value] = found.unit_start
-            w.stop[found.value] = found.unit_stop
+    for place in range(count):
+        found = &w.runs.run[first + place]
+        w.segment.postings.prefetch(found.unit_start)
+        used[place] = found.value
+        w.run_of[found.value] = first + place
+        w.start[found.value] = found.unit_start
+        w.stop[found.value] = found.unit_stop
+    return used
 
 
 cdef inline int64_t _first_stamped(Worker* w, int64_t units, int64_t start, int64_t stop) noexcept nogil:
@@ -191,33 +195,43 @@ cdef inline void _stamp_rows(Worker* w, int64_t units, int64_t start, int64_t st
         w.row_stamp[posting_row(w.segment, at, 2)] = w.last_row_stamp
 
 
-cdef int64_t _drop_apart(
-    Worker* w, int64_t number, int64_t key, int64_t other_key, int64_t units, int64_t left, int64_t least
+cdef inline int64_t _drop_apart(
+    Worker* w, Span[int64_t] used, Span[int64_t] other, bint ties, int64_t units, Span[uint64_t] held, int64_t left,
+    int64_t least, int64_t* read
 ) noexcept nogil:
-    """Unset the local numbers of key tuples whose values in two key columns share no row; return how many are left.
+    """Drop the key tuples whose values in two columns share no row; return how many of `left` are left.
 
-    Considers those whose value in the first of the two has more postings: its rows are stamped, those of the other are
-    read until one has the stamp. Stops when fewer than `least` are left.
+    These are the ones held; without such a set, those that have a local number, which a dropped one loses.
+
+    `used` are values of the first column, `other` has those of the second one by key tuple. Of two values, the one with
+    more postings has its rows stamped, for all of its key tuples; the postings of the other are read until a row has
+    the stamp. So this considers the key tuples whose value in the first column has more postings, or as many if `ties`.
+    Stops when fewer than `least` are left.
     """
     cdef Values* values = w.values
-    cdef int64_t width = values.tuple_value.rows, at, value, size, place, t, partner
-    cdef Span[int64_t] other = values.tuple_value[other_key]
+    cdef int64_t number, value, size, place, t, partner, at
     cdef bint stamped
-    for at in range(w.runs.first[number * width + key], w.runs.last[number * width + key]):
-        value = w.runs.run[at].value
+    for number in range(used.size):
+        value = used[number]
         size = w.stop[value] - w.start[value]
         stamped = False
         for place in range(values.group_first[value], values.group_first[value + 1]):
             t = values.group_tuple[place]
+            if w.local[t] < 0 or (held.size and not _has_bit(held, w.local[t])):
+                continue
             partner = other[t]
-            if w.local[t] < 0 or size < w.stop[partner] - w.start[partner] + (key > other_key):
+            if size < w.stop[partner] - w.start[partner] + (not ties):
                 continue
             if not stamped:
+                stamped = True
                 _stamp_rows(w, units, w.start[value], w.stop[value])
                 w.interrupt.tick(size)
-                stamped = True
-            if _first_stamped(w, units, w.start[partner], w.stop[partner]) == w.stop[partner]:
-                w.local[t] = -1
+                read[0] += size
+            at = _first_stamped(w, units, w.start[partner], w.stop[partner])
+            read[0] += at - w.start[partner]
+            if at == w.stop[partner]:
+                if not held.size:
+                    w.local[t] = -1
                 left -= 1
                 if left < least:
                     return left
@@ -227,21 +241,30 @@ cdef int64_t _drop_apart(
 cdef Span[int64_t] _filter_tuples(
     Worker* w, int64_t number, int64_t units, Span[int64_t] tuples, int64_t least
 ) noexcept nogil:
-    """Return the key tuples whose values in key columns that follow each other share a row; fewer than `least` if so."""
-    cdef int64_t left = tuples.size, key, place, t, count = 0
+    """Return the key tuples whose values in key columns that follow each other share a row, or fewer than `least`."""
+    cdef int64_t width = w.values.tuple_value.rows, left = tuples.size, key, side, place, t, read = 0
+    cdef Span[uint64_t] no_set = w.arena.empty[uint64_t](0)
+    cdef Span[Span[int64_t]] used = w.arena.empty[Span[int64_t]](width)
     cdef Span[int64_t] found
-    for key in range(1, w.values.tuple_value.rows):
-        if left >= least:
-            left = _drop_apart(w, number, key - 1, key, units, left, least)
-        if left >= least:
-            left = _drop_apart(w, number, key, key - 1, units, left, least)
+    for place in range(tuples.size):
+        w.local[tuples[place]] = place
+    for key in range(width):
+        used[key] = _locate(w, number * width + key)
+    for key in range(1, width):
+        for side in range(2):
+            if left >= least:
+                left = _drop_apart(
+                    w, used[key - 1 + side], w.values.tuple_value[key - side], side == 0, units, no_set, left, least,
+                    &read
+                )
     found = w.arena.empty[int64_t](left)
+    left = 0
     for place in range(tuples.size):
         t = tuples[place]
         if w.local[t] >= 0:
-            found[count] = t
-            w.local[t] = count
-            count += 1
+            found[left] = t
+            w.local[t] = left
+            left += 1
     return found
 
 
@@ -511,46 +534,22 @@ cdef int64_t _key_of(Table* table, int64_t option) noexcept nogil:
 cdef int64_t _compare(
     Worker* w, Table* table, Span[int64_t] options, Span[uint64_t] held, int64_t total, int64_t least
 ) noexcept nogil:
-    """Return how many of the key tuples held two options join, by the postings alone; or fewer than `least` if so.
-
-    Of its two values, the rows of the one with more postings are stamped, for all key tuples with that value; those of
-    the other are read until one has the stamp.
-    """
-    cdef Values* values = w.values
-    cdef int64_t count = 0, done = 0, read = 0, side, option, hit, value, start, stop, place, t, partner, at
+    """Return how many of the key tuples held two options join, by the postings alone; or fewer than `least` if so."""
+    cdef int64_t read = 0, side, option, hit
     cdef Span[int64_t] other
-    cdef bint stamped
     for side in range(2):
-        option = options[side]
-        for hit in range(table.hit_first[option], table.hit_first[option + 1]):
+        for hit in range(table.hit_first[options[side]], table.hit_first[options[side] + 1]):
             w.start[table.hit_value[hit]] = table.hit_start[hit]
             w.stop[table.hit_value[hit]] = table.hit_stop[hit]
     for side in range(2):
-        option, other = options[side], values.tuple_value[_key_of(table, options[1 - side])]
-        for hit in range(table.hit_first[option], table.hit_first[option + 1]):
-            value, start, stop = table.hit_value[hit], table.hit_start[hit], table.hit_stop[hit]
-            stamped = False
-            for place in range(values.group_first[value], values.group_first[value + 1]):
-                t = w.local[values.group_tuple[place]]
-                if t < 0 or not _has_bit(held, t):
-                    continue
-                partner = other[values.group_tuple[place]]
-                if stop - start < w.stop[partner] - w.start[partner] + side:  # of equal ones the first option
-                    continue
-                if count + total - done < least:
-                    w.counts.rows_read += read // table.units
-                    return count
-                done += 1
-                if not stamped:
-                    stamped = True
-                    _stamp_rows(w, table.units, start, stop)
-                    read += stop - start
-                at = _first_stamped(w, table.units, w.start[partner], w.stop[partner])
-                read += at - w.start[partner]
-                count += at < w.stop[partner]
-            w.interrupt.tick(stop - start)
+        if total >= least:
+            option, other = options[side], w.values.tuple_value[_key_of(table, options[1 - side])]
+            total = _drop_apart(
+                w, table.hit_value.slice(table.hit_first[option], table.hit_first[option + 1]), other, side == 0,
+                table.units, held, total, least, &read
+            )
     w.counts.rows_read += read // table.units
-    return count
+    return total
 
 
 cdef inline bint _row_has(Worker* w, Table* table, Span[int64_t] options, int64_t skipped, int64_t t, int64_t row) noexcept nogil:
@@ -710,6 +709,25 @@ cdef struct Waiting:
     Matrix[int64_t] options
 
 
+cdef struct RowLists:
+    # The rows that hold a prefix in the first columns of a mapping, and the number of the prefix, by depth.
+    Span[int64_t] size
+    Matrix[int32_t] row
+    Matrix[int32_t] prefix
+
+
+cdef struct Walk:
+    # Mappings are extended key column by key column, in the order of the prefixes. By depth: the option chosen, and the
+    # key tuples that any extension of these options may join.
+    Span[int64_t] chosen
+    Matrix[uint64_t] held
+    Span[int64_t] bound
+    bint by_row
+    RowLists lists  # if it goes by row
+    Waiting waiting  # unless it does
+    Budget* budget
+
+
 cdef bint _check_waiting(Worker* w, Table* table, Waiting* waiting, Budget* budget) noexcept nogil:
     """Check the mappings that wait, best bound first, of equals the first column first.
 
@@ -755,22 +773,17 @@ cdef bint _check_waiting(Worker* w, Table* table, Waiting* waiting, Budget* budg
     return done
 
 
-cdef bint _best_mapping(Worker* w, Table* table, Budget* budget) noexcept nogil:
-    """Find the best mapping of a table by extending mappings key column by key column, bounded by the key tuples held.
+cdef bint _walk(Worker* w, Table* table, Walk* walk) noexcept nogil:
+    """Go through the mappings of a table that may be its best, and leave out what cannot be as soon as it is known.
 
     Return False, and leave it unfinished, if that is over budget.
     """
-    cdef int64_t width = table.width, words = table.bits.columns, depth = 0, key, option, count, least
-    cdef Span[int64_t] order = w.prefixes.order
-    cdef Matrix[uint64_t] held = w.arena.empty_matrix[uint64_t](width, words)
-    cdef Span[int64_t] bound = w.arena.empty[int64_t](width), at = w.arena.zeros[int64_t](width)
-    cdef Span[int64_t] chosen = w.arena.empty[int64_t](width), columns = w.arena.full[int64_t](width, -1)
-    cdef Waiting waiting
-    waiting.size = 0
-    waiting.bound = w.arena.empty[int64_t](w.costs.waiting)
-    waiting.options = w.arena.empty_matrix[int64_t](w.costs.waiting, width)
+    cdef int64_t width = table.width, depth = 0, key, option, least
+    cdef Span[int64_t] at = w.arena.zeros[int64_t](width), columns = w.arena.full[int64_t](width, -1)
+    walk.chosen, walk.bound = w.arena.empty[int64_t](width), w.arena.empty[int64_t](width)
+    walk.held = w.arena.empty_matrix[uint64_t](width, table.bits.columns)
     while depth >= 0:
-        key = order[depth]
+        key = w.prefixes.order[depth]
         option = table.option_first[key] + at[depth]
         columns[key] = -1
         if option == table.option_first[key + 1] or table.bound[option] < _least_score(table, columns):
@@ -780,30 +793,54 @@ cdef bint _best_mapping(Worker* w, Table* table, Budget* budget) noexcept nogil:
         if _is_taken(columns, table.column[option]):
             continue
         columns[key] = table.column[option]
-        chosen[depth] = option
-        if depth == 0:
-            held[0].copy_from(table.bits[option])
-            bound[0] = table.bound[option]
-        else:
-            count = _intersect(held[depth - 1], table.bits[option], held[depth])
-            bound[depth] = min(count, min(bound[depth - 1], table.bound[option]))
-            w.counts.mappings_bounded += 1
-            w.interrupt.tick(words)
+        walk.chosen[depth] = option
         least = _least_score(table, columns)
-        if bound[depth] < least:
+        _bound_extension(w, table, walk, depth)
+        if walk.bound[depth] >= least and walk.by_row:
+            _extend_rows(w, table, walk, depth)
+        if walk.bound[depth] < least:
             continue
-        if depth and _is_over_budget(w, table, budget, 0):
+        if not walk.by_row and depth and _is_over_budget(w, table, walk.budget, 0):
             return False
         if depth < width - 1:
             depth += 1
             at[depth] = 0
-            continue
-        waiting.bound[waiting.size] = bound[depth]
-        waiting.options[waiting.size].copy_from(chosen)
-        waiting.size += 1
-        if waiting.size == w.costs.waiting and not _check_waiting(w, table, &waiting, budget):
+        elif walk.by_row:
+            _take(table, walk.bound[depth], columns)
+        elif not _await_check(w, table, walk):
             return False
-    return _check_waiting(w, table, &waiting, budget)
+    return True
+
+
+cdef inline void _bound_extension(Worker* w, Table* table, Walk* walk, int64_t depth) noexcept nogil:
+    """Bound what any extension of the options chosen joins by the key tuples all of whose values they have."""
+    cdef int64_t option = walk.chosen[depth], count
+    if depth == 0:
+        walk.held[0].copy_from(table.bits[option])
+        walk.bound[0] = table.bound[option]
+        return
+    count = _intersect(walk.held[depth - 1], table.bits[option], walk.held[depth])
+    walk.bound[depth] = min(count, min(walk.bound[depth - 1], table.bound[option]))
+    w.counts.mappings_bounded += 1
+    w.interrupt.tick(walk.held.columns)
+
+
+cdef bint _await_check(Worker* w, Table* table, Walk* walk) noexcept nogil:
+    """Let a whole mapping wait for its check; if too many wait, check them, and tell whether that is within budget."""
+    cdef Waiting* waiting = &walk.waiting
+    waiting.bound[waiting.size] = walk.bound[table.width - 1]
+    waiting.options[waiting.size].copy_from(walk.chosen)
+    waiting.size += 1
+    return waiting.size < w.costs.waiting or _check_waiting(w, table, waiting, walk.budget)
+
+
+cdef bint _best_mapping(Worker* w, Table* table, Budget* budget) noexcept nogil:
+    """Find the best mapping of a table by checking mappings; return False, and leave it unfinished, if over budget."""
+    cdef Walk walk
+    walk.by_row, walk.budget, walk.waiting.size = False, budget, 0
+    walk.waiting.bound = w.arena.empty[int64_t](w.costs.waiting)
+    walk.waiting.options = w.arena.empty_matrix[int64_t](w.costs.waiting, table.width)
+    return _walk(w, table, &walk) and _check_waiting(w, table, &walk.waiting, budget)
 
 
 # Operators: all pairs of columns at once
@@ -916,18 +953,12 @@ cdef inline uint64_t _at_least(Span[uint64_t] planes, int64_t least) noexcept no
 
 cdef Span[int64_t] _same_column(Worker* w, Table* table, int64_t key, int64_t other) noexcept nogil:
     """Return, for each option of a key column, the option of the other one that is the same column; -1 for none."""
-    cdef Span[int64_t] found = w.arena.full[int64_t](_options_of(table, key), -1), option_of
-    cdef int64_t start = table.option_first[other], stop = table.option_first[other + 1], option, column
-    cdef int64_t base = table.column[start], last = table.column[start]
-    for option in range(start, stop):
-        base, last = min(base, table.column[option]), max(last, table.column[option])
-    option_of = w.arena.full[int64_t](last - base + 1, -1)
-    for option in range(start, stop):
-        option_of[table.column[option] - base] = option - start
+    cdef Span[int64_t] found = w.arena.full[int64_t](_options_of(table, key), -1)
+    cdef int64_t option, another
     for option in range(found.size):
-        column = table.column[table.option_first[key] + option] - base
-        if 0 <= column < option_of.size:
-            found[option] = option_of[column]
+        for another in range(_options_of(table, other)):
+            if table.column[table.option_first[key] + option] == table.column[table.option_first[other] + another]:
+                found[option] = another
     return found
 
 
@@ -1301,21 +1332,13 @@ cdef void _best_triple(Worker* w, Table* table, Triple* triple) noexcept nogil:
 
 # Operator: longer keys, column by column
 #
-# The beginning of a mapping has the rows that hold a prefix of a key tuple in its columns, with the number of the
-# prefix. Only these are read to extend it by another column, and the key tuples that begin with a prefix that is left
-# bound what any extension joins. So a column that is chosen early is read once for all mappings that begin with it.
+# The rows that hold a prefix of a key tuple in the first columns of a mapping are listed. Only these are read to extend
+# it by another column, and the key tuples that begin with a prefix that is left bound what any extension joins. So a
+# column that is chosen early is read once for all mappings that begin with it.
 
 
-cdef struct RowLists:
-    # By the length of the beginning of a mapping, less one.
-    Span[int64_t] size
-    Matrix[int32_t] row
-    Matrix[int32_t] prefix  # that each of the rows holds
-    Matrix[uint64_t] held  # the key tuples that begin with one of the prefixes
-
-
-cdef int64_t _begin_rows(Table* table, int64_t option, RowLists* lists) noexcept nogil:
-    """List the rows that hold a value of the first key column; return how many key tuples have it."""
+cdef void _begin_rows(Table* table, int64_t option, RowLists* lists) noexcept nogil:
+    """List the rows that hold a value of the first key column."""
     cdef Span[int32_t] value = table.decoded[option]
     cdef int64_t row, size = 0
     for row in range(value.size):
@@ -1324,12 +1347,11 @@ cdef int64_t _begin_rows(Table* table, int64_t option, RowLists* lists) noexcept
             lists.prefix[0][size] = value[row]
             size += 1
     lists.size[0] = size
-    return _intersect(table.bits[option], table.bits[option], lists.held[0])
 
 
-cdef void _extend_rows(Worker* w, Table* table, int64_t option, RowLists* lists, int64_t depth) noexcept nogil:
-    """List the rows that hold a longer prefix, and stamp these prefixes."""
-    cdef Span[int32_t] value = table.decoded[option], before = lists.prefix[depth - 1], rows = lists.row[depth - 1]
+cdef int64_t _list_rows(Worker* w, Span[int32_t] value, RowLists* lists, int64_t depth) noexcept nogil:
+    """List the rows that hold a longer prefix with the values of a column, and stamp these prefixes."""
+    cdef Span[int32_t] before = lists.prefix[depth - 1], rows = lists.row[depth - 1]
     cdef int64_t place, prefix, size = 0
     for place in range(lists.size[depth - 1]):
         if value[rows[place]] >= 0:
@@ -1340,6 +1362,7 @@ cdef void _extend_rows(Worker* w, Table* table, int64_t option, RowLists* lists,
                 lists.prefix[depth][size] = <int32_t>prefix
                 size += 1
     lists.size[depth] = size
+    return lists.size[depth - 1]
 
 
 cdef int64_t _drop_unmet(Worker* w, Table* table, Span[uint64_t] held, int64_t depth) noexcept nogil:
@@ -1359,10 +1382,10 @@ cdef int64_t _drop_unmet(Worker* w, Table* table, Span[uint64_t] held, int64_t d
 
 
 cdef int64_t _count_rows(
-    Worker* w, Table* table, int64_t option, RowLists* lists, int64_t depth, int64_t total
+    Worker* w, Span[int32_t] value, RowLists* lists, int64_t depth, int64_t total
 ) noexcept nogil:
     """Count the key tuples that rows hold with the last column, until so many are met."""
-    cdef Span[int32_t] value = table.decoded[option], before = lists.prefix[depth - 1], rows = lists.row[depth - 1]
+    cdef Span[int32_t] before = lists.prefix[depth - 1], rows = lists.row[depth - 1]
     cdef int64_t place, last, count = 0
     for place in range(lists.size[depth - 1]):
         last = value[rows[place]]
@@ -1375,63 +1398,33 @@ cdef int64_t _count_rows(
     return count
 
 
-cdef int64_t _extend(
-    Worker* w, Table* table, int64_t option, RowLists* lists, int64_t depth, int64_t least
-) noexcept nogil:
-    """Extend the row lists by an option; return how many key tuples any extension may join, fewer than `least` if so.
-
-    The last key column makes a mapping whole: then this is its joinability.
-    """
-    cdef int64_t total = least
-    if depth:
-        w.counts.mappings_bounded += 1
-        total = _intersect(lists.held[depth - 1], table.bits[option], lists.held[depth])
-        if total < least:
-            return total
+cdef void _extend_rows(Worker* w, Table* table, Walk* walk, int64_t depth) noexcept nogil:
+    """Bound by the rows what any extension of the options chosen joins; of a whole mapping this is its joinability."""
+    cdef int64_t option = walk.chosen[depth]
+    cdef RowLists* lists = &walk.lists
     _make_room(w, table)
     _decode(w, table, option)
     if depth == 0:
-        return _begin_rows(table, option, lists)
+        _begin_rows(table, option, lists)
+        return
     w.interrupt.tick(lists.size[depth - 1])
     w.last_prefix_stamp += 1
     if depth == table.width - 1:
         w.counts.mappings_checked += 1
-        return _count_rows(w, table, option, lists, depth, total)
-    _extend_rows(w, table, option, lists, depth)
-    w.counts.rows_read += lists.size[depth - 1]
-    return _drop_unmet(w, table, lists.held[depth], depth)
+        walk.bound[depth] = _count_rows(w, table.decoded[option], lists, depth, walk.bound[depth])
+    else:
+        w.counts.rows_read += _list_rows(w, table.decoded[option], lists, depth)
+        walk.bound[depth] = _drop_unmet(w, table, walk.held[depth], depth)
 
 
 cdef void _best_extension(Worker* w, Table* table) noexcept nogil:
     """Find the best mapping of a table, column after column."""
-    cdef int64_t width = table.width, depth = 0, key, option, least, count
-    cdef Span[int64_t] at = w.arena.zeros[int64_t](width), columns = w.arena.full[int64_t](width, -1)
-    cdef RowLists lists
-    lists.size = w.arena.zeros[int64_t](width)
-    lists.row = w.arena.empty_matrix[int32_t](width, table.rows)
-    lists.prefix = w.arena.empty_matrix[int32_t](width, table.rows)
-    lists.held = w.arena.empty_matrix[uint64_t](width, table.bits.columns)
-    while depth >= 0:
-        key = w.prefixes.order[depth]
-        option = table.option_first[key] + at[depth]
-        columns[key] = -1
-        if option == table.option_first[key + 1] or table.bound[option] < _least_score(table, columns):
-            depth -= 1
-            continue
-        at[depth] += 1
-        if _is_taken(columns, table.column[option]):
-            continue
-        columns[key] = table.column[option]
-        least = _least_score(table, columns)
-        count = _extend(w, table, option, &lists, depth, least)
-        if count < least:
-            continue
-        if depth == width - 1:
-            table.score = count
-            table.mapping.copy_from(columns)
-            continue
-        depth += 1
-        at[depth] = 0
+    cdef Walk walk
+    walk.by_row = True
+    walk.lists.size = w.arena.empty[int64_t](table.width)
+    walk.lists.row = w.arena.empty_matrix[int32_t](table.width, table.rows)
+    walk.lists.prefix = w.arena.empty_matrix[int32_t](table.width, table.rows)
+    _walk(w, table, &walk)
 
 
 # A table, and all tables of a batch
@@ -1499,7 +1492,7 @@ cdef void _search_tables(void* state) noexcept nogil:
     cdef Arena arena, columns, lasting
     cdef Interrupt interrupt = w.interrupt[0]
     cdef int64_t place, number, found, kth, rows, t, key, values = w.values.token.size
-    cdef int64_t width = w.values.tuple_value.rows
+    cdef int64_t width = w.values.tuple_value.rows, count = (w.batch_order.size - w.part + w.parts - 1) // w.parts
     cdef Span[int64_t] tuples, kept
     cdef Table table
     cdef Mark mark, column_mark
@@ -1509,12 +1502,12 @@ cdef void _search_tables(void* state) noexcept nogil:
     w.stop, w.weight = lasting.empty[int64_t](values), lasting.zeros[int64_t](values)
     w.row_stamp, w.last_row_stamp = lasting.zeros[int32_t](0), 0
     w.prefix_stamp, w.last_prefix_stamp = lasting.zeros[int64_t](w.prefixes.count), 0
-    for place in range(w.numbers.size):
-        number = w.numbers[place]
+    for place in range(count):
+        number = w.batch_order[w.part + place * w.parts]
         found = w.runs.table[number]
         kth = kth_score(&w.best) if w.filtering else 0
         if w.bound[number] <= kth:
-            w.counts.tables_cut_rule_1 += w.numbers.size - place
+            w.counts.tables_cut_rule_1 += count - place
             break
         w.counts.tables_checked += 1
         mark, column_mark = arena.mark(), columns.mark()
@@ -1522,9 +1515,6 @@ cdef void _search_tables(void* state) noexcept nogil:
         if rows > w.row_stamp.size:
             w.row_stamp, w.last_row_stamp = lasting.zeros[int32_t](max(rows, 2 * w.row_stamp.size)), 0
         tuples = _members(w.held[number], arena)
-        for t in range(tuples.size):
-            w.local[tuples[t]] = t
-        _locate(w, number, width)
         kept = _filter_tuples(w, number, units_per_posting(segment, found), tuples, kth + 1)
         if kept.size > kth and _open_table(w, found, kept, kth, &table):
             _search_table(w, &table)
@@ -1540,15 +1530,16 @@ cdef void _search_tables(void* state) noexcept nogil:
 
 
 def search_tables(
-    SegmentView view not None, Batch batch not None, const int64_t[::1] numbers, bint filtering, costs, best,
+    SegmentView view not None, Batch batch not None, int64_t part, int64_t parts, bint filtering, costs, best,
     const uint8_t[::1] cancelled,
 ):
-    """Offer the tables of these numbers in the batch, by falling bound, to the best; return what was counted."""
+    """Offer one of several parts of the tables of a batch to the best, by falling bound; return what was counted."""
     cdef Worker w
     cdef Interrupt interrupt = Interrupt(&cancelled[0])
     cdef bint done
     w.segment, w.values, w.prefixes = &view.segment, &batch.cover.values, &batch.cover.prefixes
-    w.runs, w.held, w.bound, w.numbers = &batch.runs, batch.held, batch.bound, int64s(numbers)
+    w.runs, w.held, w.bound, w.batch_order = &batch.runs, batch.held, batch.bound, batch.order
+    w.part, w.parts = part, parts
     w.filtering, w.costs, w.best, w.interrupt = filtering, costs._asdict(), view_best(best), &interrupt
     w.counts = Counts(0, 0, 0, 0, 0, 0, 0, 0)
     with nogil:
@@ -1556,15 +1547,3 @@ def search_tables(
     if not done:
         raise CancelledError("the search was cancelled")
     return w.counts
-
-
-def order_tables(Batch batch not None):
-    """Return the numbers of the tables of a batch by falling bound, of equals the first one first."""
-    import numpy as np
-
-    cdef int64_t number
-    bounds = np.empty(batch.bound.size, np.int64)
-    cdef int64_t[::1] written = bounds
-    for number in range(batch.bound.size):
-        written[number] = -batch.bound[number]
-    return np.argsort(bounds, kind="stable")

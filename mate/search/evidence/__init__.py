@@ -74,25 +74,17 @@ class Evidence:
         return is_likely(self.joinability, self.chance, self.key_tuples)
 
 
-def is_likely(joinability: float, chance: float, key_tuples: int, likely: float = LIKELY) -> bool:
-    """Tell whether a joinability is to be expected where `chance` is, by the Chernoff-Hoeffding bound.
+def is_likely(joinability: float, chance: float, key_tuples: int) -> bool:
+    """Tell whether a joinability is to be expected where `chance` is."""
+    return bool(are_likely(np.array([float(joinability)]), np.array([float(chance)]), key_tuples, LIKELY)[0])
+
+
+def are_likely(joinability: Floats, chance: Floats, key_tuples: int, likely: float) -> npt.NDArray[np.bool_]:
+    """Tell which joinabilities are to be expected where `chance` is, by the Chernoff-Hoeffding bound.
 
     The probability that of n key tuples at least j join, where c are expected to, is at most
     ``(c / j) ** j * ((n - c) / (n - j)) ** (n - j)``; what has at least the probability `likely` is to be expected.
     """
-    if joinability <= chance:
-        return True
-    if chance <= 0.0:
-        return False
-    left = key_tuples - joinability
-    bound = joinability * log(chance / joinability)
-    if left > 0:
-        bound += left * log((key_tuples - chance) / left)
-    return bound > log(likely)
-
-
-def are_likely(joinability: Floats, chance: Floats, key_tuples: int, likely: float) -> npt.NDArray[np.bool_]:
-    """Tell for many joinabilities of as many key tuples what `is_likely` tells for one."""
     tried = (joinability > chance) & (chance > 0.0)
     found: npt.NDArray[np.bool_] = joinability <= chance
     joined, expected = joinability[tried], chance[tried]
@@ -181,10 +173,7 @@ class KeyCounts:
 
     def measure(self, columns: Sequence[int], asked: Ids) -> Measured:
         """Measure how the table holds key tuples in columns."""
-        return self.measured(columns, asked, self.fan_outs(columns, asked))
-
-    def measured(self, columns: Sequence[int], asked: Ids, fan_outs: Ids) -> Measured:
-        """Do the same where it is known how many rows hold each tuple."""
+        fan_outs = self.fan_outs(columns, asked)
         joined = fan_outs[fan_outs > 0]
         return Measured(
             uniqueness=self.uniqueness(columns),

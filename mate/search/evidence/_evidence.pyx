@@ -47,33 +47,12 @@ cdef void _count_distinct(void* state) noexcept nogil:
     c.found[0], c.found[1] = whole, distinct
 
 
-def count_distinct(SegmentView view not None, const int64_t[::1] columns):
-    """Return how many rows of a table have a value in every column, and how many distinct combinations these have."""
-    found = np.zeros(2, np.int64)
-    cdef Counting state
-    state.segment, state.columns, state.found = &view.segment, int64s(columns), int64s(found)
-    with nogil:
-        run(&_count_distinct, &state)
-    return int(found[0]), int(found[1])
-
-
 cdef void _count_rows(void* state) noexcept nogil:
     cdef Counting* c = <Counting*>state
     cdef Arena arena
     cdef Interrupt interrupt
     cdef KeyTuples tuples = index_tuples(hold_columns(c.segment, c.columns, arena), c.tuples, arena)
     count_tuples(&tuples, 0, c.found, interrupt)
-
-
-def count_rows(SegmentView view not None, const int64_t[::1] columns, const int64_t[:, ::1] tuples):
-    """Return how many rows of a table hold each of some distinct key tuples, given as codes of the columns."""
-    found = np.zeros(len(tuples), np.int64)
-    cdef Counting state
-    state.segment, state.columns, state.found = &view.segment, int64s(columns), int64s(found)
-    state.tuples = int64_matrix(tuples)
-    with nogil:
-        run(&_count_rows, &state)
-    return found
 
 
 cdef void _tuples_of_rows(void* state) noexcept nogil:
@@ -88,12 +67,25 @@ cdef void _tuples_of_rows(void* state) noexcept nogil:
         c.found[row] = tuple_of(&tuples, row)
 
 
-def tuples_of_rows(SegmentView view not None, const int64_t[::1] columns, const int64_t[:, ::1] tuples, int64_t rows):
-    """Return for each row of a table the number of the key tuple that it holds, -1 for none."""
-    found = np.full(rows, -1)
+cdef _count(void (*loop)(void*) noexcept nogil, SegmentView view, columns, tuples, found):
     cdef Counting state
     state.segment, state.columns, state.found = &view.segment, int64s(columns), int64s(found)
     state.tuples = int64_matrix(tuples)
     with nogil:
-        run(&_tuples_of_rows, &state)
+        run(loop, &state)
     return found
+
+
+def count_distinct(SegmentView view not None, columns):
+    """Return how many rows of a table have a value in every column, and how many distinct combinations these have."""
+    return tuple(_count(&_count_distinct, view, columns, np.empty((0, 0), np.int64), np.zeros(2, np.int64)).tolist())
+
+
+def count_rows(SegmentView view not None, columns, tuples):
+    """Return how many rows of a table hold each of some distinct key tuples, given as codes of the columns."""
+    return _count(&_count_rows, view, columns, tuples, np.zeros(len(tuples), np.int64))
+
+
+def tuples_of_rows(SegmentView view not None, columns, tuples, int64_t rows):
+    """Return for each row of a table the number of the key tuple that it holds, -1 for none."""
+    return _count(&_tuples_of_rows, view, columns, tuples, np.full(rows, -1))

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from mate.errors import QueryError
-from mate.lake.arrays import ArrayFile, ArrayWriter
+from mate.lake.arrays import ArrayFile, write_arrays
 from mate.lake.base import Index
 from mate.lake.folder import LakeFolder
 from mate.lake.records import TableInfo
@@ -92,11 +92,9 @@ def write_directory(lake: LakeFolder, directory: LakeDirectory, path: Path) -> N
     """Write a directory to a file."""
     number = {id(segment): place for place, segment in enumerate(lake.segments)}
     tables = [(number[id(table.segment)], table.place, table.first, table.width) for table in directory.tables]
-    with ArrayWriter(path) as writer:
-        for name in ARRAYS:
-            writer.add(name, getattr(directory, name))
-        writer.add(TABLES, np.array(tables, np.int64).reshape(-1, 4))
-        writer.close({MOST_COLUMNS: directory.most_columns})
+    arrays = {name: getattr(directory, name) for name in ARRAYS}
+    arrays[TABLES] = np.array(tables, np.int64).reshape(-1, 4)
+    write_arrays(path, arrays.items(), {MOST_COLUMNS: directory.most_columns})
 
 
 def read_directory(lake: LakeFolder, path: Path) -> LakeDirectory:

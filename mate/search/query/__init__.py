@@ -185,39 +185,30 @@ def key_columns(query: QueryTable, key: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _by_cardinality(key: KeyTuples, postings: Numbers) -> int:
-    return int(np.argmin([len(np.unique(column)) for column in key.place.T]))
+def _sums(key: KeyTuples, postings: Numbers) -> list[int]:
+    """Return the posting list items of each key column's values."""
+    return [int(postings[np.unique(column)].sum()) for column in key.place.T]
 
 
-def _by_order(key: KeyTuples, postings: Numbers) -> int:
-    return 0
-
-
-def _by_length(key: KeyTuples, postings: Numbers) -> int:
+def _longest(key: KeyTuples) -> list[int]:
+    """Return the length of each key column's longest value."""
     lengths = characters(key.tokens)
-    return int(np.argmax([lengths[np.unique(column)].max() for column in key.place.T]))
+    return [int(lengths[column].max()) for column in key.place.T]
 
 
-def _by_postings(key: KeyTuples, postings: Numbers) -> int:
-    return int(np.argmin([postings[np.unique(column)].sum() for column in key.place.T]))
-
-
-def _by_pairs(key: KeyTuples, postings: Numbers) -> int:
+def _pairs(key: KeyTuples, postings: Numbers) -> Numbers:
     known = (postings[key.place] > 0).all(axis=1)
-    return int(np.argmin(postings[key.place[known]].sum(axis=0)))
+    pairs: Numbers = postings[key.place[known]].sum(axis=0)
+    return pairs
 
 
-def _by_most_postings(key: KeyTuples, postings: Numbers) -> int:
-    return int(np.argmax([postings[np.unique(column)].sum() for column in key.place.T]))
-
-
-STRATEGIES: Mapping[str, Callable[[KeyTuples, Numbers], int]] = {
-    "cardinality": _by_cardinality,
-    "order": _by_order,
-    "longest": _by_length,
-    "postings": _by_postings,
-    "pairs": _by_pairs,
-    "worst": _by_most_postings,
+STRATEGIES: Mapping[str, Callable[[KeyTuples, Numbers], np.intp | int]] = {
+    "cardinality": lambda key, _: np.argmin([len(np.unique(column)) for column in key.place.T]),
+    "order": lambda *_: 0,
+    "longest": lambda key, _: np.argmax(_longest(key)),
+    "postings": lambda key, postings: np.argmin(_sums(key, postings)),
+    "pairs": lambda key, postings: np.argmin(_pairs(key, postings)),
+    "worst": lambda key, postings: np.argmax(_sums(key, postings)),
 }
 """How the initial column is chosen (section 6.1), by name.
 
@@ -230,7 +221,7 @@ posting and a key tuple, which is what the row filter has to look at."""
 def initial_column(key: KeyTuples, strategy: str, postings: Numbers) -> int:
     """Return the number of the key column to begin with; `strategy` may also be the name of a key column."""
     if strategy in STRATEGIES:
-        return STRATEGIES[strategy](key, postings)
+        return int(STRATEGIES[strategy](key, postings))
     if strategy in key.columns:
         return key.columns.index(strategy)
     known = [*STRATEGIES, *key.columns]

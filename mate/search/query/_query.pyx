@@ -3,12 +3,14 @@
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
 
-from mate.native cimport Arena, Interrupt, Span, bytes_of, int64s, run
-from mate.search.query._numbering cimport FREE, Numbering, mix, new_numbering, number_of
+from mate.native cimport Arena, Interrupt, Matrix, Span, bytes_of, int64s, run
 
 import numpy as np
 
 ctypedef Span[uint8_t] Text
+
+cdef enum:
+    FREE = -1
 
 
 cdef struct Key:
@@ -18,15 +20,31 @@ cdef struct Key:
     int64_t width
     Text nulls
     Span[int64_t] null_bounds
-    # Found: the distinct tokens, those of nulls first, and the distinct combinations of the others.
+    # Found: the distinct tokens, those of nulls first, and the distinct combinations of the others. Slots of hash tables
+    # have their numbers.
     Span[int64_t] slots
     Span[Text] tokens
     int64_t count
-    Numbering tuples
+    Span[int64_t] tuple_slots
+    Matrix[int64_t] tuples
+    int64_t tuple_count
     Span[int64_t] row_tuple
     # Where the result goes.
     Text found
     Span[int64_t] found_bounds
+
+
+cdef inline uint64_t _mix(uint64_t hash, uint64_t more) noexcept nogil:
+    hash = (hash ^ more) * <uint64_t>0x9E3779B97F4A7C15
+    return hash ^ (hash >> 32)
+
+
+cdef inline Span[int64_t] _free_slots(Arena* arena, int64_t count) noexcept nogil:
+    """Return slots for so many numbers, at most half of which are taken."""
+    cdef int64_t room = 16
+    while room < 2 * count:
+        room *= 2
+    return arena.full[int64_t](room, FREE)
 
 
 cdef int64_t _token_number(Key* k, Text token) noexcept nogil:
@@ -36,7 +54,7 @@ cdef int64_t _token_number(Key* k, Text token) noexcept nogil:
     cdef Text other
     for i in range(token.size):
         hash = (hash ^ token[i]) * <uint64_t>0x100000001B3
-    slot = mix(hash, 0) & mask
+    slot = _mix(hash, 0) & mask
     while k.slots[slot] != FREE:
         other = k.tokens[k.slots[slot]]
         if other.size == token.size and memcmp(other.data, token.data, token.size) == 0:
@@ -48,15 +66,30 @@ cdef int64_t _token_number(Key* k, Text token) noexcept nogil:
     return k.slots[slot]
 
 
+cdef int64_t _tuple_number(Key* k, Span[int64_t] combination) noexcept nogil:
+    """The number of a combination of tokens, a new one if it was not seen before."""
+    cdef uint64_t hash = 0
+    cdef int64_t i, slot, mask = k.tuple_slots.size - 1
+    for i in range(k.width):
+        hash = _mix(hash, combination[i])
+    slot = hash & mask
+    while k.tuple_slots[slot] != FREE:
+        if memcmp(k.tuples[k.tuple_slots[slot]].data, combination.data, k.width * sizeof(int64_t)) == 0:
+            return k.tuple_slots[slot]
+        slot = (slot + 1) & mask
+    k.tuple_slots[slot] = k.tuple_count
+    k.tuples[k.tuple_count].copy_from(combination)
+    k.tuple_count += 1
+    return k.tuple_slots[slot]
+
+
 cdef void _number_key(void* state) noexcept nogil:
     cdef Key* k = <Key*>state
     cdef int64_t nulls = k.null_bounds.size - 1, cells = k.bounds.size - 1, width = k.width, rows = k.row_tuple.size
-    cdef int64_t i, row, key, room = 16
+    cdef int64_t i, row, key
     cdef Span[int64_t] numbers = k.arena.empty[int64_t](cells), combination = k.arena.empty[int64_t](width)
     cdef Interrupt interrupt
-    while room < 2 * (nulls + cells):
-        room *= 2
-    k.slots = k.arena.full[int64_t](room, FREE)
+    k.slots, k.tuple_slots = _free_slots(k.arena, nulls + cells), _free_slots(k.arena, rows)
     k.tokens = k.arena.empty[Text](nulls + cells)
     k.count = 0
     for i in range(nulls):
@@ -64,14 +97,14 @@ cdef void _number_key(void* state) noexcept nogil:
     for i in range(cells):
         interrupt.tick()
         numbers[i] = _token_number(k, k.text.slice(k.bounds[i], k.bounds[i + 1])) - nulls
-    k.tuples = new_numbering(k.arena, width)
+    k.tuples, k.tuple_count = k.arena.empty_matrix[int64_t](rows, width), 0
     for row in range(rows):
         interrupt.tick()
         key = 0
         while key < width and numbers[key * rows + row] >= 0:
             combination[key] = numbers[key * rows + row]
             key += 1
-        k.row_tuple[row] = number_of(&k.tuples, combination) if key == width else -1
+        k.row_tuple[row] = _tuple_number(k, combination) if key == width else -1
 
 
 cdef void _copy_tokens(void* state) noexcept nogil:
@@ -103,9 +136,9 @@ def number_key(
     for i in range(first, k.count):
         k.found_bounds[i - first + 1] = k.found_bounds[i - first] + k.tokens[i].size
     found = np.empty(k.found_bounds[k.count - first], np.uint8)
-    place = np.empty((k.tuples.count, width), np.int64)
+    place = np.empty((k.tuple_count, width), np.int64)
     k.found = bytes_of(found)
-    int64s(place.reshape(-1)).copy_from(k.tuples.keys.slice(0, k.tuples.count * width))
+    int64s(place.reshape(-1)).copy_from(k.tuples.all().slice(0, k.tuple_count * width))
     with nogil:
         run(&_copy_tokens, &k)
     return found, found_bounds, place, row_tuple

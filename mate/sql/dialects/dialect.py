@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from mate.sql.schema import BUILDS, Column, Content, Generation, TableDefinition
+from mate.sql.schema import Column, Content, Generation, TableDefinition
 
 
 class Dialect:
@@ -72,7 +72,7 @@ class Dialect:
 
     def type_of(self, column: Column) -> str:
         """Return the type of a column."""
-        return self.types[column.content].format(size=column.size, bits=8 * column.size, octets=4 * column.size)
+        return self.types[column.content]
 
     def definition(self, column: Column) -> str:
         """Return a column as a table is created with it."""
@@ -90,6 +90,12 @@ class Dialect:
         """SQL that creates a temporary table unless it exists."""
         return self.create_temporary.format(name=name, columns=", ".join(map(self.definition, columns)))
 
+    def fill_at_once(self, name: str, columns: Sequence[Column], records: Sequence[pa.Array]) -> str:
+        """SQL that makes a temporary table hold a few records."""
+        values = ", ".join(f"({', '.join(record)})" for record in self.literals(columns, records))
+        create, analyze = self.create_temporary_table(name, columns), self.analyze_temporary.format(name=name)
+        return f"{create}; TRUNCATE TABLE {name}; INSERT INTO {name} VALUES {values}; {analyze}"
+
     def literals(self, columns: Sequence[Column], records: Sequence[pa.Array]) -> list[list[str]]:
         """Return records as constants: no character of a fingerprint is a quote."""
         return [
@@ -98,11 +104,6 @@ class Dialect:
         ]
 
     def _literal(self, column: Column, value: Any) -> str:
-        if column.content in (Content.KEY, Content.WIDE_KEY):
+        if column.content is Content.KEY:
             return self.key_literal.format(key=value.hex())
-        return f"'{value}'" if column.content is Content.WORD else str(value)
-
-
-def lock_statement(schema: str) -> str:
-    """SQL that only one session at a time gets through; others fail at once."""
-    return f"LOCK TABLE {schema}.{BUILDS} IN EXCLUSIVE MODE NOWAIT"
+        return f"'{value}'" if column.content is Content.TEXT else str(value)

@@ -21,7 +21,7 @@ from mate.sql.dialects import failures
 from mate.sql.dialects.dialect import Dialect
 from mate.sql.dialects.failures import BusyError, Failure, MissingError
 from mate.sql.dialects.session import Columns, Session
-from mate.sql.schema import KEYS, TEXTS, Column, Content
+from mate.sql.schema import Column, Content
 
 _BLOCK = 262_144
 _INCOMING = "mate_incoming"
@@ -36,8 +36,8 @@ class DuckDb(Dialect):
     types: ClassVar = {
         Content.NUMBER: "BIGINT",
         Content.PLACE: "INTEGER",
-        **dict.fromkeys(KEYS, "BIT"),
-        **dict.fromkeys(TEXTS, "VARCHAR"),
+        Content.KEY: "BIT",
+        Content.TEXT: "VARCHAR",
     }
     key_literal = "from_hex('{key}')::BIT"
     key_value = "{column}::BLOB"  # bytes, not a text of zeros and ones
@@ -220,9 +220,10 @@ class DuckDbSession(Session):
 
 def _loaded(column: Column) -> str:
     """Return how a column is loaded; an empty text is null, as in every database."""
-    if column.content in KEYS:
+    if column.content is Content.KEY:
         return f"{column.name}::BIT"
-    return column.name if column.required or column.content not in TEXTS else f"NULLIF({column.name}, '')"
+    is_optional_text = column.content is Content.TEXT and not column.required
+    return f"NULLIF({column.name}, '')" if is_optional_text else column.name
 
 
 SESSION = DuckDbSession

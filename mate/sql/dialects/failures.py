@@ -31,10 +31,6 @@ class PushBackError(StoreError):
     """A server that asks for a pause before more is loaded."""
 
 
-class UnknownStatementError(StoreError):
-    """A statement that this version of the server does not know."""
-
-
 class Failure(NamedTuple):
     """What we raise for an error of a client; `template` has its text and the address filled in."""
 
@@ -46,7 +42,6 @@ OTHER = Failure(StoreError)
 BUSY = Failure(BusyError)
 DUPLICATE_KEY = Failure(DuplicateKeyError)
 PUSH_BACK = Failure(PushBackError)
-UNKNOWN_STATEMENT = Failure(UnknownStatementError)
 REJECTED = Failure(StoreError, "a record was rejected: {text}")
 NO_ROOM = Failure(
     StoreError,

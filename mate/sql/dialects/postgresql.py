@@ -21,7 +21,7 @@ from mate.sql.dialects.copy_text import CSV, lines
 from mate.sql.dialects.dialect import Dialect
 from mate.sql.dialects.failures import Failure
 from mate.sql.dialects.session import Columns, Session
-from mate.sql.schema import MANIFEST, TEXTS, Column, Content, Generation
+from mate.sql.schema import MANIFEST, Column, Content, Generation
 
 _HEADER = 19
 """Octets in front of the records of a binary COPY."""
@@ -61,9 +61,8 @@ class PostgreSql(Dialect):
     types: ClassVar = {
         Content.NUMBER: "BIGINT",
         Content.PLACE: "INTEGER",
-        Content.KEY: "BIT({bits})",
-        Content.WIDE_KEY: "BIT VARYING",
-        **dict.fromkeys(TEXTS, 'TEXT COLLATE "C"'),
+        Content.KEY: "BIT VARYING",
+        Content.TEXT: 'TEXT COLLATE "C"',
     }
     analyze_temporary = "ANALYZE {name}"  # nobody else does, and the planner takes a table without statistics for large
     most_inserted = 5_000
@@ -80,6 +79,11 @@ class PostgreSql(Dialect):
         "SELECT set_config(name, '0', false) FROM pg_settings"
         " WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')"
     )
+
+    def type_of(self, column: Column) -> str:
+        """Return the type of a column."""
+        is_fixed_key = column.content is Content.KEY and column.size
+        return f"BIT({8 * column.size})" if is_fixed_key else super().type_of(column)
 
     def sizes(self, schema: str, tables: Sequence[str]) -> str:
         """SQL for the bytes of tables, their indexes included."""

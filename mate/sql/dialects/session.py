@@ -15,8 +15,8 @@ import pyarrow as pa
 from mate.errors import StoreError
 from mate.lake.base import Ids
 from mate.sql.address import Address, Password
-from mate.sql.dialects.dialect import Dialect, lock_statement
-from mate.sql.dialects.failures import Failure, NoFreeSessionError, UnknownStatementError
+from mate.sql.dialects.dialect import Dialect
+from mate.sql.dialects.failures import Failure, NoFreeSessionError
 from mate.sql.schema import BUILDS, Column
 
 Columns: TypeAlias = list[pa.Array]
@@ -146,7 +146,7 @@ class Session(ABC):
         if not self._writes and self._temporary.get(name) == records:
             return
         if not self._writes and 0 < len(records[0]) <= self.dialect.most_inserted:
-            self._fill_at_once(name, columns, records)
+            self.execute(self.dialect.fill_at_once(name, columns, records))
         else:
             is_new = name not in self._temporary
             self.create_temporary(name, columns)
@@ -158,62 +158,47 @@ class Session(ABC):
                 self.execute(self.dialect.analyze_temporary.format(name=name))
         self._temporary[name] = records
 
-    def _fill_at_once(self, name: str, columns: Sequence[Column], records: Columns) -> None:
-        """Fill a temporary table by several statements in one message."""
-        values = ", ".join(f"({', '.join(record)})" for record in self.dialect.literals(columns, records))
-        create = self.dialect.create_temporary_table(name, columns)
-        analyze = self.dialect.analyze_temporary.format(name=name)
-        self.execute(f"{create}; TRUNCATE TABLE {name}; INSERT INTO {name} VALUES {values}; {analyze}")
-
     @classmethod
     @contextmanager
     def lock(cls, address: Address, password: Password) -> Iterator[Callable[[], None]]:
-        """Lock a schema for one build or change; yield a function that fails if the lock was lost meanwhile."""
+        """Lock a schema for one build or change; yield a function that fails if the lock was lost meanwhile.
+
+        A thread sends a statement now and then, because servers end idle sessions (IDLESESSIONTIMEOUT of a Vertica
+        user).
+        """
+        mutex, ended = Lock(), Event()
         with cls(address, password, writes=True) as session:
+
+            def verify() -> None:
+                with mutex:
+                    session.take_lock()
+
+            def send_heartbeats() -> None:
+                with suppress(StoreError):
+                    while not ended.wait(HEARTBEAT):
+                        with mutex:
+                            session.execute("SELECT 1")
+
             if cls.dialect.keep_session:
                 session.execute(cls.dialect.keep_session)
-            with _TableLock(session) as table_lock:
-                yield table_lock.verify
+            verify()
+            thread = Thread(target=send_heartbeats, name="mate lock", daemon=True)
+            thread.start()
+            try:
+                yield verify
+            finally:
+                ended.set()
+                thread.join(_LAST_HEARTBEAT)
+                if not thread.is_alive():
+                    with suppress(StoreError):
+                        session.rollback()  # whoever comes next finds the lock free
+
+    def take_lock(self) -> None:
+        """Lock the table of builds until the session ends; fail at once if another session has it."""
+        self.execute(f"LOCK TABLE {self.address.schema}.{BUILDS} IN EXCLUSIVE MODE NOWAIT")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class _TableLock:
-    """The table of builds, locked until its session ends. Servers without LOCK TABLE ... NOWAIT take an UPDATE.
-
-    A thread sends a statement now and then, because servers end idle sessions (IDLESESSIONTIMEOUT of a Vertica user).
-    """
-
-    def __init__(self, session: Session) -> None:
-        self.session, self._statement = session, lock_statement(session.address.schema)
-        self._mutex, self._ended = Lock(), Event()
-        self._thread = Thread(target=self._send_heartbeats, name="mate lock", daemon=True)
-
-    def __enter__(self) -> Self:
-        try:
-            self.verify()
-        except UnknownStatementError:
-            self.session.rollback()
-            self._statement = f"UPDATE {self.session.address.schema}.{BUILDS} SET load_id = 0"
-            self.verify()
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join(_LAST_HEARTBEAT)
-
-    def verify(self) -> None:
-        """Take the lock again, which fails if the session is gone."""
-        with self._mutex:
-            self.session.execute(self._statement)
-
-    def _send_heartbeats(self) -> None:
-        with suppress(StoreError):
-            while not self._ended.wait(HEARTBEAT):
-                with self._mutex:
-                    self.session.execute("SELECT 1")

@@ -25,7 +25,7 @@ from mate.sql.dialects.copy_text import FRAME, VERTICA, Stream, lines
 from mate.sql.dialects.dialect import Dialect
 from mate.sql.dialects.failures import Failure
 from mate.sql.dialects.session import Columns, Session
-from mate.sql.schema import KEYS, Column, Content, Generation, TableDefinition
+from mate.sql.schema import Column, Content, Generation, TableDefinition
 
 DUPLICATE_KEY, QUOTA, TOO_MANY_CONTAINERS = "6745", "10765", "5065"
 DISK_FULL = "53100"
@@ -43,19 +43,13 @@ class Vertica(Dialect):
     buckets = True
     most_characters = 16_250
     """Of up to four octets each: a LONG VARCHAR cannot be compared or grouped by."""
-    most_octets = 65_000
+    most_octets = 65_000  # of a VARCHAR or VARBINARY
     usual_hash = "xash"  # of one size: others reserve memory for the longest possible key; nothing was measured
     types: ClassVar = {
         Content.NUMBER: "INT",
         Content.PLACE: "INT",
-        Content.KEY: "VARBINARY({size})",
-        Content.WIDE_KEY: "VARBINARY(65000)",
-        Content.FINGERPRINTS: "VARCHAR(65000)",
-        Content.TOKEN: "VARCHAR({octets})",
-        Content.CELL: "VARCHAR(8000)",
-        Content.PATH: "VARCHAR(65000)",
-        Content.TEXT: "LONG VARCHAR(1048576)",
-        Content.WORD: "VARCHAR(64)",
+        Content.KEY: "VARBINARY",
+        Content.TEXT: "VARCHAR",
     }
     column_suffix = " ENCODING RLE"
     enforced = " ENABLED"
@@ -69,6 +63,14 @@ class Vertica(Dialect):
     table_names = "SELECT table_name FROM v_catalog.tables WHERE LOWER(table_schema) = %s"
     schema_exists = "SELECT COUNT(*) FROM v_catalog.schemata WHERE LOWER(schema_name) = %s"
     accepted = "SELECT GET_NUM_ACCEPTED_ROWS()"
+
+    def type_of(self, column: Column) -> str:
+        """Return the type of a column."""
+        kind = self.types[column.content]
+        if column.content not in (Content.KEY, Content.TEXT):
+            return kind
+        size = column.size or self.most_octets
+        return f"{'LONG ' if size > self.most_octets else ''}{kind}({size})"
 
     def sizes(self, schema: str, tables: Sequence[str]) -> str:
         """SQL for the bytes of tables, all their projections included."""
@@ -196,7 +198,7 @@ def options(address: Address, password: Password) -> dict[str, object]:
 
 def copy_statement(table: str, columns: Sequence[Column], *, commits: bool = False) -> str:
     """SQL that streams records into a table; none is cut or dropped silently."""
-    listed = ", ".join(f"{c.name} FORMAT 'hex'" if c.content in KEYS else c.name for c in columns)
+    listed = ", ".join(f"{c.name} FORMAT 'hex'" if c.content is Content.KEY else c.name for c in columns)
     end = "" if commits else " NO COMMIT"
     return f"COPY {table} ({listed}) FROM STDIN ENCLOSED BY '''' ENFORCELENGTH ABORT ON ERROR{end}"
 
@@ -206,7 +208,6 @@ _FAILURES = {
     errors.MissingSchema: failures.MISSING,
     errors.MissingRelation: failures.MISSING,
     errors.LockFailure: failures.BUSY,
-    errors.VerticaSyntaxError: failures.UNKNOWN_STATEMENT,
     errors.ConnectionFailure: failures.LOST,
     errors.LostConnectivityFailure: failures.LOST,
     errors.CopyRejected: failures.REJECTED,

@@ -4,15 +4,13 @@
 const $ = (id) => document.getElementById(id);
 const PAGE_ROWS = 50;
 let few = 10; // answers shown at first
-const CONTROL = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-const KEPT = new Set(["\u200c", "\u200d"]);
+const CONTROL = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu; // words and emoji need the first two
 
 // ---- text
 
 // Show control characters instead of obeying them: U+202E would reverse the rest of a line.
 function visible(text) {
   return String(text).replace(CONTROL, (c) => {
-    if (KEPT.has(c)) return c;
     const code = c.codePointAt(0);
     if (code < 0x20) return String.fromCodePoint(0x2400 + code);
     return code === 0x7f ? "␡" : "\\u" + code.toString(16).padStart(4, "0");
@@ -21,7 +19,7 @@ function visible(text) {
 
 const short = (text, most = 80) => visible(text.length > most ? text.slice(0, most) + "…" : text);
 const count = (number) => number.toLocaleString("en");
-const counted = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
+const counted = (number, what, plural = `${what}s`) => `${count(number)} ${number === 1 ? what : plural}`;
 const percent = (share) => `${Math.round(share * 100)}%`;
 
 function size(bytes) {
@@ -45,7 +43,7 @@ function el(name, attributes = {}, ...children) {
   return element;
 }
 
-const fill = (element, ...children) => element.replaceChildren(...children.flat(Infinity).filter((child) => child));
+const fill = (element, ...children) => element.replaceChildren(...children.flat(Infinity).filter(Boolean));
 const message = (text, kind = "") => el("p", { class: `message ${kind}`, role: kind === "error" ? "alert" : null }, visible(text));
 
 function bar(share) {
@@ -281,7 +279,7 @@ function answerItem(asked, answer, place, key, search = null) {
   return el("li", { class: e.is_chance ? "chance" : "", "data-table": answer.table_id },
     el("div", { class: "answer-head" }, el("span", { class: "rank" }, `${place + 1}.`),
       el("h3", {}, el("a", { href: `#table/${answer.table_id}` }, short(answer.table))),
-      el("span", {}, `${counted(answer.joinability, "match")}`.replace("matchs", "matches")),
+      el("span", {}, counted(answer.joinability, "match", "matches")),
       e.is_chance ? el("span", { class: "badge" }, "no better than chance") : null,
       answer.unique_part ? el("span", { class: "badge" }, `unique by ${answer.unique_part.map((name) => short(name, 40)).join(", ")} alone`) : null),
     el("dl", { class: "evidence" },
@@ -366,9 +364,11 @@ const fileName = (name) => name.replace(/[^\p{L}\p{N} ._-]/gu, "_").slice(0, 80)
 
 let lake = get("/api/lake");
 
+const totalBytes = (stats) => Object.values(stats.bytes).reduce((sum, part) => sum + part, 0);
+
 function showLake() {
-  return lake.then((stats) => fill($("lake"), visible(`${stats.address.split("/").pop()}: ${counted(stats.tables, "table")}, ${counted(stats.rows, "row")}, ${size(Object.values(stats.bytes).reduce((a, b) => a + b, 0))}`)),
-    (error) => fill($("lake"), visible(error.message)));
+  const summary = (stats) => `${stats.address.split("/").pop()}: ${counted(stats.tables, "table")}, ${counted(stats.rows, "row")}, ${size(totalBytes(stats))}`;
+  return lake.then(summary, (error) => error.message).then((text) => fill($("lake"), visible(text)));
 }
 
 const refresh = () => shown($("table-list"), async () => {
@@ -378,34 +378,45 @@ const refresh = () => shown($("table-list"), async () => {
   await showSources();
 });
 
-async function showTables(offset = 0) {
-  await shown($("table-list"), async () => {
-    const words = $("words").value;
-    const found = await get(`/api/tables?search=${encodeURIComponent(words.slice(0, 1000))}&offset=${offset}&limit=${PAGE_ROWS}`);
-    if (words !== $("words").value) return;
-    const rows = found.tables.map((table) => el("tr", {}, rowHead(el("a", { href: `#table/${table.table_id}` }, short(table.name))),
-      numberCell(count(table.rows)),
-      el("td", {}, `${count(table.column_count)}: ${table.column_names.map((name) => short(name, 30)).join(", ")}`),
-      el("td", { class: "optional" }, short(table.source, 100))));
-    fill($("table-list"), el("p", { class: "quiet" }, counted(found.total, "table")),
-      dataTable(["name", ["rows", "number"], "columns", ["source", "optional"]], rows), pages(offset, found.total, showTables));
+// A function that shows a list, page by page; `draw` returns the elements for what the server found.
+function listing(place, address, draw) {
+  const show = (offset = 0) => shown($(place), async () => {
+    const asked = address();
+    const found = await get(`${asked}offset=${offset}&limit=${PAGE_ROWS}`);
+    const drawn = await draw(found, offset, pages(offset, found.total, show));
+    if (asked === address()) fill($(place), drawn); // or else the words have changed meanwhile
   });
+  return show;
 }
 
-async function showSources(offset = 0) {
-  await shown($("source-list"), async () => {
-    const [found, stats] = await Promise.all([get(`/api/sources?offset=${offset}&limit=${PAGE_ROWS}`), lake]);
-    const rows = found.sources.map((one) => el("tr", {}, rowHead(short(one.source, 100)), el("td", { class: "optional" }, visible(one.format ?? "")),
-      numberCell(size(one.bytes ?? 0)), numberCell(count(one.tables))));
-    const parts = Object.entries(stats.bytes).sort((a, b) => b[1] - a[1]);
-    const total = parts.reduce((sum, part) => sum + part[1], 0);
-    const sizes = parts.map(([name, bytes]) => el("tr", {}, rowHead(visible(name)), numberCell(size(bytes)), el("td", { class: "share" }, bar(bytes / Math.max(total, 1)))));
-    fill($("source-list"),
-      el("details", { open: offset > 0 }, el("summary", {}, `Sources: ${counted(found.total, "file")}`),
-        dataTable(["file", ["format", "optional"], ["size", "number"], ["tables", "number"]], rows), pages(offset, found.total, showSources)),
-      el("details", {}, el("summary", {}, `Size of the index: ${size(total)}`), dataTable(null, sizes)));
-  });
-}
+const showTables = listing("table-list", () => `/api/tables?search=${encodeURIComponent($("words").value)}&`, (found, _, pages) => {
+  const rows = found.tables.map((table) => el("tr", {}, rowHead(el("a", { href: `#table/${table.table_id}` }, short(table.name))),
+    numberCell(count(table.rows)),
+    el("td", {}, `${count(table.column_count)}: ${table.column_names.map((name) => short(name, 30)).join(", ")}`),
+    el("td", { class: "optional" }, short(table.source, 100))));
+  return [el("p", { class: "quiet" }, counted(found.total, "table")),
+    dataTable(["name", ["rows", "number"], "columns", ["source", "optional"]], rows), pages];
+});
+
+const showSources = listing("source-list", () => "/api/sources?", async (found, offset, pages) => {
+  const stats = await lake;
+  const rows = found.sources.map((one) => el("tr", {}, rowHead(short(one.source, 100)), el("td", { class: "optional" }, visible(one.format ?? "")),
+    numberCell(size(one.bytes ?? 0)), numberCell(count(one.tables))));
+  const parts = Object.entries(stats.bytes).sort((a, b) => b[1] - a[1]);
+  const total = totalBytes(stats);
+  const sizes = parts.map(([name, bytes]) => el("tr", {}, rowHead(visible(name)), numberCell(size(bytes)), el("td", { class: "share" }, bar(bytes / Math.max(total, 1)))));
+  return [
+    el("details", { open: offset > 0 }, el("summary", {}, `Sources: ${counted(found.total, "file")}`),
+      dataTable(["file", ["format", "optional"], ["size", "number"], ["tables", "number"]], rows), pages),
+    el("details", {}, el("summary", {}, `Size of the index: ${size(total)}`), dataTable(null, sizes))];
+});
+
+const showRejects = listing("reject-list", () => "/api/rejects?", (found, offset, pages) => {
+  if (!found.rejects.length && !offset) return message("Everything was indexed.");
+  const rows = found.rejects.map((reject) => el("tr", {}, rowHead(short(reject.source, 100)), numberCell(reject.line === null ? "" : count(reject.line)),
+    el("td", {}, reject.kind), numberCell(count(reject.count)), el("td", {}, short(reject.reason ?? "", 300))));
+  return [dataTable(["source", ["line", "number"], "kind", ["count", "number"], "reason"], rows), pages];
+});
 
 function pages(offset, total, show) {
   if (total <= PAGE_ROWS) return null;
@@ -437,17 +448,6 @@ async function showNeighbours(asked, near, search) {
     fill(place, answerList(asked, found.suggestions, "No other table of the lake joins with any of its columns.", null, search));
   }));
   fill(near, el("h2", {}, "Tables that join with it"), place);
-}
-
-async function showRejects(offset = 0) {
-  await shown($("reject-list"), async () => {
-    const found = await get(`/api/rejects?offset=${offset}&limit=${PAGE_ROWS}`);
-    if (!found.rejects.length && !offset) return fill($("reject-list"), message("Everything was indexed."));
-    const rows = found.rejects.map((reject) => el("tr", {}, rowHead(short(reject.source, 100)), numberCell(reject.line === null ? "" : count(reject.line)),
-      el("td", {}, reject.kind), numberCell(count(reject.count)), el("td", {}, short(reject.reason ?? "", 300))));
-    fill($("reject-list"), dataTable(["source", ["line", "number"], "kind", ["count", "number"], "reason"], rows),
-      pages(offset, found.total, showRejects));
-  });
 }
 
 // ---- views
@@ -483,7 +483,7 @@ function start() {
     });
   }
   let typing = 0;
-  $("words").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(showTables, 150); });
+  $("words").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => showTables(), 150); });
   $("find").addEventListener("submit", (event) => { event.preventDefault(); showTables(); });
   $("refresh").addEventListener("click", refresh);
   addEventListener("hashchange", route);

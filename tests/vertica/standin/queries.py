@@ -22,8 +22,7 @@ class Queries(Reader):
 
     def _hint(self) -> None:
         if self._peek().kind == "hint":
-            label = re.fullmatch(r"/\*\+\s*label\s*\(\s*(\w+)\s*\)\s*\*/", self._next().text, re.I)
-            self._found.label = label[1] if label else ""
+            self._next()
 
     # Queries
 
@@ -167,7 +166,7 @@ class Queries(Reader):
 
     def _primary(self) -> None:
         token = self._peek()
-        if token.kind in ("string", "number") or self._is_symbol("?") or self._is_word("NULL", "TRUE", "FALSE"):
+        if token.kind in ("string", "number") or self._is_word("NULL", "TRUE", "FALSE"):
             self._next()
         elif self._symbol("("):
             self._listed_or_query()

@@ -14,7 +14,6 @@ import vertica_python
 
 from tests.vertica.standin.catalogue import SUPERUSER, Catalogue
 from tests.vertica.standin.storage import Storage
-from tests.vertica.standin.system_tables import Profile
 from tests.vertica.standin.wire import ClosedError, Line, ServerError
 
 USER, PASSWORD, DATABASE = SUPERUSER, "s3cret pass/word", "VMart"
@@ -79,7 +78,6 @@ class StandIn:
         self.numbers = itertools.count(1)
         self.max_sessions = max_sessions
         self.locks = Locks(lock_timeout)
-        self.profiles: list[Profile] = []
         self.statements: list[str] = []
         self.most_sessions = 0
         self.idle_timeout: float | None = None

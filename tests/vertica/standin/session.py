@@ -1,4 +1,4 @@
-"""One client's session: log-in, simple and prepared queries, COPY, transactions."""
+"""One client's session: log-in, queries, COPY, transactions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.vertica.standin.server import DATABASE, StandIn
 from tests.vertica.standin.statements import Change, Copy, Field, Names, Statement
 from tests.vertica.standin.storage import Records, explained, session_id
 from tests.vertica.standin.syntax import parse
-from tests.vertica.standin.system_tables import Profile, Started, View
+from tests.vertica.standin.system_tables import Started, View
 from tests.vertica.standin.tokens import split
 from tests.vertica.standin.wire import ClosedError, Column, Line, ServerError
 from tests.vertica.standin.words import OTHERS_CALL, RESOURCE_POOLS
@@ -68,10 +68,8 @@ class Session:
         self.is_open = False
         self._definitions = Definitions(self)
         self._autocommit = False
-        self._accepted = self._rejected = self._ended = self._statements = 0
+        self._accepted = self._rejected = 0
         self._refused_copy = False
-        self._prepared: tuple[str, int] = ("", 0)
-        self._bound: list[Any] = []
 
     def end(self) -> None:
         with suppress(duckdb.Error):
@@ -93,8 +91,6 @@ class Session:
                 self._ready()
             elif letter in "dcf" and self._refused_copy:
                 self._refused_copy = letter == "d"  # what is still under way of a COPY that failed is dropped
-            elif letter in "PDBECHS":
-                self._extended(letter, data)
             else:
                 raise ClosedError
 
@@ -150,96 +146,20 @@ class Session:
                 self.line.send("E", error.message())
                 return
 
-    def _answer(self, result: Result, described: bool = False) -> None:
-        if result.columns and not described:
+    def _answer(self, result: Result) -> None:
+        if result.columns:
             self.line.send("T", wire.row_description(result.columns, self.binary))
         for row in result.rows:
             self.line.send("D", wire.data_row(row, result.columns, self.binary))
         self.line.send("C", result.tag.encode() + b"\0")
 
-    # Prepared statements
-
-    def _extended(self, letter: str, data: bytes) -> None:
-        try:
-            self._prepared_message(letter, data)
-        except ServerError as error:
-            self.line.send("E", error.message())
-            self.line.flush()
-            while self.line.receive()[0] != "S":
-                pass
-            self._ready()
-
-    def _prepared_message(self, letter: str, data: bytes) -> None:
-        if letter == "P":
-            text = data.split(b"\0")[1].decode()
-            parts = split(text)
-            if len(parts) > 1:
-                raise ServerError("Cannot insert multiple commands into a prepared statement", "42601", 2432)
-            sql = parts[0] if parts else ""
-            self._prepared = sql, len(re.findall(r"\?(?=(?:[^']*'[^']*')*[^']*$)", sql))
-            self._described = self._describe(*self._prepared)
-            self.line.send("1")
-        elif letter == "D":
-            sql, parameters = self._prepared
-            self.line.send("t", wire.parameter_description([wire.VARCHAR] * parameters))
-            columns = self._described
-            self.line.send(*(("T", wire.row_description(columns, self.binary)) if columns else ("n", b"")))
-            tag = sql.split()[0].upper() if sql else ""
-            self.line.send("m", tag.encode() + b"\0" + struct.pack("!H", 0) + b"\0")
-        elif letter == "B":
-            self._bound = self._bind(data)
-            self.line.send("2")
-        elif letter == "E":
-            self._answer(self._execute(self._prepared[0], self._bound), described=True)
-        elif letter == "C":
-            self.line.send("3")
-        elif letter == "S":
-            self._ready()
-        self.line.flush()
-
-    def _describe(self, sql: str, parameters: int) -> list[Column]:
-        if not sql:
-            return []
-        try:
-            statement = parse(sql)
-            if statement.kind in _WRITES:
-                return [Column("OUTPUT", wire.INT)]
-            if statement.kind != "SELECT" or "THROW_ERROR" in statement.functions:
-                return []
-            rendered = self._rendered(statement)
-            try:
-                return self._columns(self.records.query(f"{rendered} LIMIT 0", [None] * parameters))
-            except duckdb.ParserException:  # it has a limit
-                return self._columns(self.records.query(rendered, [None] * parameters))
-        except duckdb.Error as error:
-            self.finish(commit=False)
-            raise explained(error) from None
-        except ServerError:
-            self.finish(commit=False)
-            raise
-
-    def _bind(self, data: bytes) -> list[Any]:
-        at = data.index(b"\0", data.index(b"\0") + 1) + 1
-        formats, count = struct.unpack_from("!HH", data, at)
-        at += 4 + 2 * formats + 4 * count
-        values: list[Any] = []
-        for _ in range(count):
-            (size,) = struct.unpack_from("!i", data, at)
-            at += 4
-            values.append(None if size < 0 else data[at : at + size].decode())
-            at += max(size, 0)
-        if not self._prepared[0].upper().startswith("INSERT"):
-            values = [int(v) if v is not None and re.fullmatch(r"-?\d+", v) else v for v in values]
-        return values
-
     # Statements
 
-    def _execute(self, sql: str, values: Sequence[Any] = ()) -> Result:
-        self._statements += 1
+    def _execute(self, sql: str) -> Result:
         try:
             self.server.happens("statement", self, sql)
             statement = parse(sql)
-            result = self._done(statement, values)
+            result = self._done(statement)
             if self._autocommit and statement.kind not in ("BEGIN", "LOCK"):
                 self.finish(commit=True)
             return result
@@ -250,17 +170,17 @@ class Session:
             self.finish(commit=False)
             raise
 
-    def _done(self, statement: Statement, values: Sequence[Any]) -> Result:
+    def _done(self, statement: Statement) -> Result:
         kind, detail = statement.kind, statement.detail
         if kind in ("COMMIT", "ROLLBACK", "END"):
             self.finish(commit=kind != "ROLLBACK")
             return Result(kind)
         if kind == "SELECT":
-            return self._select(statement, values)
-        if kind in ("EXPLAIN", "PROFILE"):
+            return self._select(statement)
+        if kind == "EXPLAIN":
             return self._planned(statement)
         if isinstance(detail, Change):
-            return self._change(statement, detail, values)
+            return self._change(statement, detail)
         if isinstance(detail, Copy):
             return self._copy(detail)
         if kind == "LOCK":
@@ -275,7 +195,6 @@ class Session:
         """End the transaction, and with it all locks."""
         made, self.made = self.made, []
         self.is_open = False
-        self._ended += 1
         try:
             if commit:
                 self.records.commit()
@@ -338,7 +257,7 @@ class Session:
         server = self.server
         with server.guard:
             sessions = [session.started for session in server.sessions]
-            view = View(server.catalogue, self.started, list(server.profiles), sessions, self.records.count)
+            view = View(server.catalogue, self.started, sessions, self.records.count)
             found = view.table(name)
         if found is None:
             return None
@@ -378,7 +297,7 @@ class Session:
         self.is_open = True
         return Result("LOCK TABLE")
 
-    def _change(self, statement: Statement, change: Change, values: Sequence[Any]) -> Result:
+    def _change(self, statement: Statement, change: Change) -> Result:
         table = self.table(change.table, statement.kind)
         if change.where is not None:
             table = self.table(change.table, "SELECT")
@@ -389,11 +308,9 @@ class Session:
         where = "TRUE" if change.where is None else self._rendered(statement, change.where)
         alias = change.alias or table.name
         if statement.kind == "INSERT":
-            count = self.records.insert(table, fields, self._rendered(statement, change.source), values)
+            count = self.records.insert(table, fields, self._rendered(statement, change.source))
         elif statement.kind == "DELETE":
-            count = self.records.delete(table, alias, where, values)
-        elif values:
-            raise ServerError("the stand-in binds no values in UPDATE", "0A000", 5366)
+            count = self.records.delete(table, alias, where)
         else:
             new = {f.name.lower(): self._rendered(statement, s) for f, s in zip(fields, change.values, strict=True)}
             count = self.records.update(table, alias, new, where)
@@ -401,10 +318,10 @@ class Session:
 
     # Queries
 
-    def _select(self, statement: Statement, values: Sequence[Any]) -> Result:
+    def _select(self, statement: Statement) -> Result:
         if set(statement.functions) & _ALONE:
             return self._called(statement)
-        done = self.records.query(self._rendered(statement), values)
+        done = self.records.query(self._rendered(statement))
         columns = self._columns(done)
         rows = done.fetchall()
         for place, (_, kind, *_) in enumerate(done.description or ()):
@@ -428,22 +345,15 @@ class Session:
         return Result("SELECT", [Column(name, wire.INT)], [[count]])
 
     def _planned(self, statement: Statement) -> Result:
-        """Tell which projections a query reads, or run it and remember them."""
+        """Tell which projections a query reads."""
         start = re.match(r"\s*\w+\s+", statement.text)
         assert start is not None
         query = parse(statement.text[start.end() :])
         tables = [table for ref in query.refs if (table := self._known(ref.name))]
-        used = tuple(dict.fromkeys(f"{table.schema}.{table.projection}" for table in tables))
-        if statement.kind == "EXPLAIN":
-            self.records.query(f"EXPLAIN {self._rendered(query)}")
-            lines = ["Access Path of the stand-in:", *(f"+-STORAGE ACCESS, Projection: {name}" for name in used)]
-            return Result("EXPLAIN", [Column("QUERY PLAN", wire.VARCHAR)], [[line] for line in lines])
-        result = self._select(query, ())
-        transaction = 45_035_996_273_700_000 + 100_000 * self.number + self._ended
-        profile = Profile(transaction, self._statements, query.label, query.text, self.user, used, len(result.rows))
-        self.server.profiles.append(profile)
-        self.notice("Statement is being profiled", 4788)
-        return Result("PROFILE", result.columns, result.rows)
+        used = dict.fromkeys(f"{table.schema}.{table.projection}" for table in tables)
+        self.records.query(f"EXPLAIN {self._rendered(query)}")
+        lines = ["Access Path of the stand-in:", *(f"+-STORAGE ACCESS, Projection: {name}" for name in used)]
+        return Result("EXPLAIN", [Column("QUERY PLAN", wire.VARCHAR)], [[line] for line in lines])
 
     def _known(self, name: str) -> Table | None:
         with self.server.guard:

@@ -40,7 +40,6 @@ class Statement:
     refs: list[Ref] = field(default_factory=list)
     ordered: list[Ordered] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
-    label: str = ""
     replaced: list[tuple[int, int, str]] = field(default_factory=list)
     """Spans that DuckDB has other words for."""
     detail: object = None

@@ -84,19 +84,19 @@ class Records:
         names = ", ".join(_quoted(f.name) for f in table.definition.fields)
         return f"(SELECT {names} FROM {table.stored} WHERE {self._seen()})"
 
-    def query(self, sql: str, values: Sequence[Any] = ()) -> duckdb.DuckDBPyConnection:
-        return self._cursor.execute(sql, list(values))
+    def query(self, sql: str) -> duckdb.DuckDBPyConnection:
+        return self._cursor.execute(sql)
 
     def count(self, table: Table) -> int:
         return int(self.query(f"SELECT COUNT(*) FROM {self.visible(table)}").fetchall()[0][0])
 
     # Writing
 
-    def insert(self, table: Table, fields: Sequence[Field], source: str, values: Sequence[Any] = ()) -> int:
+    def insert(self, table: Table, fields: Sequence[Field], source: str) -> int:
         """Insert what a query finds, if all of it fits; return how many records that are."""
         given = {field.name for field in fields}
         with self._writing:
-            self._stage(fields, source, values)
+            self._stage(fields, source)
             self._check(fields)
             for field in table.definition.fields:
                 if field.required and field.name not in given:
@@ -129,21 +129,20 @@ class Records:
             self._take(table, fields)
         return count
 
-    def delete(self, table: Table, alias: str, where: str, values: Sequence[Any] = ()) -> int:
+    def delete(self, table: Table, alias: str, where: str) -> int:
         """Remove records; return how many."""
         seen = self._seen(f"{_quoted(alias)}.")
         with self._writing:
             self._touched.add(table)
             done = self._cursor.execute(
                 f"UPDATE {table.stored} AS {_quoted(alias)} SET _removed = {self._me} WHERE {seen} AND ({where})",
-                list(values),
             )
             return int(done.fetchall()[0][0])
 
-    def _stage(self, fields: Sequence[Field], source: str, values: Sequence[Any] = ()) -> None:
+    def _stage(self, fields: Sequence[Field], source: str) -> None:
         columns = ", ".join(f"{_quoted(f.name)} {f.type.duckdb}" for f in fields)
         self._cursor.execute(f"CREATE OR REPLACE TEMP TABLE staged ({columns})")
-        self._cursor.execute(f"INSERT INTO staged {source}", list(values))
+        self._cursor.execute(f"INSERT INTO staged {source}")
 
     def _take(self, table: Table, fields: Sequence[Field]) -> int:
         names = ", ".join(_quoted(f.name) for f in fields)

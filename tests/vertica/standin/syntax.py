@@ -29,7 +29,7 @@ class Parser(Queries):
         word = self._peek().text.upper()
         readers: dict[str, Callable[[], None]] = {
             **dict.fromkeys(_PLAIN, self._plain),
-            **dict.fromkeys(("SELECT", "EXPLAIN", "PROFILE"), self._reading),
+            **dict.fromkeys(("SELECT", "EXPLAIN"), self._reading),
             **{"INSERT": self._insert, "UPDATE": self._update, "DELETE": self._delete, "COPY": self._copy},
             **{"CREATE": self._create, "DROP": self._drop, "TRUNCATE": self._truncate, "ALTER": self._alter},
             **{"GRANT": self._grant, "REVOKE": self._grant, "LOCK": self._lock, "SET": self._set},

@@ -9,23 +9,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tests.vertica.standin.catalogue import SUPERUSER, Catalogue, Table
-from tests.vertica.standin.statements import Field
 
-NODE = "v_vmart_node0001"
 Records = list[tuple[Any, ...]]
-
-
-@dataclass(frozen=True)
-class Profile:
-    """A query that was profiled."""
-
-    transaction: int
-    statement: int
-    label: str
-    query: str
-    user: str
-    projections: tuple[str, ...]
-    rows: int
 
 
 class Started(NamedTuple):
@@ -44,7 +29,6 @@ class View:
 
     catalogue: Catalogue
     started: Started
-    profiles: Iterable[Profile]
     sessions: Iterable[Started]
     records_of: Callable[[Table], int]
     """How many records a table has."""
@@ -56,10 +40,6 @@ class View:
     @property
     def _tables(self) -> list[Table]:
         return [table for table in self.catalogue.tables.values() if self.catalogue.sees(self.user, table)]
-
-    @property
-    def _profiles(self) -> list[Profile]:
-        return [profile for profile in self.profiles if self.user in (SUPERUSER, profile.user)]
 
     def table(self, name: str) -> pa.Table | None:
         """Return a system table by its full name."""
@@ -77,40 +57,8 @@ class View:
     def tables(self) -> Records:
         return [(t.schema, t.name, t.owner, False) for t in self._tables]
 
-    def columns(self) -> Records:
-        return [
-            (t.schema, t.name, f.name, _type_name(f), f.type.octets or 8, f.type.octets or None, not f.required, n)
-            for t in self._tables
-            for n, f in enumerate(t.definition.fields, 1)
-        ]
-
-    def projections(self) -> Records:
-        return [(t.schema, t.projection, t.owner, t.name, bool(t.definition.segmented), True) for t in self._tables]
-
-    def projection_columns(self) -> Records:
-        return [
-            (t.schema, t.name, t.projection, f.name, f.encoding, _sort_position(t, f))
-            for t in self._tables
-            for f in t.definition.fields
-        ]
-
-    def users(self) -> Records:
-        return [(user, user == SUPERUSER) for user in self.catalogue.users if self.user in (SUPERUSER, user)]
-
-    def grants(self) -> Records:
-        catalogue = self.catalogue
-        places = [("", catalogue.database, "DATABASE", SUPERUSER, catalogue.grants)]
-        places += [("", each.name, "SCHEMA", each.owner, each.grants) for each in catalogue.schemas.values()]
-        places += [(each.schema, each.name, "TABLE", each.owner, each.grants) for each in catalogue.tables.values()]
-        return [
-            (owner, ", ".join(sorted(privileges)), schema or None, name, kind, user)
-            for schema, name, kind, owner, grants in places
-            for user, privileges in grants.items()
-            if privileges and self.user in (SUPERUSER, owner, user)
-        ]
-
     def nodes(self) -> Records:
-        return [(NODE, "UP")]
+        return [("v_vmart_node0001", "UP")]
 
     def projection_storage(self) -> Records:
         found = [(table, self.records_of(table)) for table in self._tables]
@@ -122,47 +70,12 @@ class View:
     def user_sessions(self) -> Records:
         return [each for each in self.sessions if self.user in (SUPERUSER, each.user)]
 
-    def query_profiles(self) -> Records:
-        return [
-            (p.transaction, p.statement, p.label, p.query, ", ".join(p.projections), p.user, p.rows)
-            for p in self._profiles
-        ]
 
-    def query_plan_profiles(self) -> Records:
-        return [
-            (p.transaction, p.statement, path, 1, "0.001", 1, 0, f"+-STORAGE ACCESS {projection} (PATH ID: {path})")
-            for p in self._profiles
-            for path, projection in enumerate(p.projections, 1)
-        ]
-
-
-_NUMBERS = {
-    *("ordinal_position", "data_type_length", "character_maximum_length", "sort_position", "row_count", "used_bytes"),
-    *("transaction_id", "statement_id", "processed_row_count", "path_id", "path_line_index"),
-    *("memory_allocated_bytes", "read_from_disk_bytes"),
-}
+_NUMBERS = {"row_count", "used_bytes"}
 _SESSION = "session_id user_name client_label client_os_user_name client_os_hostname"
 _TABLES: dict[str, tuple[str, Callable[[View], Records]]] = {
     "v_catalog.schemata": ("schema_name schema_owner", View.schemata),
     "v_catalog.tables": ("table_schema table_name owner_name is_temp_table", View.tables),
-    "v_catalog.columns": (
-        "table_schema table_name column_name data_type data_type_length character_maximum_length is_nullable"
-        " ordinal_position",
-        View.columns,
-    ),
-    "v_catalog.projections": (
-        "projection_schema projection_name owner_name anchor_table_name is_segmented is_super_projection",
-        View.projections,
-    ),
-    "v_catalog.projection_columns": (
-        "table_schema table_name projection_name projection_column_name encoding_type sort_position",
-        View.projection_columns,
-    ),
-    "v_catalog.users": ("user_name is_super_user", View.users),
-    "v_catalog.grants": (
-        "grantor privileges_description object_schema object_name object_type grantee",
-        View.grants,
-    ),
     "v_catalog.nodes": ("node_name node_state", View.nodes),
     "v_monitor.projection_storage": (
         "anchor_table_schema anchor_table_name projection_name row_count used_bytes",
@@ -172,15 +85,6 @@ _TABLES: dict[str, tuple[str, Callable[[View], Records]]] = {
     "v_monitor.sessions": (_SESSION, View.user_sessions),
     "v_monitor.user_sessions": (_SESSION, View.user_sessions),
     "v_internal.dc_session_starts": (_SESSION, View.user_sessions),
-    "v_monitor.query_profiles": (
-        "transaction_id statement_id identifier query projections_used user_name processed_row_count",
-        View.query_profiles,
-    ),
-    "v_monitor.query_plan_profiles": (
-        "transaction_id statement_id path_id path_line_index running_time memory_allocated_bytes read_from_disk_bytes"
-        " path_line",
-        View.query_plan_profiles,
-    ),
 }
 
 
@@ -188,12 +92,3 @@ def _kind(name: str) -> pa.DataType:
     if name in _NUMBERS:
         return pa.int64()
     return pa.bool_() if name.startswith("is_") else pa.string()
-
-
-def _type_name(column: Field) -> str:
-    return f"{column.type.name}({column.type.octets})" if column.type.octets else column.type.name
-
-
-def _sort_position(table: Table, column: Field) -> int | None:
-    order = [name.lower() for name in table.definition.order]
-    return order.index(column.name.lower()) if column.name.lower() in order else None

@@ -143,11 +143,6 @@ def row_description(columns: Sequence[Column], binary: bool) -> bytes:
     return b"".join(parts)
 
 
-def parameter_description(oids: Sequence[int]) -> bytes:
-    head = struct.pack("!H", len(oids))
-    return head + (struct.pack("!I", 0) + b"".join(struct.pack("!BIiH", 0, o, -1, 0) for o in oids) if oids else b"")
-
-
 def data_row(values: Iterable[Any], columns: Sequence[Column], binary: bool) -> bytes:
     parts = [struct.pack("!H", len(columns))]
     for value, column in zip(values, columns, strict=True):

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from mate.hashing.by_width import unpacked
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
-from mate.lake.columns import column_codes, column_dictionary, entry_sizes
-from mate.lake.layout import SegmentArrays
-from mate.search.algorithm_1.candidates import Bounds, Groups, Probes
+from mate.lake.columns import column_codes, column_dictionary, ranges
+from mate.lake.layout import WIDE_ROWS, SegmentArrays
+from mate.search.algorithm_1 import Task
+from mate.search.algorithm_1.candidates import Groups
 from mate.search.best import Best
-from mate.search.reference import entries_of, entry_rows, score_table
-
-if TYPE_CHECKING:
-    from mate.search.algorithm_1 import Task
+from tests.search import oracle
 
 
 class Candidate(NamedTuple):
@@ -41,27 +38,13 @@ class Option(NamedTuple):
 
 def group_plainly(arrays: SegmentArrays, value: Ids, wanted: Array) -> Groups:
     """Return the runs of values in the tables that are wanted."""
-    entry, owner = entries_of(arrays, value)
+    first = arrays.entry_first
+    entry, owner = ranges(first[value].astype(np.int64), first[value + 1].astype(np.int64))
     table = arrays.column_table[arrays.entry_column[entry]].astype(np.int64)
     kept = np.flatnonzero(wanted[table])
     order = kept[np.argsort(table[kept], kind="stable")]
     tables, first = np.unique(table[order], return_index=True)
     return Groups(tables, np.append(first, len(order)), entry[order], owner[order])
-
-
-def bound_plainly(arrays: SegmentArrays, groups: Groups, probe: Probes) -> Bounds:
-    """Count postings, pairs, and the key tuples that may join, of every group."""
-    size = entry_sizes(arrays, groups.entry)
-    tuples = np.diff(probe.first)[groups.value]
-    number = np.repeat(np.arange(len(groups.table)), np.diff(groups.first))
-    columns, place = np.unique(arrays.entry_column[groups.entry], return_inverse=True)
-    joining = np.zeros(len(columns), np.int64)
-    np.add.at(joining, place, np.minimum(size, tuples))
-    postings, pairs, tight = (np.zeros(len(groups.table), np.int64) for _ in range(3))
-    np.add.at(postings, number, size)
-    np.add.at(pairs, number, size * tuples)
-    np.maximum.at(tight, number, joining[place])
-    return Bounds(postings, pairs, tight)
 
 
 def scan_plainly(task: Task, order: Ids, best: Best, *_: object) -> Counter[str]:
@@ -75,13 +58,25 @@ def scan_plainly(task: Task, order: Ids, best: Best, *_: object) -> Counter[str]
         tally["candidates"] += len(candidates)
         tally["tables_cut_rule_2" if cut else "tables_checked"] += 1
         if not cut:
-            joining = _joining(task, group, candidates)
+            table = int(task.groups.table[group])
+            joining, held = _verify(task, table, candidates)
             tally["rows_read"] += len({candidate[:2] for candidate in candidates})
             tally["true_positives"] += len(joining)
             tally["false_positives"] += len(candidates) - len(joining)
-            tally["false_positives_held"] += len(_held(task, group, candidates)) - len(joining)
-            _offer(task, group, joining, best)
+            tally["false_positives_held"] += held - len(joining)
+            if joining:
+                score, mapping = _score(task, table)
+                best.offer(score, int(task.arrays.table_id[table]), mapping)
     return tally
+
+
+def entry_rows(arrays: SegmentArrays, entry: int) -> Ids:
+    """Return the rows of a directory entry, counted within its table."""
+    table = int(arrays.column_table[arrays.entry_column[entry]])
+    units = arrays.postings[int(arrays.posting_first[entry]) : int(arrays.posting_first[entry + 1])].astype(np.int64)
+    if arrays.table_row_first[table + 1] - arrays.table_row_first[table] < WIDE_ROWS:
+        return units
+    return units[::2] + (units[1::2] << 16)
 
 
 def filter_rows(task: Task, group: int, kth: int) -> tuple[list[Candidate], bool]:
@@ -141,40 +136,22 @@ def _most(task: Task, by_value: list[list[int]]) -> int:
     return total
 
 
-def _joining(task: Task, group: int, candidates: list[Candidate]) -> list[Candidate]:
-    """Return the candidates that hold: the row has all values of the key tuple, each in a column of its own."""
-    table = int(task.groups.table[group])
+def _verify(task: Task, table: int, candidates: list[Candidate]) -> tuple[list[Candidate], int]:
+    """Return the candidates that join, and how many rows have all values of the key tuple, in whatever columns.
+
+    Each value must be in as many columns, but the initial one, as the key tuple has it in others.
+    """
     find = cache(lambda number: options(task.arrays, table, int(task.probes.token[number])))
-    return [candidate for candidate in candidates if _holds(task, candidate, find)]
-
-
-def _held(task: Task, group: int, candidates: list[Candidate]) -> list[Candidate]:
-    """Return the candidates whose row has all values of the key tuple, in whatever columns."""
-    table = int(task.groups.table[group])
-    find = cache(lambda number: options(task.arrays, table, int(task.probes.token[number])))
-    return [
-        candidate
-        for candidate in candidates
-        if all(
-            any(option.codes[candidate.row] == option.code for option in find(number))
-            for number in task.probes.number[candidate.key_tuple].tolist()
-        )
-    ]
-
-
-def _holds(task: Task, candidate: Candidate, find: Callable[[int], list[Option]]) -> bool:
-    """Values that differ are in different columns: each must be in as many as the key tuple has it."""
-    numbers = task.probes.number[candidate.key_tuple].tolist()
-    del numbers[task.probes.initial]
-    for number in set(numbers):
-        here = [
-            option.column
-            for option in find(number)
-            if option.column != candidate.column and option.codes[candidate.row] == option.code
-        ]
-        if len(here) < numbers.count(number):
-            return False
-    return True
+    joining, held = [], 0
+    for candidate in candidates:
+        numbers = task.probes.number[candidate.key_tuple].tolist()
+        here = {n: {o.column for o in find(n) if o.codes[candidate.row] == o.code} for n in numbers}
+        others = Counter(numbers)
+        others[numbers[task.probes.initial]] -= 1
+        held += all(here.values())
+        if all(len(here[number] - {candidate.column}) >= count for number, count in others.items()):
+            joining.append(candidate)
+    return joining, held
 
 
 def options(arrays: SegmentArrays, table: int, token: int) -> list[Option]:
@@ -191,12 +168,10 @@ def options(arrays: SegmentArrays, table: int, token: int) -> list[Option]:
     return found
 
 
-def _offer(task: Task, group: int, joining: list[Candidate], best: Best) -> None:
-    """Score a table by the candidates that hold."""
-    table = int(task.groups.table[group])
-    if joining:
-        rows = np.unique([candidate.row for candidate in joining])
-        numbers = task.probes.number[np.unique([candidate.key_tuple for candidate in joining])]
-        score = score_table(task.arrays, table, task.probes.token[numbers], rows=rows)
-        assert score
-        best.offer(score.joinability, int(task.arrays.table_id[table]), score.mapping)
+def _score(task: Task, table: int) -> tuple[int, tuple[int, ...]]:
+    """Return the joinability of a table and the smallest mapping that has it, by brute force."""
+    columns = range(*task.arrays.table_column_first[table : table + 2].tolist())
+    places = [np.append(-1, column_dictionary(task.arrays, c))[column_codes(task.arrays, c)] for c in columns]
+    rows = [[str(place) if place >= 0 else None for place in row] for row in zip(*places, strict=True)]
+    tuples = {tuple(map(str, row)) for row in task.probes.token[task.probes.number].tolist()}
+    return oracle.joinability(tuples, rows)
