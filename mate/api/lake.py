@@ -158,7 +158,7 @@ class Lake:
         (('city',), 'events')
         """
         from mate.search.suggest import SHORTEST, SuggestionSettings, suggest
-        from mate.search.suggest.checks import LONGEST
+        from mate.search.suggest.keys import LONGEST
 
         snapshot = self._snapshot
         own, index = user_table(table, "the table"), snapshot.index
@@ -171,13 +171,10 @@ class Lake:
         )
         return Suggestions(own, snapshot, suggest(index, own.query, settings))
 
-    def graph(
-        self, most_columns: int = 3, *, work: str | PathLike[str] | None = None, **options: Unpack[WorkOptions]
-    ) -> Graph:
+    def graph(self, most_columns: int = 3, **options: Unpack[WorkOptions]) -> Graph:
         """Compare all tables of the lake: which join, on which keys of up to `most_columns` columns.
 
-        Joins that chance may explain are left out; copies, and tables with the same columns, are marked. `work` is for
-        Spark: a folder that all workers see, for the merged directory; by default the folder of the lake.
+        Joins that chance may explain are left out; copies, and tables with the same columns, are marked.
 
         >>> lake.graph()  # too few values to tell a join from chance
         <Graph: 4 tables; no edges>
@@ -185,7 +182,7 @@ class Lake:
         from mate.api.graph.graph import compare_tables
 
         check_options("graph", options, WorkOptions)
-        return compare_tables(self._snapshot.index, whole_number("most_columns", most_columns, 1, 4), work, **options)
+        return compare_tables(self._snapshot.index, whole_number("most_columns", most_columns, 1, 4), **options)
 
     def match(self, query: AnyTable, key: Key, table: TableRef, *, names: bool = True) -> Answer:
         """Return how one table of the lake joins with yours, as the answer of a search that finds it.

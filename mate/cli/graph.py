@@ -21,8 +21,8 @@ DIR gets nodes.parquet (one row per table), edges.parquet (one row per join, wit
 graph.html, a page that needs no network: search a table, see its neighbours, filter by evidence.
 
 A join goes from the table whose key is looked up to the table that holds the key. Joins that chance may produce are
-left out: keys of several columns by their evidence; single columns that as many other tables hold, and columns of
-numbers unless the names of column and table say what they mean. Tables with the same columns are marked: duplicates
+left out: keys of several columns by their evidence; single columns that many other tables hold as well, and numbers
+that tell little. Tables with the same columns are marked: duplicates
 and near-duplicates have the same rows, others could be appended to each other.
 """
 
@@ -35,9 +35,7 @@ def add(commands: Commands) -> None:
     text = "the folder that the graph is written to"
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help=text)
     add_whole(parser, "--most-columns", "most columns of a key, 1 to 4", 3, most=4)
-    group = add_spark(parser, "none")
-    text = "a folder that all workers see, for the merged directory (default: the one that contains the lake)"
-    group.add_argument("--work", type=Path, metavar="DIR", help=text)
+    add_spark(parser, "none")
     parser.set_defaults(run=run)
 
 
@@ -45,8 +43,7 @@ def run(options: argparse.Namespace) -> int:
     """Compare all tables, write the graph, and print what is in it."""
     started = perf_counter()
     with mate.open(options.store) as lake, ProgressBar() as bar:
-        work = {**chosen(options, mate.WorkOptions), "progress": bar}
-        graph = lake.graph(options.most_columns, work=options.work, **work)
+        graph = lake.graph(options.most_columns, **{**chosen(options, mate.WorkOptions), "progress": bar})
         files = graph.write(options.output)
     kinds = Counter(graph.edges["kind"].to_pylist())
     groups = len({group for group in graph.nodes["same_columns"].to_pylist() if group is not None})

@@ -23,10 +23,9 @@ from mate.files import replacing
 from mate.lake.base import Index
 from mate.lake.folder import require_folder
 from mate.lake.records import TableInfo
-from mate.search.graph import Edge, JoinGraph, all_joins
+from mate.search.batches import partitions_of
+from mate.search.graph import Edge, JoinGraph, JoinTask, all_joins
 from mate.search.graph.copies import Copy, copies, same_columns
-from mate.search.graph.directory import lake_directory
-from mate.search.graph.tasks import stored_directory, table_infos, table_ranges
 
 RANGES, RANGES_PER_CORE = 200, 8
 """Ranges of tables that are compared at once: in this process, and on Spark, where each is a task."""
@@ -90,37 +89,34 @@ class Graph:
         return f"<Graph: {len(self.nodes):,} tables; {counts or 'no edges'}>"
 
 
-def compare_tables(
-    index: Index, most_columns: int, work: str | PathLike[str] | None, **options: Unpack[WorkOptions]
-) -> Graph:
+def compare_tables(index: Index, most_columns: int, **options: Unpack[WorkOptions]) -> Graph:
     """Return the graph of a lake."""
-    lake, progress = (
-        require_folder(index, "tables are compared by the directory of"),
-        options.get("progress") or NoProgress(),
-    )
+    lake = require_folder(index, "tables are compared by the directory of")
+    progress = options.get("progress") or NoProgress()
     with engine_for(options) as engine:
         lake.verify()
-        progress.start("merge directories", 1)
-        directory = lake_directory(lake)
-        infos = table_infos(lake, directory)
-        progress.update(1, tables=len(infos))
+        graph = JoinGraph(lake, most_columns)
+        finder = graph.finder
+        finder.load_infos(finder.tables)
+        infos = {table: finder.info(table) for table in finder.tables.tolist()}
         progress.start("find copies", 1)
-        copied = copies(directory, infos)
-        groups = same_columns(directory, infos)
+        copied, groups = copies(finder), same_columns(finder)
         progress.update(1, pairs=len(copied.pairs))
+        joins_of, ranges = graph.joins_of, graph.ranges(RANGES)
         if engine.is_spark:
-            ranges = table_ranges(directory, RANGES_PER_CORE * engine.parallelism)
-            with stored_directory(lake, directory, most_columns, None if work is None else Path(work)) as stored:
-                found = all_joins(engine.run(ranges, stored.joins_of, progress, "compare tables"))
-        else:
-            graph = JoinGraph(directory, infos, most_columns)
-            found = all_joins(engine.run(table_ranges(directory, RANGES), graph.joins_of, progress, "compare tables"))
-    numbers = {info.table_id: number for number, info in enumerate(infos)}
+            [partition] = partitions_of(lake, 1)
+            joins_of, ranges = (
+                JoinTask(partition, most_columns).joins_of,
+                graph.ranges(RANGES_PER_CORE * engine.parallelism),
+            )
+        found = all_joins(engine.run(ranges, joins_of, progress, "compare tables"))
+    numbers = {info.table_id: table for table, info in infos.items()}
     joins = [edge for edge in found.edges if not copied.are_copies(numbers[edge.child], numbers[edge.parent])]
     rows = [_join_row(edge) for edge in joins] + [_copy_row(pair, infos) for pair in copied.pairs]
-    group = {infos[number].table_id: place for place, own in enumerate(groups, start=1) for number in own}
-    edges = _edges(rows, {info.table_id: info.name for info in infos}, group)
-    return Graph(lake.address, _nodes(infos, edges, group), edges, found.sharing, found.checked, directory.most_columns)
+    group = {infos[table].table_id: place for place, own in enumerate(groups, start=1) for table in own}
+    edges = _edges(rows, {info.table_id: info.name for info in infos.values()}, group)
+    nodes = _nodes(list(infos.values()), edges, group)
+    return Graph(lake.address, nodes, edges, found.sharing, found.checked, graph.uncounted)
 
 
 def _join_row(edge: Edge) -> dict[str, Any]:
@@ -129,7 +125,7 @@ def _join_row(edge: Edge) -> dict[str, Any]:
     return {**row, "key": list(edge.key), "columns": list(edge.columns), **evidence}
 
 
-def _copy_row(pair: Copy, infos: list[TableInfo]) -> dict[str, Any]:
+def _copy_row(pair: Copy, infos: dict[int, TableInfo]) -> dict[str, Any]:
     one, other = infos[pair.one], infos[pair.other]
     return {
         "kind": "duplicate" if pair.shared == 1 else "near-duplicate",

@@ -138,7 +138,8 @@ class KeyCounts:
         """Its segment."""
         self.rows = int(arrays.table_row_first[place + 1] - arrays.table_row_first[place])
         self.values = int(
-            arrays.column_entry_first[int(arrays.table_column_first[place + 1])] - arrays.column_entry_first[self._first]
+            arrays.column_entry_first[int(arrays.table_column_first[place + 1])]
+            - arrays.column_entry_first[self._first]
         )
         """Distinct values of all of its columns."""
         self._counts: dict[int, Ids] = {}

@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from mate.lake.base import Ids
 from mate.lake.folder import LakeFolder
+from mate.lake.segment import SearchSegment
 from mate.search.batches import Partition
 from mate.search.evidence import Evidence, codes_of
 from mate.search.query import unique_names
-from mate.search.suggest.columns import AskingTable, ValueKinds
 from mate.search.suggest.finder import Asked, Candidate, KeyFinder
 from mate.search.suggest.keys import LEAST
 
@@ -35,6 +36,9 @@ PARTNERS = 20
 
 MOST_WORK = 10_000_000
 """What joint checks may cost for each table, about in rows that are read: a few tables of millions of rows reach it."""
+
+MOST_PAIRS = 20_000_000_000
+"""Pairs of columns that share a value, counted once per value, that are gone through: about a minute."""
 
 KEYS = 3
 """Keys that are kept for a pair of tables."""
@@ -74,27 +78,34 @@ class JoinGraph:
     @cached_property
     def finder(self) -> KeyFinder:
         """The search for keys in all of its tables."""
-        return KeyFinder(self.lake, self.lake.segments)
+        return KeyFinder(self.lake, most_columns=self.uncounted)
 
     @cached_property
-    def _kinds(self) -> list[ValueKinds]:
-        """For each segment, of which kind its tokens are."""
-        every = (np.arange(len(segment.arrays.token_id)) for segment in self.finder.segments)
-        return [
-            ValueKinds.of(segment.texts(places)) for segment, places in zip(self.finder.segments, every, strict=True)
-        ]
+    def uncounted(self) -> int:
+        """Values that more columns of a segment hold are too common to be counted; 0: all are counted."""
+        held = [np.diff(segment.arrays.entry_first.astype(np.int64)) for segment in self.lake.segments]
+        counts, values = np.unique(np.concatenate([np.empty(0, np.int64), *held]), return_counts=True)
+        work = np.cumsum(values * counts.astype(np.float64) ** 2) * len(held)
+        if not len(work) or work[-1] <= MOST_PAIRS:
+            return 0
+        return max(2, int(counts[max(0, int(np.searchsorted(work, MOST_PAIRS, "right")) - 1)]))
 
-    def joins_of(self, tables: Sequence[int]) -> tuple[Joins, dict[str, int]]:
+    def ranges(self, most: int) -> list[Ids]:
+        """Cut the tables into up to `most` groups with about as many values."""
+        values = np.concatenate([np.empty(0, np.int64), *map(_table_values, self.finder.segments)])[self.finder.tables]
+        filled = np.cumsum(values + 1)  # a table without values is work, too
+        ends = np.searchsorted(filled, filled[-1:] * np.arange(1, most) / most) + 1
+        return [group for group in np.split(self.finder.tables, np.unique(ends)) if len(group)]
+
+    def joins_of(self, tables: Ids) -> tuple[Joins, dict[str, int]]:
         """Return the joins of some tables, by their numbers in the finder, as a task does."""
-        return all_joins([self.joins(table) for table in tables]), {"tables": len(tables)}
+        return all_joins([self.joins(table) for table in tables.tolist()]), {"tables": len(tables)}
 
     def joins(self, table: int) -> Joins:
         """Return the joins of a table with all others; it looks for partners."""
         finder = self.finder
-        finder.load_infos(np.array([table]))
+        asking = finder.asking(table)
         info = finder.info(table)
-        segment, place = finder.place(table)
-        asking = AskingTable.of_lake(finder.segments[segment], place, info.columns, self._kinds[segment])
         if not asking.columns:
             return Joins([], 0, 0)
         asked = finder.ask(asking, frozenset({info.table_id}))
@@ -131,6 +142,12 @@ class JoinGraph:
             yield Edge(child, key.info.table_id, asked.table.names(key.own), columns, evidence)
 
 
+def _table_values(segment: SearchSegment) -> Ids:
+    """Return how many values the columns of each table have."""
+    found: Ids = np.diff(segment.arrays.column_entry_first.astype(np.int64)[segment.arrays.table_column_first])
+    return found
+
+
 @dataclass(frozen=True)
 class JoinTask:
     """The joins of some tables, found wherever the lake's folder can be read."""
@@ -139,9 +156,15 @@ class JoinTask:
     """All segments."""
     most_columns: int
 
-    def joins_of(self, tables: Sequence[int]) -> tuple[Joins, dict[str, int]]:
+    def joins_of(self, tables: Ids) -> tuple[Joins, dict[str, int]]:
         """Return the joins of some tables."""
-        return JoinGraph(self.partition.open(), self.most_columns).joins_of(tables)
+        return _graph(self).joins_of(tables)
+
+
+@lru_cache(maxsize=2)
+def _graph(task: JoinTask) -> JoinGraph:
+    """Map the lake; a process that has done so keeps it for the next task."""
+    return JoinGraph(task.partition.open(), task.most_columns)
 
 
 def all_joins(parts: Sequence[Joins]) -> Joins:

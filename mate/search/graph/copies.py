@@ -14,7 +14,7 @@ import numpy as np
 from mate.lake.base import Ids
 from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.records import TableInfo
-from mate.search.graph.directory import LakeDirectory, TablePlace
+from mate.search.suggest.finder import KeyFinder
 
 NEAR = 0.8
 """Share of the distinct rows of two tables together that both have, from which on they are near-duplicates."""
@@ -26,9 +26,6 @@ NEXT = 4
 
 POSITIONS = 0.5
 """Share of their columns that tables without names must have in common, column by column, to be united."""
-
-HELD = 0.3
-"""Share of a column's rows whose values the column at the same position of the other table holds."""
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -42,7 +39,7 @@ class Copy(NamedTuple):
 
     one: int
     other: int
-    """Numbers of the tables in the directory, the first one lower."""
+    """Numbers of the tables in the finder, the first one lower."""
     shared: float
     """Distinct rows that both have per distinct row that one of them has."""
     shared_rows: int
@@ -66,26 +63,26 @@ class Copies:
         return {(pair.one, pair.other) for pair in self.pairs}
 
 
-def same_columns(directory: LakeDirectory, tables: Sequence[TableInfo]) -> list[list[int]]:
-    """Return groups of two and more tables that have the same columns; tables by their places.
+def same_columns(finder: KeyFinder) -> list[list[int]]:
+    """Return groups of two and more tables that have the same columns; tables by their numbers.
 
     Named columns are the same by their names, in any order; those of tables without names by what they hold.
     """
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     nameless: dict[int, list[int]] = defaultdict(list)
-    for number, table in enumerate(tables):
-        names = _folded(table)
+    for number in finder.tables.tolist():
+        names = _folded(finder.info(number))
         if names and all(names):
             groups[tuple(sorted(names))].append(number)
         elif names and not any(names):
             nameless[len(names)].append(number)
     found = list(groups.values())
     for numbers in nameless.values():
-        found += _nameless_groups(directory, numbers) if len(numbers) > 1 else []
+        found += _nameless_groups(finder, numbers) if len(numbers) > 1 else []
     return sorted(group for group in found if len(group) > 1)
 
 
-def _nameless_groups(directory: LakeDirectory, numbers: Sequence[int]) -> list[list[int]]:
+def _nameless_groups(finder: KeyFinder, numbers: Sequence[int]) -> list[list[int]]:
     """Return tables of one width that are connected by what their columns hold, position by position."""
     leader = {number: number for number in numbers}
 
@@ -95,7 +92,7 @@ def _nameless_groups(directory: LakeDirectory, numbers: Sequence[int]) -> list[l
         return number
 
     for number in numbers:
-        for other in _alike(directory, number):
+        for other in _alike(finder, number):
             if other in leader:
                 one, two = sorted((leader_of(number), leader_of(other)))
                 leader[two] = one
@@ -105,29 +102,26 @@ def _nameless_groups(directory: LakeDirectory, numbers: Sequence[int]) -> list[l
     return list(groups.values())
 
 
-def _alike(directory: LakeDirectory, number: int) -> list[int]:
+def _alike(finder: KeyFinder, number: int) -> list[int]:
     """Return the tables that hold enough of a table's columns at the same positions."""
-    table = directory.tables[number]
-    held: Counter[int] = Counter()
-    for place in range(table.width):
-        columns, rows = directory.overlaps(table.first + place)
-        own = int(directory.column_rows[directory.values(table.first + place)].sum())
-        columns = columns[rows >= HELD * own]
-        for column, other in zip(columns.tolist(), directory.column_table[columns].tolist(), strict=True):
-            held[other] += other != number and column - directory.tables[other].first == place
-    return [other for other, count in held.items() if count and count >= POSITIONS * table.width]
+    asking = finder.asking(number)
+    places = np.array(asking.places)
+    pairs = finder.pairs(asking, finder.places(asking), frozenset({finder.info(number).table_id}))
+    tables, counts = np.unique(pairs.table[pairs.other == places[pairs.own]], return_counts=True)
+    found: list[int] = tables[counts >= POSITIONS * len(finder.info(number).columns)].tolist()
+    return found
 
 
-def copies(directory: LakeDirectory, tables: Sequence[TableInfo]) -> Copies:
+def copies(finder: KeyFinder) -> Copies:
     """Return the tables that are copies or near-copies of each other."""
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for number, table in enumerate(tables):
-        groups[tuple(sorted(_folded(table)))].append(number)
+    for number in finder.tables.tolist():
+        groups[tuple(sorted(_folded(finder.info(number))))].append(number)
     pairs: list[Copy] = []
     first: dict[int, int] = {}
     for group in groups.values():
         if len(group) > 1:
-            rows = {number: _rows(directory.tables[number], _folded(tables[number])) for number in group}
+            rows = {number: _rows(finder, number) for number in group}
             exact = _first_alike(rows)
             first |= exact
             pairs += (Copy(one, other, 1.0, len(rows[one])) for other, one in exact.items())
@@ -177,12 +171,13 @@ def _pairs(owners: list[int]) -> Iterator[tuple[int, int]]:
         yield from zip(owners, owners[distance:], strict=False)
 
 
-def _rows(table: TablePlace, names: Sequence[str]) -> Ids:
+def _rows(finder: KeyFinder, number: int) -> Ids:
     """Return a hash of each distinct row of a table; columns count in the order of their names."""
-    arrays = table.segment.arrays
-    first = int(arrays.table_column_first[table.place])
-    mixed = np.zeros(table.rows, np.uint64)
-    for column in sorted(range(table.width), key=lambda column: (names[column], column)):
+    segment, place = finder.place(number)
+    arrays, names = finder.segments[segment].arrays, _folded(finder.info(number))
+    first = int(arrays.table_column_first[place])
+    mixed = np.zeros(int(arrays.table_row_first[place + 1] - arrays.table_row_first[place]), np.uint64)
+    for column in sorted(range(len(names)), key=lambda column: (names[column], column)):
         ids = np.append(-1, arrays.token_id[column_dictionary(arrays, first + column)]).astype(np.uint64)
         mixed = (mixed ^ ids[column_codes(arrays, first + column)]) * _MIX
         mixed ^= mixed >> np.uint64(29)

@@ -136,12 +136,15 @@ def suggest(index: Index, table: AnyQuery, settings: SuggestionSettings | None =
     """
     settings = settings or SuggestionSettings()
     query, lake, effort = as_query(table), _checked(index, settings), Effort()
-    finder = KeyFinder(lake, list(lake.search_segments()), names=settings.names)
+    finder = KeyFinder(lake, names=settings.names)
     with effort.phase("cover"):
         asking = AskingTable.of_query(query, settings.columns, frozenset(index.manifest.nulls))
         asked = finder.ask(asking, settings.exclude)
     with effort.phase("keys"):
-        found = [*finder.singles(asked, LEAST_SCORE, MOST_TABLES), *_grown(finder, asked, settings.most_columns, effort)]
+        found = [
+            *finder.singles(asked, LEAST_SCORE, MOST_TABLES),
+            *_grown(finder, asked, settings.most_columns, effort),
+        ]
         chosen = _chosen(found, settings.k * ANSWERED)
     effort.columns, effort.tables, effort.candidates = len(asking.columns), len(asked.pairs.tables), len(found)
     with effort.phase("answer"):
@@ -206,7 +209,7 @@ def _diverse(candidates: list[Candidate]) -> list[Candidate]:
     """Return candidates with the best table of each key first, further ones as if they were worth less."""
     keys: Counter[tuple[int, ...]] = Counter()
     tables: Counter[int] = Counter()
-    order = []
+    order: list[tuple[float, int, Candidate]] = []
     for candidate in sorted(candidates, key=_order):
         worth = candidate.is_finding + candidate.score
         worth *= FURTHER ** keys[candidate.own] * (SAME_TABLE ** tables[candidate.table] if candidate.is_finding else 1)

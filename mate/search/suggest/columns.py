@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -75,7 +75,7 @@ class AskingColumn:
 class KeyRows:
     """Rows of a table, a number for each value, and their distinct key tuples."""
 
-    values: list[Ids]
+    values: Sequence[npt.NDArray[np.signedinteger[Any]]]
     """For each column the values that the rows have, as numbers; key tuples are made of places among these."""
     places: list[npt.NDArray[np.int32]]
     """For each column the place of each row's value, -1 for none."""
@@ -93,25 +93,28 @@ class AskingTable:
     """A table, with those of its columns that keys may be made of and that have values."""
 
     columns: list[AskingColumn]
+    places: list[int]
+    """Where they are in the table."""
 
     @classmethod
     def of_query(cls, query: QueryTable, wanted: Sequence[str] | None, nulls: Set[str]) -> Self:
         """Return a table of the user's, or some of its columns."""
-        columns = []
-        for name in query.header if wanted is None else key_columns(query, wanted):
+        columns, places = [], []
+        for place, name in enumerate(query.header if wanted is None else key_columns(query, wanted)):
             encoded = tokens(query.columns.column(name), nulls).dictionary_encode()
             if len(encoded.dictionary):
                 number = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
                 texts = encoded.dictionary
                 columns.append(AskingColumn.of(name, token_ids(texts), texts, number, ValueKinds.of(texts)))
+                places.append(place)
         if not columns:
             raise QueryError(f"no column of {query.name} has a value to join by")
-        return cls(columns)
+        return cls(columns, places)
 
     @classmethod
     def of_lake(cls, segment: SearchSegment, place: int, names: Sequence[str], kinds: ValueKinds) -> Self:
         """Return a table of a lake; of which kind tokens are is known for all of its segment."""
-        arrays, columns = segment.arrays, []
+        arrays, columns, places = segment.arrays, [], []
         first = int(arrays.table_column_first[place])
         for at, name in enumerate(unique_names(names)):
             known = column_dictionary(arrays, first + at)
@@ -119,7 +122,8 @@ class AskingTable:
                 number = column_codes(arrays, first + at).astype(np.int32) - 1
                 own = ValueKinds(*(flags[known] for flags in kinds))
                 columns.append(AskingColumn.of(name, arrays.token_id[known], None, number, own))
-        return cls(columns)
+                places.append(at)
+        return cls(columns, places)
 
     def names(self, key: Sequence[int]) -> tuple[str, ...]:
         """Return the names of a key's columns."""

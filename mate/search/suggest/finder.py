@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,12 +18,11 @@ import numpy.typing as npt
 from mate.lake.base import Ids
 from mate.lake.folder import LakeFolder
 from mate.lake.records import TableInfo
-from mate.lake.segment import SearchSegment
 from mate.search.evidence import KeyCounts
 from mate.search.evidence.names import NameIndex
 from mate.search.suggest._suggest import cover
-from mate.search.suggest.columns import AskingTable
-from mate.search.suggest.keys import CHECKS, LEAST, Floats, GrowthPairs, GrownKey, KeyGrowth, SamplePlaces
+from mate.search.suggest.columns import AskingTable, ValueKinds
+from mate.search.suggest.keys import CHECKS, LEAST, Floats, GrownKey, GrowthPairs, KeyGrowth, SamplePlaces
 
 PARTNERS = 3
 """Columns of a table that are tried for one column: those that hold the most of it, and whose name is its own."""
@@ -155,18 +154,21 @@ DOUBT = 2
 class KeyFinder:
     """Finds keys in the tables of a lake, each known by its number: segment after segment."""
 
-    def __init__(self, lake: LakeFolder, segments: Sequence[SearchSegment], *, names: bool = True) -> None:
-        self.lake, self.segments, self.by_names = lake, segments, names
-        sizes = [len(segment.arrays.table_id) for segment in segments]
-        self.first_table = np.cumsum([0, *sizes])
-        self.lake_tables = int(sum(np.count_nonzero(segment.live) for segment in segments))
-        self._room = [np.zeros((3, len(segment.arrays.column_table)), np.int64) for segment in segments]
+    def __init__(self, lake: LakeFolder, *, names: bool = True, most_columns: int = 0) -> None:
+        """Values that more than `most_columns` columns of a segment hold do not count, unless it is 0."""
+        self.lake, self.by_names, self._most_columns = lake, names, most_columns
+        self.segments = list(lake.search_segments())
+        self.first_table = np.cumsum([0, *(len(segment.arrays.table_id) for segment in self.segments)])
+        self.tables: Ids = np.flatnonzero(np.concatenate([np.empty(0, np.bool_), *(s.live for s in self.segments)]))
+        """The tables in use."""
+        columns = [len(segment.arrays.column_table) for segment in self.segments]
+        self._room = [np.zeros((3, count), np.int64) for count in columns]
         self._counts: dict[int, KeyCounts] = {}
         self._cached = 0
         self._infos: dict[int, TableInfo] = {}
         self._names = NameIndex()
-        self._column_names = [np.zeros(len(segment.arrays.column_table), np.int32) for segment in segments]
-        self._titles = [np.zeros(len(segment.arrays.table_id), np.int32) for segment in segments]
+        self._column_names = [np.zeros(count, np.int32) for count in columns]
+        self._titles = [np.zeros(len(segment.arrays.table_id), np.int32) for segment in self.segments]
 
     def place(self, table: int) -> tuple[int, int]:
         """Return a table's segment and its place there."""
@@ -205,20 +207,47 @@ class KeyFinder:
             self._cached -= self._counts.pop(next(iter(self._counts))).values
         return found
 
+    def asking(self, table: int) -> AskingTable:
+        """Return a table of the lake as one that asks for keys."""
+        self.load_infos(np.array([table]))
+        segment, place = self.place(table)
+        return AskingTable.of_lake(self.segments[segment], place, self.info(table).columns, self._kinds[segment])
+
+    @cached_property
+    def _kinds(self) -> list[ValueKinds]:
+        """For each segment, of which kind its tokens are."""
+        return [ValueKinds.of(segment.texts(np.arange(len(segment.arrays.token_id)))) for segment in self.segments]
+
     def ask(self, asking: AskingTable, exclude: frozenset[int] = frozenset()) -> Asked:
         """Return the columns of the lake that hold enough of a table's, without those of some tables."""
-        places = [[segment.places(column.ids, column.texts) for column in asking.columns] for segment in self.segments]
+        places = self.places(asking)
+        pairs = self.pairs(asking, places, exclude)
+        self.load_infos(pairs.tables)
+        if self.by_names:
+            self._compare_names(asking, pairs)
+        return Asked(asking, places, self._partners(pairs))
+
+    def places(self, asking: AskingTable) -> list[list[Ids]]:
+        """Return for each segment, for each column, the places of its values, negative where they do not count."""
+        found = []
+        for segment in self.segments:
+            places = [segment.places(column.ids, column.texts) for column in asking.columns]
+            if self._most_columns:
+                first = segment.arrays.entry_first.astype(np.int64)
+                for own in places:
+                    own[(own >= 0) & (first[own + 1] - first[own] > self._most_columns)] = -1
+            found.append(places)
+        return found
+
+    def pairs(self, asking: AskingTable, places: list[list[Ids]], exclude: frozenset[int]) -> Pairs:
+        """Return all columns that hold enough of a table's."""
         parts = [
             self._cover(number, column, asking, places[number][column], exclude)
             for number in range(len(self.segments))
             for column in range(len(asking.columns))
         ]
-        pairs = Pairs(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-        pairs = pairs.chosen(np.lexsort((pairs.other, pairs.own, pairs.table)))
-        self.load_infos(pairs.tables)
-        if self.by_names:
-            self._compare_names(asking, pairs)
-        return Asked(asking, places, self._partners(pairs))
+        found = Pairs(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        return found.chosen(np.lexsort((found.other, found.own, found.table)))
 
     def _cover(
         self, number: int, own: int, asking: AskingTable, places: Ids, exclude: frozenset[int]
@@ -227,7 +256,9 @@ class KeyFinder:
         segment, column = self.segments[number], asking.columns[own]
         arrays = segment.arrays
         total = int(column.rows.sum())
-        columns, rows, values = cover(segment.native, places, column.rows, -int(-LEAST * total // 1), self._room[number])
+        columns, rows, values = cover(
+            segment.native, places, column.rows, -int(-LEAST * total // 1), self._room[number]
+        )
         table = arrays.column_table[columns].astype(np.int64)
         wanted = segment.live[table] & ~np.isin(arrays.table_id[table], list(exclude))
         columns, rows, values, table = columns[wanted], rows[wanted], values[wanted], table[wanted]
@@ -290,7 +321,7 @@ class KeyFinder:
         letterless, small = (
             np.array([getattr(column, name) for column in columns])[pairs.own] for name in ("is_letterless", "is_small")
         )
-        rarity = np.log((self.lake_tables + 1) / pairs.holders) / np.log(self.lake_tables + 1)
+        rarity = np.log((len(self.tables) + 1) / pairs.holders) / np.log(len(self.tables) + 1)
         coverage = pairs.values / pairs.distinct
         telling = np.where(small, coverage * rarity, np.maximum(coverage, rarity**2))
         return enough * np.where(letterless, telling, 1.0)
@@ -304,7 +335,7 @@ class KeyFinder:
         pairs = asked.pairs
         if not len(pairs):
             return pairs.table
-        gain = np.log((self.lake_tables + 1) / pairs.holders) * (1 + pairs.fit)
+        gain = np.log((len(self.tables) + 1) / pairs.holders) * (1 + pairs.fit)
         group = np.flatnonzero((np.diff(pairs.table, prepend=-1) != 0) | (np.diff(pairs.own, prepend=-1) != 0))
         tables, place, own = np.unique(pairs.table[group], return_inverse=True, return_counts=True)
         total = np.bincount(place, np.maximum.reduceat(gain, group))
@@ -352,4 +383,3 @@ class KeyFinder:
             measured = key.joined, key.asked, key.uniqueness, key.chance
             support = self._joint_support(asked, table, key)
             yield Candidate(table, self._infos[table], key.own, key.other, *measured, support, key.names)
-

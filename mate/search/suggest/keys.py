@@ -54,7 +54,7 @@ class GrowthPairs(NamedTuple):
         if len(places) > MOST_PAIRS:
             useful = (self.share * self.uniqueness * (1 + self.fit))[places]
             places = np.sort(places[np.argsort(-useful, kind="stable")[:MOST_PAIRS]])
-        return GrowthPairs(*(field[places] for field in self))
+        return GrowthPairs(*(field[places] for field in self))  # type: ignore[arg-type]
 
 
 class MeasuredMappings(NamedTuple):
