@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate.lake.folder import LakeFolder
-from mate.search.graph import Edge, JoinGraph
+from mate.search.batches import partitions_of
+from mate.search.graph import Edge, JoinGraph, JoinTask, all_joins
 from mate.search.graph.copies import copies, same_columns
-from mate.search.graph.directory import lake_directory
-from mate.search.suggest.tables import TableKeys
+from mate.search.suggest.finder import KeyFinder
+from mate.search.suggest.keys import KeyGrowth
 from tests import lakes
 from tests.search import oracle
 from tests.search.evidence_reference import measure_rows
@@ -23,15 +25,15 @@ NAMES = [
 ]  # fmt: skip
 
 
-def graph(lake: LakeFolder) -> JoinGraph:
-    directory = lake_directory(lake)
-    infos = {info.table_id: info for info in lake.tables()}
-    return JoinGraph(directory, [infos[int(t.segment.arrays.table_id[t.place])] for t in directory.tables])
-
-
 def edges_of(lake: LakeFolder) -> list[Edge]:
-    search = graph(lake)
-    return [edge for number in range(len(search.infos)) for edge in search.joins(number).edges]
+    search = JoinGraph(lake)
+    return search.joins_of(search.finder.tables)[0].edges
+
+
+def finder_of(lake: LakeFolder) -> KeyFinder:
+    finder = KeyFinder(lake)
+    finder.load_infos(finder.tables)
+    return finder
 
 
 def pairs(edges: list[Edge]) -> set[tuple[int, int, tuple[str, ...], tuple[str, ...]]]:
@@ -85,15 +87,15 @@ def test_numbers_join_where_names_say_what_they_are(tmp_path: Path) -> None:
 
 def test_the_work_for_longer_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The least likely coincidence is looked at whatever it costs, others while the work allows."""
-    grown: list[TableKeys] = []
-    grow = TableKeys.grow
-    monkeypatch.setattr(TableKeys, "grow", lambda keys, most: grown.append(keys) or grow(keys, most))
+    grown: list[KeyGrowth] = []
+    grow = KeyGrowth.grow
+    monkeypatch.setattr(KeyGrowth, "grow", lambda keys, *most: grown.append(keys) or grow(keys, *most))
     lake = MemoryLake({0: PAIRS, 1: READINGS, 2: PAIRS[::3]})
-    assert graph(lake).joins(1)[1:] == (2, 2)
+    assert JoinGraph(lake).joins(1)[1:] == (2, 2)
     assert len(grown) == 2
     grown.clear()
     monkeypatch.setattr("mate.search.graph.MOST_WORK", 0)
-    assert graph(lake).joins(1)[1:] == (2, 1)  # what is left out is counted
+    assert JoinGraph(lake).joins(1)[1:] == (2, 1)  # what is left out is counted
     assert len(grown) == 1
 
 
@@ -131,14 +133,14 @@ def test_copies_and_tables_with_the_same_columns() -> None:
     tables = [PEOPLE, swapped, near, others, ORDERS]
     headers = [["name", "street"], ["Street", "NAME "], ["name", "street"], ["name", "street"], HEADERS[1]]
     lake = MemoryLake(dict(enumerate(tables)), headers=dict(enumerate(headers)))
-    directory, infos = lake_directory(lake), lake.tables()
+    finder = finder_of(lake)
     shared = len(PEOPLE) - 1
-    found = copies(directory, infos)
+    found = copies(finder)
     pairs = {(copy.one, copy.other): (copy.shared, copy.shared_rows) for copy in found.pairs}
     assert pairs == {(0, 1): (1.0, 16), (0, 2): (shared / 17, shared)}
     assert found.are_copies(1, 2)  # as the first of them is
     assert not found.are_copies(1, 3)
-    assert same_columns(directory, infos) == [[0, 1, 2, 3]]
+    assert same_columns(finder) == [[0, 1, 2, 3]]
 
 
 def test_more_copies_than_rows_are_compared_by() -> None:
@@ -146,7 +148,7 @@ def test_more_copies_than_rows_are_compared_by() -> None:
     near = [[*PEOPLE, [f"guest {n}", "street 99"]] for n in range(60)]
     tables = [*([PEOPLE] * 60), *near]
     lake = MemoryLake(dict(enumerate(tables)), headers={n: ["name", "street"] for n in range(120)})
-    found = copies(lake_directory(lake), lake.tables())
+    found = copies(finder_of(lake))
     exact = [(copy.one, copy.other) for copy in found.pairs if copy.shared == 1]
     assert exact == [(0, other) for other in range(1, 60)]
     marked = {number for copy in found.pairs if copy.shared < 1 for number in copy[:2]}
@@ -162,7 +164,7 @@ def test_tables_without_names_are_the_same_by_what_they_hold() -> None:
     tables = [PEOPLE, other_half, numbers, wide, swapped]
     headers = {number: [""] * len(table[0]) for number, table in enumerate(tables)}
     lake = MemoryLake(dict(enumerate(tables)), headers=headers)
-    assert same_columns(lake_directory(lake), lake.tables()) == [[0, 1]]
+    assert same_columns(finder_of(lake)) == [[0, 1]]
 
 
 def test_a_remark_makes_no_words_of_numbers(tmp_path: Path) -> None:
@@ -182,4 +184,46 @@ def test_rows_are_compared_as_sets(rows: list[list[str]], data: st.DataObject) -
     one, two = set(map(tuple, rows)), set(map(tuple, other))
     share = len(one & two) / len(one | two)
     expected = [(0, 1, share, len(one & two))] if share >= 0.8 else []
-    assert [tuple(copy) for copy in copies(lake_directory(lake), lake.tables()).pairs] == expected
+    assert [tuple(copy) for copy in copies(finder_of(lake)).pairs] == expected
+
+
+# Tasks
+
+
+def test_joins_of_ranges_are_those_of_one_go(tmp_path: Path) -> None:
+    lake = lakes.lake(tmp_path / "lake.mate", [PEOPLE, ORDERS, PAIRS, READINGS], headers=HEADERS, segments=3)
+    search = JoinGraph(lake)
+    expected, counted = search.joins_of(search.finder.tables)
+    assert counted == {"tables": 4}
+    assert {(edge.child, edge.parent) for edge in expected.edges} >= {(1, 0), (3, 2)}
+    [partition] = partitions_of(lake, 1)
+    sent = pickle.loads(pickle.dumps(JoinTask(partition, 3)))
+    for parts in (1, 2, 4):
+        found = [sent.joins_of(tables) for tables in search.ranges(parts)]
+        assert all_joins([joins for joins, _ in found]) == expected
+        assert sum(counts["tables"] for _, counts in found) == 4
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=12), st.integers(1, 15))
+def test_ranges_are_even_and_leave_nothing_out(sizes: list[int], most: int) -> None:
+    tables = {number: [[f"{number} {row}"] for row in range(size)] for number, size in enumerate(sizes)}
+    found = [part.tolist() for part in JoinGraph(MemoryLake(tables)).ranges(most)]
+    assert [number for part in found for number in part] == list(range(len(sizes)))
+    assert len(found) <= most
+    values = [sum(sizes[number] + 1 for number in part) for part in found]
+    assert max(values) <= sum(size + 1 for size in sizes) / most + max(sizes) + 1
+
+
+def test_no_tables_no_ranges() -> None:
+    assert JoinGraph(MemoryLake({0: [["a"]]}, removed=[0])).ranges(4) == []
+
+
+def test_values_that_very_many_columns_hold_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    common = [[["yes"], [f"own {n}"], [f"{n} more"]] for n in range(8)]
+    lake = MemoryLake(dict(enumerate(common)))
+    assert JoinGraph(lake).uncounted == 0
+    monkeypatch.setattr("mate.search.graph.MOST_PAIRS", 20)
+    search = JoinGraph(lake)
+    assert search.uncounted == 2
+    asked = search.finder.places(search.finder.asking(0))
+    assert sorted(place >= 0 for places in asked for place in places[0].tolist()) == [False, True, True]

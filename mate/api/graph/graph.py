@@ -97,7 +97,6 @@ def compare_tables(index: Index, most_columns: int, **options: Unpack[WorkOption
         lake.verify()
         graph = JoinGraph(lake, most_columns)
         finder = graph.finder
-        finder.load_infos(finder.tables)
         infos = {table: finder.info(table) for table in finder.tables.tolist()}
         progress.start("find copies", 1)
         copied, groups = copies(finder), same_columns(finder)

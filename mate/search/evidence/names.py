@@ -6,6 +6,7 @@ Values decide which tables join; names only order tables that their values canno
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -60,13 +61,14 @@ class NameIndex:
         """The names that have each word."""
         self._short: dict[str, set[str]] = {}
         """The words that each form stands for."""
+        self._uses: Counter[str] = Counter()
 
-    def id(self, name: str) -> int:
-        """Return the number of a name."""
-        found = self._ids.get(name)
+    def add(self, name: str) -> int:
+        """Return the number of a name that a column or table has."""
+        found, own = self._ids.get(name), words(name)
+        self._uses.update(own)
         if found is None:
             found = self._ids[name] = len(self._size)
-            own = words(name)
             self._size.append(len(own))
             for word in own:
                 if word not in self._words:
@@ -76,10 +78,11 @@ class NameIndex:
                 self._words[word].append(found)
         return found
 
-    def compare(self, name: str, columns: Ids, tables: Ids) -> tuple[Floats, Floats]:
+    def compare(self, name: str, columns: Ids, tables: Ids, usual: float) -> tuple[Floats, Floats]:
         """Return how well a name fits columns of tables, all given by their names' numbers.
 
-        First the share of the words that each column's name has, then the `similarity` with column and table.
+        First the share of the words that each column's name has, then the `similarity` with column and table, in which
+        words that are in more than `usual` names tell nothing.
         """
         own = words(name)
         fit, among, title = np.zeros(len(columns)), np.zeros(len(columns)), np.zeros(len(self._size))
@@ -89,11 +92,12 @@ class NameIndex:
             has = np.zeros(len(self._size), np.bool_)
             for one in same:
                 has[self._words[one]] = True
-                if one not in counted:
+                if one not in counted and self._uses[one] <= usual:
                     title[self._words[one]] += 1
             counted |= same
             fit += has[columns]
-            among += has[columns] | has[tables]
+            if self._uses[word] <= usual:
+                among += has[columns] | has[tables]
         titles = title[tables] / np.maximum(1, np.array(self._size, np.int64)[tables])
         return fit / max(1, len(own)), (among / max(1, len(own)) + titles) / 2
 

@@ -78,7 +78,9 @@ class JoinGraph:
     @cached_property
     def finder(self) -> KeyFinder:
         """The search for keys in all of its tables."""
-        return KeyFinder(self.lake, most_columns=self.uncounted)
+        finder = KeyFinder(self.lake, most_columns=self.uncounted)
+        finder.load_infos(finder.tables)  # which words are usual depends on all names
+        return finder
 
     @cached_property
     def uncounted(self) -> int:
@@ -94,7 +96,7 @@ class JoinGraph:
         """Cut the tables into up to `most` groups with about as many values."""
         values = np.concatenate([np.empty(0, np.int64), *map(_table_values, self.finder.segments)])[self.finder.tables]
         filled = np.cumsum(values + 1)  # a table without values is work, too
-        ends = np.searchsorted(filled, filled[-1:] * np.arange(1, most) / most) + 1
+        ends = np.searchsorted(filled, (filled[-1] if len(filled) else 0) * np.arange(1, most) / most) + 1
         return [group for group in np.split(self.finder.tables, np.unique(ends)) if len(group)]
 
     def joins_of(self, tables: Ids) -> tuple[Joins, dict[str, int]]:

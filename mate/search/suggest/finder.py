@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import ceil, inf
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,9 @@ from mate.search.suggest.keys import CHECKS, LEAST, Floats, GrownKey, GrowthPair
 
 PARTNERS = 3
 """Columns of a table that are tried for one column: those that hold the most of it, and whose name is its own."""
+
+USUAL, USUAL_SHARE = 10, 0.01
+"""Columns, at least, and per table of the lake, from which on a word in their names tells nothing of numbers."""
 
 CACHED = 20_000_000
 """Values of tables in which keys were measured last, and of which what was counted is cached: some 200 MB."""
@@ -192,8 +196,8 @@ class KeyFinder:
             self._infos[table] = info
             segment, place = self.place(table)
             first = int(self.segments[segment].arrays.table_column_first[place])
-            self._column_names[segment][first : first + len(info.columns)] = list(map(self._names.id, info.columns))
-            self._titles[segment][place] = self._names.id(info.name)
+            self._column_names[segment][first : first + len(info.columns)] = list(map(self._names.add, info.columns))
+            self._titles[segment][place] = self._names.add(info.name)
 
     def counts(self, table: int) -> KeyCounts:
         """Return the counts of a table; those asked for last are cached."""
@@ -256,9 +260,7 @@ class KeyFinder:
         segment, column = self.segments[number], asking.columns[own]
         arrays = segment.arrays
         total = int(column.rows.sum())
-        columns, rows, values = cover(
-            segment.native, places, column.rows, -int(-LEAST * total // 1), self._room[number]
-        )
+        columns, rows, values = cover(segment.native, places, column.rows, ceil(LEAST * total), self._room[number])
         table = arrays.column_table[columns].astype(np.int64)
         wanted = segment.live[table] & ~np.isin(arrays.table_id[table], list(exclude))
         columns, rows, values, table = columns[wanted], rows[wanted], values[wanted], table[wanted]
@@ -287,7 +289,9 @@ class KeyFinder:
             title[places] = self._titles[number][table]
         for own, asked in enumerate(asking.columns):
             places = np.flatnonzero(pairs.own == own)
-            pairs.fit[places], pairs.names[places] = self._names.compare(asked.name, column[places], title[places])
+            usual = max(USUAL, USUAL_SHARE * len(self.tables)) if asked.is_letterless else inf
+            compared = self._names.compare(asked.name, column[places], title[places], usual)
+            pairs.fit[places], pairs.names[places] = compared
 
     def _partners(self, pairs: Pairs) -> Pairs:
         """Return the best pairs of each own column and table."""
@@ -321,7 +325,8 @@ class KeyFinder:
         letterless, small = (
             np.array([getattr(column, name) for column in columns])[pairs.own] for name in ("is_letterless", "is_small")
         )
-        rarity = np.log((len(self.tables) + 1) / pairs.holders) / np.log(len(self.tables) + 1)
+        lake = len(self.tables) + 1
+        rarity = np.log(lake / np.minimum(lake, pairs.holders + 1)) / np.log(lake)  # it holds its own values, too
         coverage = pairs.values / pairs.distinct
         telling = np.where(small, coverage * rarity, np.maximum(coverage, rarity**2))
         return enough * np.where(letterless, telling, 1.0)
