@@ -40,7 +40,7 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
-    if not 0 <= seconds:
+    if not seconds >= 0:  # NaN, too
         raise MateError(f"--wait takes a number of seconds from 0 on, not {_shortened(text)}")
     return seconds
 
