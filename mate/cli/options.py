@@ -34,6 +34,17 @@ def whole(option: str, least: int = 1, most: int = MOST) -> Callable[[str], int]
     return number
 
 
+def _seconds(text: str) -> float:
+    """Parse how long to wait."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:  # NaN, too
+        raise MateError(f"--wait takes a number of seconds from 0 on, not {_shortened(text)}")
+    return seconds
+
+
 class _Setting(argparse.Action):
     """Collects settings that are written NAME=VALUE."""
 
@@ -109,7 +120,7 @@ def add_change(parser: argparse.ArgumentParser) -> None:
     """Declare what all changes have."""
     add_store(parser)
     text = "how long to wait until another build or change of the index ends (default: 10)"
-    parser.add_argument("--wait", type=float, metavar="SECONDS", help=text)
+    parser.add_argument("--wait", type=_seconds, metavar="SECONDS", help=text)
     add_json(parser)
 
 

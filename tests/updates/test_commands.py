@@ -198,7 +198,7 @@ REFUSED: list[tuple[list[Any], str]] = [
     (["remove", "--table", "0", "--row", "x"], "--row takes a number from 1 on, or two such as 8-20, not 'x'"),
     (["remove", "--table", "0", "--row", "0"], "--row takes a number from 1 on"),
     (["remove", "--table", "0", "--table", "1", "--row", "1"], "from one table at a time"),
-    (["remove", "--table", "0", "--wait", "-1"], "wait takes a number of seconds from 0 on, not -1"),
+    (["remove", "--table", "0", "--wait", "-1"], "--wait takes a number of seconds from 0 on"),
     (["sync", "no-such-folder"], "no-such-folder: no such file or folder"),
     (["sync", ".", "--spark", "x"], "--spark takes NAME=VALUE"),
 ]
