@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from benchmarks import (
     batches,
+    composite_keys,
     discovery,
-    foreign_keys,
     hashes,
     indexing,
     load,
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         discovery,
         phases,
         single_column,
-        foreign_keys,
+        composite_keys,
         suggest_time,
         indexing,
         updates,

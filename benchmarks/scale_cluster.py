@@ -34,10 +34,6 @@ SLOW = 10.0
 """Seconds that a search may take."""
 CELLS_PER_TABLE = 8.3e9 / 145e6
 """Of the paper's web tables: 8.3 billion postings in 145 million tables."""
-GRAPH_BYTES_PER_ENTRY = 40
-"""Of the graph's directory, while it is sorted by columns and by values."""
-DIRECTORY_BYTES_PER_ENTRY = 8
-"""Of a segment's directory: column and first posting."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +208,6 @@ def limits(model: BuildModel, search: SearchModel, batch: BatchModel, cores: int
     def maps(cells: float) -> float:
         return SEGMENT_FILES * planned(cells).segments + planned(cells).units
 
-    entries = model.bytes_per_cell.get("directory", 0.0) / DIRECTORY_BYTES_PER_ENTRY
     arrays = [part for part in model.bytes_per_cell if part not in ("cells", "records", "manifest")]
     of_search = sum(model.bytes_per_cell[part] for part in arrays)
 
@@ -242,8 +237,6 @@ def limits(model: BuildModel, search: SearchModel, batch: BatchModel, cores: int
                 lambda n: search.seconds(n)["95 %"], SLOW)  # fmt: skip
     yield Limit("a query of a batch, all cores", "mate/search/batches/tasks.py", "s",
                 lambda n: 1 / batch.per_second(n, cores), SLOW)  # fmt: skip
-    yield Limit("the graph's directory fits into one machine", "mate/search/graph/directory.py", "bytes",
-                lambda n: entries * n * GRAPH_BYTES_PER_ENTRY, assumed.memory)  # fmt: skip
     yield Limit("pairs of tokens with one 63-bit id", "mate/build/dictionary.py", "pairs",
                 lambda n: model.tokens(n) ** 2 / 2**64, 1.0)  # fmt: skip
 

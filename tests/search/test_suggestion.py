@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import combinations
 
 import numpy as np
@@ -15,17 +16,14 @@ from hypothesis import strategies as st
 from mate.errors import QueryError
 from mate.lake.base import Index
 from mate.lake.records import TableInfo
-from mate.search import suggest as whole
-from mate.search.evidence import KeyCounts, measure
-from mate.search.evidence.names import similarity
+from mate.search.evidence import measure
+from mate.search.evidence.names import NameIndex, similarity
 from mate.search.query import from_arrow
 from mate.search.suggest import Suggestion, SuggestionSettings, suggest
-from mate.search.suggest import cover as suggestion_cover
-from mate.search.suggest import tables as suggestion_table
-from mate.search.suggest.checks import CHECKS, Growing, Grown, longer, padded
-from mate.search.suggest.columns import QueryColumns
-from mate.search.suggest.pairs import PARTNERS, Pair
-from mate.search.suggest.tables import Candidate, TableKeys
+from mate.search.suggest._suggest import longer_mappings
+from mate.search.suggest.columns import AskingTable, KeyRows
+from mate.search.suggest.finder import PARTNERS, Asked, KeyFinder
+from mate.search.suggest.keys import CHECKS, LEAST, GrowthPairs, MeasuredMappings, padded
 from tests.search import oracle
 from tests.search.evidence_reference import measure_rows
 from tests.search.memory_lake import MemoryLake
@@ -76,8 +74,10 @@ def test_what_is_reported_is_right(case: Case, parts: int, most: int, k: int) ->
         assert result.evidence.usefulness == result.joinability / len(tuples) * expected.uniqueness
         assert not result.evidence.is_chance
         assert suggestion.unique_part == unique_part(rows, suggestion.key)
-    scores = [-suggestion.result.evidence.usefulness for suggestion in found]
-    assert scores == sorted(scores)
+    for suggestion in found[:5]:
+        cells = [[row[names.index(name)] for row in case.query] for name in suggestion.key]
+        small = all(re.fullmatch("[0-9]{1,3}", cell or "0") for column in cells for cell in column)
+        assert not small or suggestion.result.joinability >= 10
 
 
 def unique_part(rows: list[list[str | None]], key: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -96,7 +96,7 @@ def test_a_composite_key_is_found(parts: int) -> None:
     found = suggest(lake, players())
     best, *_ = found
     effort = found.effort
-    assert (effort.columns, effort.tables, effort.tables_tried, effort.suggestions) == (4, 3, 3, len(found))
+    assert (effort.columns, effort.tables, effort.tables_tried, effort.suggestions) == (4, 3, 1, len(found))
     assert effort.checks > 0
     assert effort.answered - effort.chance >= len(found)
     assert set(effort.seconds) == {"cover", "keys", "answer"}
@@ -109,15 +109,25 @@ def test_a_composite_key_is_found(parts: int) -> None:
 def test_a_key_with_a_part_that_is_as_useful_is_left_out() -> None:
     people: Rows = [[f"player {n}", f"city {n % 7}"] for n in range(60)]
     query = table([[f"player {n}", f"city {n % 7}", "x"] for n in range(40)], ["player", "city", "other"])
-    assert found_in(suggest(MemoryLake.of([people]), query).found) == [(("player",), 0), (("city",), 0)]
+    assert found_in(suggest(MemoryLake.of([people]), query).found) == [(("player",), 0)]
 
 
-def test_small_numbers_that_many_tables_hold_are_left_out_unless_names_fit() -> None:
+def test_small_numbers_that_many_tables_hold_are_left_out() -> None:
     ids: list[Rows] = [[[str(n), f"{name} {n}"] for n in range(30)] for name in range(15)]
-    headers = {number: ["id", "text"] for number in range(15)} | {4: ["goals", "text"]}
-    lake = MemoryLake.of(ids, headers=headers)
-    assert found_in(suggest(lake, players()).found) == [(("goals",), 4)]
-    assert not suggest(lake, players(), SuggestionSettings(names=False)).found
+    assert not suggest(MemoryLake.of(ids), players()).found
+
+
+def test_keys_of_several_columns_come_before_single_ones_and_few_integers_last() -> None:
+    rounds: Rows = [[str(n), f"round {n}"] for n in range(1, 5)]
+    others: list[Rows] = [[[f"player {n}", f"{word} {n}"] for n in range(80)] for word in ("city", "born", "school")]
+    people = [[row["player"], row["team"], row["year"], str(n % 4 + 1)] for n, row in enumerate(players().to_pylist())]
+    others += [[[team, f"town of {team}"] for team in TEAMS], [[year, f"night of {year}"] for year in YEARS]]
+    lake = MemoryLake.of([SEASONS, rounds, *others], headers={1: ["round", "name"]})
+    found = suggest(lake, table(people, ["player", "team", "year", "round"])).found
+    assert found_in(found)[0] == (("team", "year"), 0)
+    assert [key for key, _ in found_in(found)].index(("round",)) >= 5
+    few = suggest(lake, table(people, ["player", "team", "year", "round"]), SuggestionSettings(columns=["round"]))
+    assert not few.found  # nothing else stands before it
 
 
 def test_excluded_tables_and_other_columns_play_no_part() -> None:
@@ -130,16 +140,42 @@ def test_excluded_tables_and_other_columns_play_no_part() -> None:
     assert all(len(s.key) == 1 for s in suggest(lake, players(), SuggestionSettings(most_columns=1)))
 
 
-def test_shares_are_those_of_rows_whose_value_a_column_holds() -> None:
-    tables: list[Rows] = [SEASONS, [["team 1", "1990"], ["team 2", "x"]]]
-    asked = players()
-    (part,) = suggestion_cover.promising_tables(
-        MemoryLake.of(tables), QueryColumns.of(from_arrow(asked), None, frozenset()), frozenset()
-    )[:1]
-    held = [{row[c] for row in rows} for rows in tables for c in range(len(rows[0]))]
-    cells = [column.to_pylist() for column in asked.columns]
-    expected = [[sum(cell in values for cell in column) / len(column) for column in cells] for values in held]
-    assert part.covered.share.tolist() == expected
+CELL = st.sampled_from(["a", "b", "3", "2019-01-01", None])
+TABLE = st.integers(1, 3).flatmap(
+    lambda width: st.lists(st.lists(CELL, min_size=width, max_size=width), min_size=1, max_size=5)
+)
+
+
+@settings(max_examples=150)
+@given(st.lists(TABLE, min_size=1, max_size=6), TABLE, st.integers(1, 3), st.data())
+def test_pairs_are_the_columns_that_hold_enough_rows(
+    tables: list[Rows], rows: Rows, parts: int, data: st.DataObject
+) -> None:
+    removed = data.draw(st.sets(st.sampled_from(range(len(tables))), max_size=2))
+    excluded = data.draw(st.frozensets(st.sampled_from(range(len(tables))), max_size=2))
+    dealt = [{n: own for n, own in enumerate(tables) if n % parts == part} for part in range(parts)]
+    lake = MemoryLake(*filter(None, dealt), removed=sorted(removed))  # type: ignore[arg-type]
+    assume(any(cell is not None for row in rows for cell in row))
+    finder, asking = KeyFinder(lake), AskingTable.of_query(from_arrow(table(rows)), None, frozenset())
+    pairs = finder.pairs(asking, finder.places(asking), excluded)
+    found = {}
+    for table_, own, other, *counts in zip(*(getattr(pairs, name).tolist() for name in PAIR), strict=True):
+        found[finder.table_id(table_), asking.places[own], other] = tuple(counts)
+    expected = {}
+    for number in set(range(len(tables))) - removed - excluded:
+        for own in asking.places:
+            cells = [row[own] for row in rows if row[own] is not None]
+            for other in range(len(tables[number][0])):
+                held = {row[other] for row in tables[number]} - {None}
+                joined = sum(cell in held for cell in cells)
+                if joined >= LEAST * len(cells):
+                    values = len(held & set(cells)), len(held), len(tables[number])
+                    expected[number, own, other] = (joined / len(cells), *values)
+    assert found == expected
+    assert not any(room[:2].any() for room in finder._room)
+
+
+PAIR = ("table", "own", "other", "share", "values", "distinct", "rows")
 
 
 @pytest.mark.parametrize(
@@ -158,19 +194,17 @@ def test_what_cannot_be_asked_for_is_refused(options: dict[str, object], message
 
 def test_a_table_of_very_many_columns_takes_no_square_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns with a value twice: none is unique, each could be part of a longer key with each other."""
-    found: list[int] = []
-    monkeypatch.setattr(
-        suggestion_table,
-        "longer",
-        lambda growing, grown, unique: (
-            found.append(len(grown.mappings) * len(growing.own)) or longer(growing, grown, unique)
-        ),
-    )
-    monkeypatch.setattr("mate.search.suggest.tables.GROWN", 20)
+    monkeypatch.setattr("mate.search.suggest.keys.MOST_PAIRS", 20)
     wide: Rows = [[f"{column} {row // 2}" for column in range(90)] for row in range(6)]
-    assert suggest(MemoryLake.of([wide]), table(wide)).effort.tables_tried == 1
-    assert found[0] == 20**2
-    assert sum(found) < 90**2
+    lake = MemoryLake.of([wide])
+    finder, asked = asked_of(lake, table(wide))
+    assert len(finder.growth(asked, 0).pairs.own) == 20
+    assert suggest(lake, table(wide)).effort.tables_tried == 1
+
+
+def asked_of(lake: MemoryLake, query: pa.Table) -> tuple[KeyFinder, Asked]:
+    finder = KeyFinder(lake)
+    return finder, finder.ask(AskingTable.of_query(from_arrow(query), None, frozenset()))
 
 
 def random_lake(seed: int) -> tuple[MemoryLake, pa.Table]:
@@ -193,80 +227,78 @@ def random_lake(seed: int) -> tuple[MemoryLake, pa.Table]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_is_chosen_is_what_all_candidates_in_order_give(seed: int) -> None:
-    lake, query = random_lake(seed)
-    own = QueryColumns.of(from_arrow(query), None, frozenset())
-    tables = suggestion_cover.promising_tables(lake, own, frozenset())
-    keys = whole.LakeKeys.of(lake, tables, own, names=True)
-    grown = whole._grown(keys, SuggestionSettings(), whole.Effort())
-    for most in (1, 6, 200):
-        found = whole._chosen(keys, grown, most)
-        expected = chosen_plainly(lake, own, tables, most)
-        assert [(one.key, one.table_id) for one in found] == [(one.key, one.table_id) for one in expected]
-
-
-def chosen_plainly(
-    lake: MemoryLake, own: QueryColumns, tables: list[suggestion_cover.PromisingTable], most: int
-) -> list[Candidate]:
-    """Return what is chosen when every candidate of every table is made, named and sorted."""
-    infos = {info.table_id: info for info in lake.tables()}
-    keys = [TableKeys(one, infos[one.table_id], own) for one in tables]
-    singles = [one.single(pair) for one in keys for pair in one.pairs]
-    found = [
-        one
-        for one in singles
-        if one.names >= whole.FITTING
-        or sum(two.key == one.key and two.usefulness >= one.usefulness for two in singles) <= whole.COMMON
-    ]
-    found += [key for one in keys for key in one.grow(4) if not key.is_chance]
-    chosen: list[Candidate] = []
-    for candidate in sorted(found, key=lambda candidate: candidate.order):
-        same = sum(candidate.key == other.key for other in chosen)
-        if same < whole.TABLES_PER_KEY and not any(candidate.is_nested(other) for other in chosen):
-            chosen.append(candidate)
-    return chosen[:most]
-
-
-@pytest.mark.parametrize("seed", range(8))
 def test_joint_checks_tell_what_evidence_does(seed: int) -> None:
     lake, query = random_lake(seed)
-    own = QueryColumns.of(from_arrow(query), None, frozenset())
-    infos = {info.table_id: info for info in lake.tables()}
+    finder, asked = asked_of(lake, query)
     checked = 0
-    for one in suggestion_cover.promising_tables(lake, own, frozenset()):
-        held = KeyCounts(one.arrays, one.place)
-        for key in TableKeys(one, infos[one.table_id], own, held).grow(4):
-            mapping = [pair.other for pair in key.pairs]
-            tuples = own.tuples(key.key)
-            places = [one.covered.places[c][own.sampled_values(c)][tuples[:, at]] for at, c in enumerate(key.key)]
-            measured = measure(one.arrays, one.place, np.stack(places, axis=1), mapping)
-            assert (key.joinability, key.uniqueness) == (measured.joinability, measured.uniqueness)
-            assert key.containment == measured.joinability / len(tuples)
-            assert key.find_chance() == measured.chance
+    for number in finder.promising(asked).tolist():
+        segment, place = finder.place(number)
+        arrays = finder.segments[segment].arrays
+        for key in finder.growth(asked, number).grow(4):
+            tuples = asked.table.sample.tuples(key.own)
+            values = [
+                asked.places[segment][c][asked.table.sample.values[c]][tuples[:, at]] for at, c in enumerate(key.own)
+            ]
+            measured = measure(arrays, place, np.stack(values, axis=1), key.other)
+            assert (key.joined, key.uniqueness) == (measured.joinability, measured.uniqueness)
+            assert (key.asked, key.chance) == (len(tuples), measured.chance)
             checked += 1
     assert checked
 
 
 @pytest.mark.parametrize("seed", range(8))
+def test_tables_are_promising_that_hold_two_columns_in_two_of_theirs(seed: int) -> None:
+    lake, query = random_lake(seed)
+    finder, asked = asked_of(lake, query)
+    mappings: dict[int, set[tuple[int, int]]] = {}
+    every = zip(asked.pairs.table.tolist(), asked.pairs.own.tolist(), asked.pairs.other.tolist(), strict=True)
+    for number, own, other in every:
+        mappings.setdefault(number, set()).add((own, other))
+    wanted = {
+        number
+        for number, pairs in mappings.items()
+        if len({own for own, _ in pairs}) > 1 and len({other for _, other in pairs}) > 1
+    }
+    assert set(finder.promising(asked).tolist()) == wanted
+
+
+@pytest.mark.parametrize("seed", range(8))
 def test_partners_are_those_that_a_sort_by_share_and_names_gives(seed: int) -> None:
     lake, query = random_lake(seed)
-    own = QueryColumns.of(from_arrow(query), None, frozenset())
-    tables = suggestion_cover.promising_tables(lake, own, frozenset())
-    infos = {info.table_id: info for info in lake.tables()}
-    pairs = whole.LakeKeys.of(lake, tables, own, names=True).pairs
-    for number, one in enumerate(tables):
-        expected = [
-            Pair(column, other)
-            for column in range(len(own))
-            for other in sorted(partners_plainly(one.share[:, column], own.columns[column].name, infos[one.table_id]))
-        ]
-        assert pairs.of(number) == expected == TableKeys(one, infos[one.table_id], own).pairs
-        assert pairs.can_grow(number) == any(a.own != b.own for a in expected for b in expected if a.other != b.other)
+    finder, asked = asked_of(lake, query)
+    every = finder.pairs(asked.table, asked.places, frozenset())
+    finder._compare_names(asked.table, every)
+    groups: dict[tuple[int, int], list[tuple[float, float, int, int]]] = {}
+    for at in range(len(every)):
+        order = -every.share[at], -every.fit[at], -every.distinct[at], int(every.other[at])
+        groups.setdefault((int(every.table[at]), int(every.own[at])), []).append(order)
+    expected = [(*group, other) for group, own in groups.items() for *_, other in sorted(own)[:PARTNERS]]
+    pairs = asked.pairs
+    assert sorted(expected) == list(zip(pairs.table.tolist(), pairs.own.tolist(), pairs.other.tolist(), strict=True))
 
 
-def partners_plainly(share: npt.NDArray[np.float64], name: str, info: TableInfo) -> list[int]:
-    others = [other for other in range(len(share)) if share[other] >= suggestion_cover.LEAST]
-    return sorted(others, key=lambda other: (-share[other], -similarity([name], info, [other]), other))[:PARTNERS]
+NAME = st.text("abeio tmTM_1", max_size=12)
+
+
+@given(NAME, st.lists(st.tuples(NAME, NAME), min_size=1, max_size=8))
+def test_names_are_compared_at_once_as_one_by_one(name: str, tables: list[tuple[str, str]]) -> None:
+    index = NameIndex()
+    numbers = np.array([[index.add(column), index.add(title)] for column, title in tables])
+    fit, names = index.compare(name, numbers[:, 0], numbers[:, 1], np.inf)
+    for at, (column, title) in enumerate(tables):
+        info = TableInfo(0, title, "", 0, 0, (column,), 1)
+        assert names[at] == pytest.approx(similarity([name], info, [0]))
+        assert fit[at] <= 2 * names[at] + 1e-9
+    assert not index.compare(name, numbers[:, 0], numbers[:, 1], 0)[1].any()
+
+
+@given(st.lists(st.lists(st.integers(-1, 3), min_size=3, max_size=3), min_size=1, max_size=20), st.data())
+def test_key_tuples_are_the_distinct_rows_without_gaps(rows: list[list[int]], data: st.DataObject) -> None:
+    key = tuple(data.draw(st.lists(st.sampled_from(range(3)), min_size=1, unique=True)))
+    places = [np.array([row[column] for row in rows], np.int32) for column in range(3)]
+    expected = dict.fromkeys(tuple(row[column] for column in key) for row in rows)
+    found = KeyRows([np.arange(4)] * 3, places).tuples(key)
+    assert [tuple(row) for row in found.tolist()] == [row for row in expected if min(row) >= 0]
 
 
 @settings(max_examples=100)
@@ -274,18 +306,20 @@ def partners_plainly(share: npt.NDArray[np.float64], name: str, info: TableInfo)
 def test_longer_keys_are_those_of_the_plain_way(seed: int, width: int, pairs: int) -> None:
     dice = np.random.default_rng(seed)
     own, other = np.divmod(np.sort(dice.choice(30, pairs, replace=False)), 5)
-    growing = Growing(own, other, dice.choice([0.3, 0.5, 1.0], pairs), dice.integers(1, 9, pairs))
+    share, fit = dice.choice([0.3, 0.5, 1.0], pairs), dice.choice([0.0, 0.5, 1.0], pairs)
+    growing = GrowthPairs(own, other, share, dice.integers(1, 9, pairs), np.ones(pairs), fit, fit)
     every = [mapping for mapping in combinations(range(pairs), width) if fits(own, other, mapping)]
     mappings = np.array([mapping for mapping in every if dice.random() < 0.7])
     assume(len(mappings))
     count = len(mappings)
-    grown = Grown(mappings, dice.choice([0.3, 0.4, 0.9], count), dice.choice([0.1, 0.2, 1.0], count))
+    grown = MeasuredMappings(mappings, dice.choice([0.3, 0.4, 0.9], count), dice.choice([0.1, 0.2, 1.0], count))
     unique = padded(mappings[dice.random(count) < 0.3].tolist())
-    assert longer(growing, grown, unique).tolist() == longer_plainly(growing, grown, unique)
+    found = longer_mappings(growing, grown, unique, LEAST, CHECKS)
+    assert found.tolist() == longer_plainly(growing, grown, unique)
 
 
-def longer_plainly(growing: Growing, grown: Grown, unique: npt.NDArray[np.int64]) -> list[list[int]]:
-    """Return mappings with one more pair, without those that have a unique part, by falling least bound."""
+def longer_plainly(growing: GrowthPairs, grown: MeasuredMappings, unique: npt.NDArray[np.int64]) -> list[list[int]]:
+    """Return mappings with one more pair, without those that have a unique part, by falling bound and names."""
     least: dict[tuple[int, ...], float] = {}
     for part, mapping in enumerate(grown.mappings.tolist()):
         for added in range(len(growing.own)):
@@ -295,8 +329,9 @@ def longer_plainly(growing: Growing, grown: Grown, unique: npt.NDArray[np.int64]
                 extended = tuple(sorted((*mapping, added)))
                 least[extended] = min(bound, least.get(extended, bound))
     parts = [set(row) - {-1} for row in unique.tolist()]
-    found = [m for m in least if least[m] >= suggestion_cover.LEAST and not any(part <= set(m) for part in parts)]
-    return [list(mapping) for mapping in sorted(found, key=lambda mapping: (-least[mapping], mapping))[:CHECKS]]
+    found = [m for m in least if least[m] >= LEAST and not any(part <= set(m) for part in parts)]
+    order = {m: -least[m] * (1 + sum(growing.fit[list(m)].tolist()) / len(m)) for m in found}
+    return [list(mapping) for mapping in sorted(found, key=lambda mapping: (order[mapping], mapping))[:CHECKS]]
 
 
 def fits(own: npt.NDArray[np.int64], other: npt.NDArray[np.int64], mapping: tuple[int, ...]) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -84,22 +84,26 @@ class NameIndex:
         First the share of the words that each column's name has, then the `similarity` with column and table, in which
         words that are in more than `usual` names tell nothing.
         """
-        own = words(name)
+        own, counted = words(name), set[str]()
         fit, among, title = np.zeros(len(columns)), np.zeros(len(columns)), np.zeros(len(self._size))
-        counted: set[str] = set()
         for word in own:
             same = self._short.get(word, set()) | (_forms(word) & self._words.keys())
-            has = np.zeros(len(self._size), np.bool_)
-            for one in same:
-                has[self._words[one]] = True
-                if one not in counted and self._uses[one] <= usual:
-                    title[self._words[one]] += 1
-            counted |= same
-            fit += has[columns]
-            if self._uses[word] <= usual:
-                among += has[columns] | has[tables]
+            fit += self._have(same)[columns]
+            telling = {one for one in same if self._uses[one] <= usual}
+            has = self._have(telling)
+            among += has[columns] | has[tables]
+            for one in telling - counted:
+                title[self._words[one]] += 1
+            counted |= telling
         titles = title[tables] / np.maximum(1, np.array(self._size, np.int64)[tables])
         return fit / max(1, len(own)), (among / max(1, len(own)) + titles) / 2
+
+    def _have(self, words: Iterable[str]) -> npt.NDArray[np.bool_]:
+        """Tell which names have one of some words."""
+        found = np.zeros(len(self._size), np.bool_)
+        for word in words:
+            found[self._words[word]] = True
+        return found
 
 
 def _share(these: frozenset[str], *those: frozenset[str]) -> float:

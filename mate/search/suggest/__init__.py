@@ -4,7 +4,7 @@
 
 `mate.search.suggest.finder` finds candidates by the lake's directory and by joint checks on a sample of rows. The best
 table of each key comes first, keys of several columns that are unique only together before all others. What is chosen
-is answered as a search is, with the best mapping and exact evidence; docs/suggest.md has the score.
+is answered as a search is, with the best mapping and exact evidence; docs/evidence.md has the score.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class Candidate:
     uniqueness: float
     chance: float
     support: float
-    """How much the values tell, 0 to 1: see docs/suggest.md."""
+    """How much the values tell, 0 to 1: see docs/evidence.md."""
     names: float
     """How well the names of the key's columns fit those of the table, 0 to 1."""
 

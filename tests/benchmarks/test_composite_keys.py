@@ -1,13 +1,16 @@
-"""The benchmark of declared foreign keys, on a folder whose figures can be worked out by hand."""
+"""The benchmark of declared keys, on a folder whose figures can be worked out by hand."""
 
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks import key_databases
 from benchmarks.__main__ import main
+from mate.errors import MateError
 
 TRUTH = """lake,child,child_columns,parent,parent_columns,kind
 sport,players,year;team,teams,year;team,composite
@@ -40,15 +43,42 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`teams` ties with `splits` and `games` by count, with `splits` by usefulness, with none by names."""
-    assert main(["foreignkeys", str(folder)]) == 0
+    assert main(["compositekeys", str(folder)]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["composite", "joinability", "1", "0", "1", "0.500", "0.500", "1"] in lines
-    assert ["composite", "usefulness", "without", "names", "1", "0", "1", "0.667", "0.667", "1"] in lines
-    assert ["composite", "usefulness", "1", "1", "1", "1.000", "1.000", "1"] in lines
+    rows = {tuple(line[1:-7]): line[-7:-1] for line in lines if line and line[0] == "keys"}
+    assert rows["composite", "joinability"] == ["1", "0", "1", "0.500", "0.500", "1"]
+    assert rows["composite", "usefulness", "without", "names"] == ["1", "0", "1", "0.667", "0.667", "1"]
+    assert rows["composite", "usefulness"] == ["1", "1", "1", "1.000", "1.000", "1"]
+    assert rows["composite", "best", "single", "column"][:4] == ["1", "0", "1", "0.500"]
     for ranking in (["joinability"], ["usefulness", "without", "names"], ["usefulness"]):
-        assert ["single", *ranking, "1", "1", "1", "1.000", "1.000", "1"] in lines
-    assert ["composite", "1", "1", "1", "1"] in lines
-    assert ["single", "1", "0", "1", "1"] in lines
+        assert rows["single", *ranking] == ["1", "1", "1", "1.000", "1.000", "1"]
+    assert rows["single", "LSH", "Ensemble", "per", "column"][1] == "1"
+    hidden = {line[1]: line[2:6] for line in lines if line and line[0] == "keys" and len(line) == 8}
+    assert hidden == {"composite": ["1", "1", "1", "1"], "single": ["1", "0", "1", "1"]}
+
+
+def test_among_other_tables(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "others" / "cities.csv", [["year", "city"], *([f"{n}", f"city {n}"] for n in range(1990, 2020))])
+    assert main(["compositekeys", str(folder), "--among", str(tmp_path / "others")]) == 0
+    assert "keys among 7" in capsys.readouterr().out
+
+
+def test_a_database_is_made_by_a_script_in_an_environment_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MATE_CACHE", str(tmp_path))
+    script = "import pathlib, sys; pathlib.Path(sys.argv[1], 'a.csv').write_text('x,y\\n1,2\\n')"
+    monkeypatch.setitem(key_databases.MADE, "toy", key_databases.MadeDatabase((), script, ("a x;y a x;y",)))
+    home = tmp_path / "benchmarks" / "environments" / "bin"
+    home.mkdir(parents=True)
+    (home / "python").symlink_to(sys.executable)
+    folder = key_databases.database_folder("toy")
+    [key] = key_databases.read_truth(folder)
+    assert (key.child.name, key.child_columns, key.kind) == ("a.csv", ("x", "y"), "composite")
+    broken = key_databases.MadeDatabase((), "raise OSError('no such data')", ())
+    monkeypatch.setitem(key_databases.MADE, "broken", broken)
+    with pytest.raises(MateError, match="broken cannot be made with : OSError: no such data"):
+        key_databases.database_folder("broken")
 
 
 @pytest.mark.parametrize(
@@ -66,5 +96,5 @@ def test_a_folder_without_its_truth(
         (folder / "truth.csv").unlink()
     else:
         (folder / "truth.csv").write_text(truth)
-    assert main(["foreignkeys", str(folder)]) == 2
+    assert main(["compositekeys", str(folder)]) == 2
     assert message in capsys.readouterr().err
