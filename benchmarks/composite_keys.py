@@ -6,7 +6,8 @@ out of its answers.
 
 *Key given*: the child's key columns are searched for, and the place of the parent counts (MRR: 1 / expected place;
 tables that tie share the mean of theirs). *Key hidden*: keys are suggested for the child; a suggestion is right if it
-maps the declared columns, or a part of them that is unique in the parent, to the parent's. docs/evidence.md has figures.
+maps the declared columns, or a part of them that is unique in the parent, to the parent's. docs/evidence.md has
+figures.
 """
 
 from __future__ import annotations

@@ -163,19 +163,26 @@ def run_suggest(options: argparse.Namespace) -> int:
     """Suggest keys and print them."""
     with mate.open(options.store) as lake:
         query = mate.read(options.query, encoding=options.encoding)
+        columns = split_names(options.columns, query.header) if options.columns else query.header
         found = lake.suggest(
             query,
             options.k,
-            columns=split_names(options.columns, query.header) if options.columns else None,
+            columns=columns,
             most_columns=options.most_columns,
             names=options.names,
             exclude=options.exclude,
         )
-        notes = [] if found else [f"no columns of {query.name} form a key that joins with a table of the index"]
+        nothing = (
+            f"no columns of {query.name} form a key that joins with a table of the index; tried {', '.join(columns)}"
+        )
+        notes = [] if found else [nothing + ", ".join(columns)]
         for one in found:
             if one.unique_part:
                 part, key = ", ".join(one.unique_part), ", ".join(one.key)
                 notes.append(f"{one.table.name}: {part} is unique there without the rest of {key}")
+            if one.copies:
+                tables = ", ".join(map(str, one.copies))
+                notes.append(f"{one.table.name} has copies or near-copies that join as well: tables {tables}")
         _print(found, found.to_dicts(), notes, options)
     return 0
 

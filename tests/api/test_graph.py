@@ -90,8 +90,3 @@ def test_the_same_graph_on_spark(written: Path, tmp_path: Path) -> None:
     for name in ("nodes.parquet", "edges.parquet"):
         assert pq.read_table(tmp_path / "out" / name).equals(pq.read_table(written / "graph" / name))
     assert sorted(written.iterdir()) == before
-
-
-def test_a_folder_for_work_is_asked_for_on_spark_alone(written: Path, tmp_path: Path) -> None:
-    with mate.open(written / "lake.mate") as lake:
-        assert lake.graph(work=tmp_path / "gone").edges.num_rows

@@ -165,7 +165,7 @@ def test_answers_as_tables(lake: mate.Lake) -> None:
     assert found.to_arrow().schema.names == list(frame.columns)
     suggested = lake.suggest("sensors.csv")
     assert lake.suggest(pa.table({"a": ["nowhere"]})).to_arrow().schema == suggested.to_arrow().schema
-    assert suggested.to_arrow().schema.names == ["key", *frame.columns, "unique_part"]
+    assert suggested.to_arrow().schema.names == ["key", *frame.columns, "unique_part", "copies"]
     assert found.to_dicts()[0]["mapping"] == {"city": "place", "day": "date"}
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mate.lake.folder import LakeFolder
 from mate.search.batches import partitions_of
 from mate.search.graph import Edge, JoinGraph, JoinTask, all_joins
-from mate.search.graph.copies import copies, same_columns
+from mate.search.suggest.copies import copies, same_columns
 from mate.search.suggest.finder import KeyFinder
 from mate.search.suggest.keys import KeyGrowth
 from tests import lakes

@@ -352,3 +352,13 @@ def test_a_database_has_no_directory_to_go_by() -> None:
     Database.__abstractmethods__ = frozenset()  # type: ignore[misc]
     with pytest.raises(QueryError, match="by the directory of a lake in a folder, which vertica://host is not"):
         suggest(Database(), players())
+
+
+def test_copies_of_a_table_are_one_suggestion_with_their_numbers() -> None:
+    swapped: Rows = [[team, coach, year] for year, team, coach in SEASONS[::-1]]
+    near: Rows = [*SEASONS[:-3], *([["2020", f"team {n}", "nobody"] for n in range(3)])]
+    headers = {number: ["year", "team", "coach"] for number in range(4)} | {2: ["Team", "coach", "YEAR"]}
+    headers[3] = ["year", "team", "trainer"]
+    found = suggest(MemoryLake.of([SEASONS, near, swapped, SEASONS], headers=headers), players()).found
+    best = [one for one in found if one.key == ("team", "year")]
+    assert [(one.result.table_id, one.copies) for one in best] == [(0, (2, 1)), (3, ())]

@@ -25,7 +25,7 @@ from mate.lake.folder import require_folder
 from mate.lake.records import TableInfo
 from mate.search.batches import partitions_of
 from mate.search.graph import Edge, JoinGraph, JoinTask, all_joins
-from mate.search.graph.copies import Copy, copies, same_columns
+from mate.search.suggest.copies import Copy, copies, same_columns
 
 RANGES, RANGES_PER_CORE = 200, 8
 """Ranges of tables that are compared at once: in this process, and on Spark, where each is a task."""

@@ -167,15 +167,17 @@ def mapping_text(answer: Answer) -> str:
 
 @dataclass(frozen=True, repr=False)
 class SuggestedKey(Answer):
-    """A key of your table, and a table that joins with it: an `Answer` with `unique_part`."""
+    """A key of your table, and a table that joins with it: an `Answer` with `unique_part` and `copies`."""
 
     unique_part: tuple[str, ...] | None = None
     """A part of the key that is unique in the table by itself."""
+    copies: tuple[int, ...] = ()
+    """Numbers of tables that are copies or near-copies of this one."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the suggestion as plain data."""
         part = None if self.unique_part is None else list(self.unique_part)
-        return {"key": list(self.key), **super().to_dict(), "unique_part": part}
+        return {"key": list(self.key), **super().to_dict(), "unique_part": part, "copies": list(self.copies)}
 
 
 One = TypeVar("One", bound=Answer)
@@ -237,6 +239,8 @@ def _record(answer: Answer) -> dict[str, Any]:
     for name in ("key", "unique_part"):
         if record.get(name) is not None:
             record[name] = ", ".join(record[name])
+    if "copies" in record:
+        record["copies"] = ", ".join(map(str, record["copies"]))
     return record
 
 
@@ -289,14 +293,14 @@ class Suggestions(_AnswerList[SuggestedKey]):
     (('city',), {'city': 'town'})
     """
 
-    _columns: ClassVar[Mapping[str, str]] = {"key": "string", **COLUMNS, "unique_part": "string"}
+    _columns: ClassVar[Mapping[str, str]] = {"key": "string", **COLUMNS, "unique_part": "string", "copies": "string"}
 
     def __init__(self, query: UserTable, snapshot: Snapshot, found: SuggestionResult) -> None:
         nulls = frozenset(snapshot.index.manifest.nulls)
         answers = []
         for one in found:
             find_key = partial(key_tuples, query.query, one.key, nulls)
-            answers.append(SuggestedKey(query, snapshot, one.result, one.key, find_key, one.unique_part))
+            answers.append(SuggestedKey(query, snapshot, one.result, one.key, find_key, one.unique_part, one.copies))
         super().__init__(answers, f"keys of {query.query.name}")
         self._effort = found.effort
 

@@ -3,7 +3,7 @@
     each table --> mate.search.suggest.finder, as for a suggestion --> telling keys --> measured with all rows --> edges
 
 Every table asks for keys as a user's would. What is kept tells something: it scores enough, and few tables score as
-high for the same columns. `mate.search.graph.copies` finds tables that are copies of each other.
+high for the same columns. `mate.search.suggest.copies` finds tables that are copies of each other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from mate.lake.segment import SearchSegment
 from mate.search.batches import Partition
 from mate.search.evidence import Evidence, codes_of
 from mate.search.query import unique_names
-from mate.search.suggest.finder import Asked, Candidate, KeyFinder
+from mate.search.suggest.candidates import Candidate
+from mate.search.suggest.finder import Asked, KeyFinder
 from mate.search.suggest.keys import LEAST
 
 TELLING = 0.4

@@ -9,7 +9,7 @@ is answered as a search is, with the best mapping and exact evidence; docs/evide
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,8 +24,10 @@ from mate.search.engine import match_table
 from mate.search.evidence import KeyCounts
 from mate.search.query import QueryTable, as_query
 from mate.search.results import Result
+from mate.search.suggest.candidates import Candidate
 from mate.search.suggest.columns import AskingTable
-from mate.search.suggest.finder import Asked, Candidate, KeyFinder
+from mate.search.suggest.copies import CopyCheck
+from mate.search.suggest.finder import Asked, KeyFinder
 from mate.search.suggest.keys import CHECKS, LONGEST, MOST_CHECKS
 from mate.work import current_work
 
@@ -70,6 +72,8 @@ class Suggestion:
     result: Result
     unique_part: tuple[str, ...] | None
     """A part of the key that is unique in the table without the rest, under the same mapping."""
+    copies: tuple[int, ...]
+    """Tables that are copies or near-copies of it, and join as well."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,7 @@ def suggest(index: Index, table: AnyQuery, settings: SuggestionSettings | None =
             *finder.singles(asked, LEAST_SCORE, MOST_TABLES),
             *_grown(finder, asked, settings.most_columns, effort),
         ]
-        chosen = _chosen(found, settings.k * ANSWERED)
+        chosen = _chosen(found, settings.k * ANSWERED, CopyCheck(finder))
     effort.columns, effort.tables, effort.candidates = len(asking.columns), len(asked.pairs.tables), len(found)
     with effort.phase("answer"):
         answers = _answered(lake, query, asking, chosen, names=settings.names)
@@ -155,7 +159,7 @@ def suggest(index: Index, table: AnyQuery, settings: SuggestionSettings | None =
     suggestions = []
     for candidate, result in best:
         key = asking.names(candidate.own)
-        suggestions.append(Suggestion(key, result, _unique_part(lake, key, result)))
+        suggestions.append(Suggestion(key, result, _unique_part(lake, key, result), candidate.copies))
     return SuggestionResult(suggestions, effort)
 
 
@@ -192,16 +196,22 @@ def _order(candidate: Candidate) -> tuple[bool, float, int, int]:
     return not candidate.is_finding, -candidate.score, -len(candidate.own), candidate.info.table_id
 
 
-def _chosen(found: list[Candidate], most: int) -> list[Candidate]:
-    """Return the best candidates, a few tables for each key, and of keys that include each other just one."""
+def _chosen(found: list[Candidate], most: int, check: CopyCheck) -> list[Candidate]:
+    """Return the best candidates: a few tables for each key, of copies one, and of keys that include each other one."""
     chosen: list[Candidate] = []
-    tables: Counter[tuple[int, ...]] = Counter()
+    by_key: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    copies: dict[tuple[tuple[int, ...], int], list[int]] = defaultdict(list)
     for candidate in sorted(found, key=_order):
-        if candidate.score < LEAST_SCORE or tables[candidate.own] == TABLES_PER_KEY:
+        tables = by_key[candidate.own]
+        if candidate.score < LEAST_SCORE or any(candidate.is_nested(other) for other in chosen):
             continue
-        if not any(candidate.is_nested(other) for other in chosen):
-            tables[candidate.own] += 1
+        original = next((table for table in tables if check.are_copies(table, candidate.table)), None)
+        if original is not None:
+            copies[candidate.own, original].append(candidate.info.table_id)
+        elif len(tables) < TABLES_PER_KEY:
+            tables.append(candidate.table)
             chosen.append(candidate)
+    chosen = [replace(one, copies=tuple(copies[one.own, one.table])) for one in chosen]
     return _diverse(chosen)[:most]
 
 

@@ -22,8 +22,10 @@ from mate.lake.records import TableInfo
 from mate.search.evidence import KeyCounts
 from mate.search.evidence.names import NameIndex
 from mate.search.suggest._suggest import cover
+from mate.search.suggest.candidates import Candidate, joint_support, single_support
 from mate.search.suggest.columns import AskingTable, ValueKinds
-from mate.search.suggest.keys import CHECKS, LEAST, Floats, GrownKey, GrowthPairs, KeyGrowth, SamplePlaces
+from mate.search.suggest.keys import CHECKS, LEAST, GrowthPairs, KeyGrowth, SamplePlaces
+from mate.search.suggest.pairs import Pairs
 
 PARTNERS = 3
 """Columns of a table that are tried for one column: those that hold the most of it, and whose name is its own."""
@@ -33,52 +35,6 @@ USUAL, USUAL_SHARE = 10, 0.01
 
 CACHED = 20_000_000
 """Values of tables in which keys were measured last, and of which what was counted is cached: some 200 MB."""
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Columns of the lake that hold enough of an asking column: parallel arrays, by table, own and other column."""
-
-    table: Ids
-    """The table's number in the finder."""
-    own: Ids
-    other: Ids
-    """Counted within the table."""
-    share: Floats
-    """Share of the own column's rows whose value the other holds."""
-    values: Ids
-    """Distinct values that both have."""
-    distinct: Ids
-    """Distinct values of the other."""
-    rows: Ids
-    """Of the table."""
-    fit: Floats
-    """How well the columns' names fit, 0 to 1."""
-    names: Floats
-    """How well the own column's name fits both the other's and the table's."""
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def chosen(self, places: npt.NDArray[np.generic]) -> Pairs:
-        """Return some of them."""
-        return Pairs(*(getattr(self, name)[places] for name in self.__dataclass_fields__))
-
-    @cached_property
-    def tables(self) -> Ids:
-        """The tables, ascending."""
-        return np.unique(self.table)
-
-    @cached_property
-    def holders(self) -> Ids:
-        """For each pair, how many tables hold as much of its own column."""
-        found = np.zeros(len(self), np.int64)
-        for own in np.unique(self.own).tolist():
-            places = np.flatnonzero(self.own == own)
-            tables, first = np.unique(self.table[places], return_index=True)
-            best = np.sort(np.maximum.reduceat(self.share[places], first))
-            found[places] = len(tables) - np.searchsorted(best, self.share[places], "left")
-        return found
 
 
 @dataclass
@@ -96,63 +52,6 @@ class Asked:
         if segment not in self._sampled:
             self._sampled[segment] = SamplePlaces.of(self.table.sample, self.places[segment])
         return self._sampled[segment]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A key with its mapping to a table, and what was measured of it."""
-
-    table: int
-    """The table's number in the finder."""
-    info: TableInfo
-    own: tuple[int, ...]
-    """The key's columns, ascending."""
-    other: tuple[int, ...]
-    joined: int
-    asked: int
-    uniqueness: float
-    chance: float
-    support: float
-    """How much the values tell, 0 to 1: see docs/evidence.md."""
-    names: float
-    """How well the names of the key's columns fit those of the table, 0 to 1."""
-
-    @cached_property
-    def usefulness(self) -> float:
-        """Containment beyond chance * uniqueness."""
-        beyond = (self.joined - self.chance) / max(self.asked - self.chance, 1e-9)
-        return max(0.0, beyond) * self.uniqueness
-
-    @cached_property
-    def score(self) -> float:
-        """What candidates are ordered by.
-
-        Of keys of several columns, those that are exact and short are more likely, whatever their names.
-        """
-        if len(self.own) == 1:
-            return self.usefulness * self.support * (1 + self.names) / 2
-        return self.usefulness**EXACT * self.support * (3 + self.names) / 4 * SHORT ** (len(self.own) - 2)
-
-    @property
-    def is_finding(self) -> bool:
-        """Whether columns make rows unique together that do not alone, and hold most of the key."""
-        return len(self.own) > 1 and self.uniqueness >= UNIQUE and self.usefulness * self.support >= TELLING
-
-    def is_nested(self, other: Candidate) -> bool:
-        """Tell whether one of two keys for the same table includes the other."""
-        mine, yours = set(self.own), set(other.own)
-        return self.table == other.table and (mine <= yours or mine >= yours)
-
-
-UNIQUE = 0.95
-"""Uniqueness of a key whose columns make rows unique, errors aside."""
-TELLING = 0.5
-"""Usefulness of a key of several columns that is a finding of its own."""
-EXACT, SHORT = 5, 0.95
-UNLIKELY = 0.8
-"""Share of the joined key tuples that chance does not give, from which on numbers tell all that they can."""
-DOUBT = 2
-"""Joined values that a single column must have for half of its support."""
 
 
 class KeyFinder:
@@ -305,7 +204,7 @@ class KeyFinder:
         pairs = asked.pairs
         values = np.array([len(column.ids) for column in asked.table.columns])[pairs.own]
         uniqueness = np.minimum(1.0, pairs.distinct / np.maximum(1, pairs.rows))
-        support = self._support(asked)
+        support = single_support(asked.table, pairs, len(self.tables))
         score = pairs.values / values * uniqueness * support * (1 + pairs.names) / 2
         order = np.lexsort((-score, pairs.own))
         rank = np.arange(len(order)) - np.searchsorted(pairs.own[order], pairs.own[order])
@@ -317,19 +216,6 @@ class KeyFinder:
             told = float(support[at]), float(pairs.names[at])
             found.append(Candidate(table, self._infos[table], (own,), (other,), *measured, *told))
         return found
-
-    def _support(self, asked: Asked) -> Floats:
-        """Return how much the values of each pair tell."""
-        pairs, columns = asked.pairs, asked.table.columns
-        enough = pairs.values / (pairs.values + DOUBT)
-        letterless, small = (
-            np.array([getattr(column, name) for column in columns])[pairs.own] for name in ("is_letterless", "is_small")
-        )
-        lake = len(self.tables) + 1
-        rarity = np.log(lake / np.minimum(lake, pairs.holders + 1)) / np.log(lake)  # it holds its own values, too
-        coverage = pairs.values / pairs.distinct
-        telling = np.where(small, coverage * rarity, np.maximum(coverage, rarity**2))
-        return enough * np.where(letterless, telling, 1.0)
 
     def promising(self, asked: Asked) -> Ids:
         """Return the tables that hold two columns and more in columns of their own, the least likely ones first.
@@ -364,27 +250,11 @@ class KeyFinder:
         chosen = growing.chosen(~constant | (fit > 0))
         return KeyGrowth(self.counts(table), first, asked.table.sample, asked.sampled(segment), chosen)
 
-    def _joint_support(self, asked: Asked, table: int, key: GrownKey) -> float:
-        """Return how much the values of a key of several columns tell.
-
-        Numbers tell as much as their combinations are unlikely, or all that the table has; small integers as much as
-        their names, too.
-        """
-        enough = key.joined / (key.joined + DOUBT)
-        columns = [asked.table.columns[column] for column in key.own]
-        if not all(column.is_letterless for column in columns):
-            return enough
-        unlikely = min(1.0, (1 - key.chance / key.joined) / UNLIKELY) ** 2
-        if all(column.is_small for column in columns):
-            return enough * unlikely * key.fit
-        combinations = key.uniqueness * self.counts(table).rows
-        return enough * max(unlikely, min(1.0, key.joined / combinations))
-
     def grown(
         self, asked: Asked, table: int, growth: KeyGrowth, most_columns: int, checks: int = CHECKS
     ) -> Iterator[Candidate]:
         """Yield the keys of several columns in a table."""
         for key in growth.grow(most_columns, checks):
             measured = key.joined, key.asked, key.uniqueness, key.chance
-            support = self._joint_support(asked, table, key)
+            support = joint_support(asked.table, key, self.counts(table).rows)
             yield Candidate(table, self._infos[table], key.own, key.other, *measured, support, key.names)

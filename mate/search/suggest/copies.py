@@ -19,6 +19,9 @@ from mate.search.suggest.finder import KeyFinder
 NEAR = 0.8
 """Share of the distinct rows of two tables together that both have, from which on they are near-duplicates."""
 
+COMPARED = 2_000_000
+"""Cells of a table, at most, that is compared with another one while keys are suggested."""
+
 SHARED_BY = 50
 """Tables with the same columns that may share a row: of more, each is compared with the `NEXT` that follow."""
 
@@ -127,6 +130,28 @@ def copies(finder: KeyFinder) -> Copies:
             pairs += (Copy(one, other, 1.0, len(rows[one])) for other, one in exact.items())
             pairs += _near_copies({number: own for number, own in rows.items() if number not in exact})
     return Copies(sorted(pairs), first)
+
+
+class CopyCheck:
+    """Tells whether a table is a copy or near-copy of another one; what was read of tables is kept for the next."""
+
+    def __init__(self, finder: KeyFinder) -> None:
+        self._finder = finder
+        self._rows: dict[int, Ids] = {}
+
+    def are_copies(self, one: int, other: int) -> bool:
+        """Tell whether two tables have the same columns and most of their rows, if they are small enough to compare."""
+        infos = [self._finder.info(number) for number in (one, other)]
+        rows = sorted(info.rows for info in infos)
+        if sorted(_folded(infos[0])) != sorted(_folded(infos[1])) or rows[0] < NEAR * rows[1]:
+            return False
+        if rows[1] * len(infos[0].columns) > COMPARED:
+            return False
+        for number in (one, other):
+            if number not in self._rows:
+                self._rows[number] = _rows(self._finder, number)
+        shared = len(np.intersect1d(self._rows[one], self._rows[other], assume_unique=True))
+        return shared >= NEAR * (len(self._rows[one]) + len(self._rows[other]) - shared)
 
 
 def _folded(table: TableInfo) -> list[str]:
