@@ -260,15 +260,29 @@ def find_matches(search: Search, table_id: int, mapping: tuple[int, ...]) -> Mat
 
 
 def match_table(
-    index: Index, query: AnyQuery, key: Sequence[str], table_id: int, *, names: bool = True
+    index: Index,
+    query: AnyQuery,
+    key: Sequence[str],
+    table_id: int,
+    mapping: Sequence[int] | None = None,
+    *,
+    names: bool = True,
 ) -> SearchResult:
-    """Return how one table of the index joins with the query; no result if it does not."""
+    """Return how one table of the index joins with the query; no result if it does not.
+
+    A mapping is the table's column for each key column; the best one is looked for if there is none.
+    """
     settings = SearchSettings(k=1, filters=FilterSettings(row_filter=False), names=names)
-    return on_one_state(index, lambda: _match_table(index, as_query(query), key, table_id, settings))
+    return on_one_state(index, lambda: _match_table(index, as_query(query), key, table_id, mapping, settings))
 
 
 def _match_table(
-    index: Index, query: QueryTable, key: Sequence[str], table_id: int, settings: SearchSettings
+    index: Index,
+    query: QueryTable,
+    key: Sequence[str],
+    table_id: int,
+    mapping: Sequence[int] | None,
+    settings: SearchSettings,
 ) -> SearchResult:
     from mate.search.column_first import SYSTEM
 
@@ -278,6 +292,10 @@ def _match_table(
         only = np.zeros(len(found.segment.live), np.bool_)
         only[found.place] = True
         part = search.part(replace(found.segment, live=only))
-        if len(part.tuples):
+        if mapping is not None:
+            joined = measure(found.segment.arrays, found.place, part.tuples, mapping).joinability
+            if joined:
+                search.best.offer(joined, table_id, mapping)
+        elif len(part.tuples):
             search_segment(part, SYSTEM)
     return answer(search)

@@ -62,13 +62,17 @@ class NameIndex:
         self._short: dict[str, set[str]] = {}
         """The words that each form stands for."""
         self._uses: Counter[str] = Counter()
+        """How many tables have each word in their names."""
 
-    def add(self, name: str) -> int:
-        """Return the number of a name that a column or table has."""
-        found, own = self._ids.get(name), words(name)
-        self._uses.update(own)
+    def add(self, names: Sequence[str]) -> list[int]:
+        """Return numbers for the names of a table and its columns."""
+        self._uses.update(frozenset().union(*map(words, names)))
+        return [self._number(name) for name in names]
+
+    def _number(self, name: str) -> int:
+        found = self._ids.get(name)
         if found is None:
-            found = self._ids[name] = len(self._size)
+            found, own = self._ids.setdefault(name, len(self._size)), words(name)
             self._size.append(len(own))
             for word in own:
                 if word not in self._words:
@@ -82,7 +86,7 @@ class NameIndex:
         """Return how well a name fits columns of tables, all given by their names' numbers.
 
         First the share of the words that each column's name has, then the `similarity` with column and table, in which
-        words that are in more than `usual` names tell nothing.
+        words that more than `usual` tables have in their names tell nothing.
         """
         own, counted = words(name), set[str]()
         fit, among, title = np.zeros(len(columns)), np.zeros(len(columns)), np.zeros(len(self._size))

@@ -27,7 +27,7 @@ from mate.search.suggest.finder import Asked, KeyFinder
 from mate.search.suggest.keys import LEAST
 
 TELLING = 0.4
-"""Score of a join."""
+"""Score of a join on one column."""
 
 COMMON = 10
 """Tables that may join equally well on the same columns: more of them are a coincidence."""
@@ -118,7 +118,7 @@ class JoinGraph:
         for other in promising[:PARTNERS]:
             growth = finder.growth(asked, other)
             grown = list(finder.grown(asked, other, growth, self.most_columns))
-            found += [key for key in grown if key.score >= TELLING]
+            found += [key for key in grown if key.usefulness * key.support >= LEAST]
             work += growth.work
             checked += 1
             if work > MOST_WORK:

@@ -4,7 +4,7 @@
 
 `mate.search.suggest.finder` finds candidates by the lake's directory and by joint checks on a sample of rows. The best
 table of each key comes first, keys of several columns that are unique only together before all others. What is chosen
-is answered as a search is, with the best mapping and exact evidence; docs/evidence.md has the score.
+is measured with all rows, under its mapping; docs/evidence.md has the score.
 """
 
 from __future__ import annotations
@@ -238,11 +238,11 @@ def _answered(
     answers = []
     for candidate in chosen:
         progress.advance()
-        for result in match_table(lake, query, asking.names(candidate.own), candidate.info.table_id, names=names):
+        key, table_id = asking.names(candidate.own), candidate.info.table_id
+        for result in match_table(lake, query, key, table_id, candidate.other, names=names):
             evidence = result.evidence
             measured = replace(
                 candidate,
-                other=result.column_ids,
                 joined=evidence.joinability,
                 asked=evidence.key_tuples,
                 uniqueness=evidence.uniqueness,

@@ -147,6 +147,7 @@ cdef struct Growing:
     const double* uniqueness
     Matrix[int64_t] unique
     double least
+    double room  # what columns that may still be added multiply distinct values by, at most
     Matrix[int64_t] found
     int64_t count
 
@@ -159,7 +160,7 @@ cdef double _bound(Growing* g, int64_t part, int64_t added) noexcept nogil:
         digit = mapping[key]
         if g.own[digit] == g.own[added] or g.other[digit] == g.other[added]:
             return -1.0
-    return min(g.containment[part], g.share[added]) * min(1.0, g.uniqueness[part] * g.distinct[added])
+    return min(g.containment[part], g.share[added]) * min(1.0, g.uniqueness[part] * g.distinct[added] * g.room)
 
 
 cdef void _extend(Span[int64_t] mapping, int64_t added, Span[int64_t] digits) noexcept nogil:
@@ -268,10 +269,11 @@ cdef void _grow(void* state) noexcept nogil:
             g.count = min(g.count + 1, most)
 
 
-def longer_mappings(growing, grown, const int64_t[:, ::1] unique, double least, int64_t most):
+def longer_mappings(growing, grown, const int64_t[:, ::1] unique, double least, int64_t most, double room):
     """Return up to `most` longer mappings without a unique part, by falling bound of their usefulness and names.
 
-    A mapping is bounded by each of its parts that was measured. Unique mappings have a row each, -1 where they end.
+    A mapping is bounded by each of its parts that was measured, if columns that may still be added have `room`
+    combinations. Unique mappings have a row each, -1 where they end.
     """
     cdef const double[::1] share = growing.share, containment = grown.containment, uniqueness = grown.uniqueness
     cdef const double[::1] fit = growing.fit
@@ -281,7 +283,7 @@ def longer_mappings(growing, grown, const int64_t[:, ::1] unique, double least, 
     state.share, state.containment, state.uniqueness = &share[0], &containment[0], &uniqueness[0]
     state.fit = &fit[0]
     state.mappings, state.unique, state.found = int64_matrix(grown.mappings), int64_matrix(unique), int64_matrix(found)
-    state.least, state.count = least, 0
+    state.least, state.room, state.count = least, room, 0
     with nogil:
         run(&_grow, &state)
     return found[:state.count]

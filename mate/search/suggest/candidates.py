@@ -59,11 +59,12 @@ class Candidate:
     def score(self) -> float:
         """What candidates are ordered by.
 
-        Of keys of several columns, those that are exact and short are more likely, whatever their names.
+        Names matter less to keys of several columns; of findings, those that are exact and short are more likely.
         """
         if len(self.own) == 1:
             return self.usefulness * self.support * (1 + self.names) / 2
-        return self.usefulness**EXACT * self.support * (3 + self.names) / 4 * SHORT ** (len(self.own) - 2)
+        power, short = (EXACT, SHORT ** (len(self.own) - 2)) if self.is_finding else (1, 1.0)
+        return self.usefulness**power * self.support * (3 + self.names) / 4 * short
 
     @property
     def is_finding(self) -> bool:
@@ -80,7 +81,7 @@ def single_support(asking: AskingTable, pairs: Pairs, tables: int) -> Floats:
     """Return how much the values of each pair tell, in a lake of so many tables.
 
     Words tell by themselves. Numbers tell as much as they cover of the other column, or as few tables hold them; small
-    integers must do both.
+    integers as much as they cover, and as few tables hold them or their names fit.
     """
     letterless, small = (
         np.array([getattr(column, name) for column in asking.columns])[pairs.own]
@@ -89,7 +90,7 @@ def single_support(asking: AskingTable, pairs: Pairs, tables: int) -> Floats:
     lake = tables + 1
     rarity = np.log(lake / np.minimum(lake, pairs.holders + 1)) / np.log(lake)  # the table holds its own values, too
     coverage = pairs.values / pairs.distinct
-    telling = np.where(small, coverage * rarity, np.maximum(coverage, rarity**2))
+    telling = np.where(small, coverage * np.maximum(rarity, pairs.names), np.maximum(coverage, rarity**2))
     enough = pairs.values / (pairs.values + np.where(letterless, DOUBT_OF_NUMBERS, DOUBT))
     found: Floats = enough * np.where(letterless, telling, 1.0)
     return found

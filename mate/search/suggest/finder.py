@@ -31,7 +31,7 @@ PARTNERS = 3
 """Columns of a table that are tried for one column: those that hold the most of it, and whose name is its own."""
 
 USUAL, USUAL_SHARE = 10, 0.01
-"""Columns, at least, and per table of the lake, from which on a word in their names tells nothing of numbers."""
+"""Tables, at least, and share of the lake's, from which on a word in their names tells nothing of numbers."""
 
 CACHED = 20_000_000
 """Values of tables in which keys were measured last, and of which what was counted is cached: some 200 MB."""
@@ -95,8 +95,9 @@ class KeyFinder:
             self._infos[table] = info
             segment, place = self.place(table)
             first = int(self.segments[segment].arrays.table_column_first[place])
-            self._column_names[segment][first : first + len(info.columns)] = list(map(self._names.add, info.columns))
-            self._titles[segment][place] = self._names.add(info.name)
+            title, *columns = self._names.add([info.name, *info.columns])
+            self._column_names[segment][first : first + len(columns)] = columns
+            self._titles[segment][place] = title
 
     def counts(self, table: int) -> KeyCounts:
         """Return the counts of a table; those asked for last are cached."""

@@ -138,10 +138,12 @@ class KeyGrowth:
         )
         last = MeasuredMappings(np.arange(len(pairs.own))[:, None], pairs.share, pairs.uniqueness)
         unique: list[list[int]] = []
-        for _ in range(1, most_columns):
+        largest = float(pairs.distinct.max(initial=1))
+        for columns in range(2, most_columns + 1):
             if not len(last.mappings):
                 break
-            mappings = longer_mappings(pairs, last, padded(unique), LEAST, checks)
+            room = largest ** (most_columns - columns)
+            mappings = longer_mappings(pairs, last, padded(unique), LEAST, checks, room)
             self.checks += len(mappings)
             measured = []
             for mapping, joined, tuples in self._joined(mappings, codes):
