@@ -176,8 +176,11 @@ class Lake:
 
         Joins that chance may explain are left out; copies, and tables with the same columns, are marked.
 
-        >>> lake.graph()  # too few values to tell a join from chance
-        <Graph: 4 tables; no edges>
+        >>> graph = lake.graph()
+        >>> graph
+        <Graph: 4 tables; 1 join>
+        >>> [(edge["child_name"], edge["key"], edge["parent_name"]) for edge in graph.edges.to_pylist()]
+        [('inhabitants', ['town'], 'events')]
         """
         from mate.api.graph.graph import compare_tables
 
