@@ -27,9 +27,13 @@ if TYPE_CHECKING:
     from mate.api.indexing import repair as repair
     from mate.api.lake import Lake as Lake
     from mate.api.lake import open as open
+    from mate.api.options import AnswerOptions as AnswerOptions
+    from mate.api.options import BatchOptions as BatchOptions
     from mate.api.options import ChangeOptions as ChangeOptions
     from mate.api.options import IndexOptions as IndexOptions
+    from mate.api.options import SearchOptions as SearchOptions
     from mate.api.options import SearchSystem as SearchSystem
+    from mate.api.options import SuggestOptions as SuggestOptions
     from mate.api.options import WorkOptions as WorkOptions
     from mate.api.results.answers import Answer as Answer
     from mate.api.results.answers import Answers as Answers
@@ -57,7 +61,8 @@ _PUBLIC = {
     "mate.api.hash_functions": "hash_functions hash_values",
     "mate.api.indexing": "check index repair",
     "mate.api.lake": "Lake open",
-    "mate.api.options": "ChangeOptions IndexOptions SearchSystem WorkOptions",
+    "mate.api.options": "AnswerOptions BatchOptions ChangeOptions IndexOptions SearchOptions SearchSystem "
+    "SuggestOptions WorkOptions",
     "mate.api.results.answers": "Answer Answers SuggestedKey Suggestions",
     "mate.api.results.enriched": "Enriched",
     "mate.api.results.explanation": "Explanation",

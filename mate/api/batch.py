@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -96,7 +96,7 @@ class Batch:
     source_tables: SourceTables | None = None
     """If given, the tables of a query's own file are left out of its answers."""
 
-    def answer(self, into: str | PathLike[str] | None, **options: Unpack[WorkOptions]) -> BatchAnswers:
+    def answer(self, into: str | PathLike[str] | None, options: WorkOptions) -> BatchAnswers:
         """Answer all queries, and write the answers to a file if one is named."""
         with ExitStack() as stack:
             file = stack.enter_context(AnswersFile(Path(into), self.fingerprint())) if into is not None else None

@@ -12,10 +12,17 @@ import numpy as np
 import pyarrow as pa
 
 from mate.api.arguments import lake_address, path_list, reader_name, text_list, whole_number
-from mate.api.options import COLUMN_FIRST, ChangeOptions, SearchSystem, WorkOptions, check_options
+from mate.api.options import (
+    BatchOptions,
+    ChangeOptions,
+    SearchOptions,
+    SuggestOptions,
+    WorkOptions,
+    check_options,
+    search_settings,
+)
 from mate.api.outputs import check_output
 from mate.api.results.answers import Answer, Answers, Suggestions
-from mate.api.results.enriched import Enriched
 from mate.api.results.stats import Stats
 from mate.api.snapshot import Snapshot
 from mate.api.tables import AnyTable, Frame, as_frame, user_table
@@ -26,7 +33,7 @@ from mate.search.query import unique_names
 from mate.stores import open_index
 
 if TYPE_CHECKING:
-    from mate.api.arguments import Key, Paths, TableRef, Tables
+    from mate.api.arguments import Key, Paths, TableRef
     from mate.api.batch import BatchAnswers
     from mate.api.batch_queries import Queries
     from mate.api.graph.graph import Graph
@@ -65,23 +72,8 @@ class Lake:
             index.trust()
         return index
 
-    def search(  # noqa: PLR0913 (options are given by name)
-        self,
-        query: AnyTable,
-        key: Key,
-        k: int = 10,
-        *,
-        rank: str = "usefulness",
-        names: bool = True,
-        exclude: Tables = (),
-        system: SearchSystem | str = COLUMN_FIRST,
-    ) -> Answers:
+    def search(self, query: AnyTable, key: Key, k: int = 10, **options: Unpack[SearchOptions]) -> Answers:
         """Find the k tables that join best with your table on its key columns.
-
-        `rank` is "usefulness" (how much of the key is found, and how unique it is there) or "joinability" (the
-        paper's: the count alone; table numbers decide which of several equal tables come in at the k-th place).
-        `names=False` ignores the names of columns and tables. `exclude` leaves tables out, "self" those of the query's
-        own file. `system` chooses how to search, not what is found.
 
         >>> for answer in lake.search("sensors.csv", ["city", "day"]):
         ...     print(answer.joinability, answer.table.name, answer.mapping)
@@ -90,34 +82,26 @@ class Lake:
         """
         from mate.search.systems import find_system
 
-        snapshot = self._snapshot
-        own, index = user_table(query), snapshot.index
-        chosen = SearchSystem(system) if isinstance(system, str) else system
-        excluded = snapshot.excluded(exclude, own.query.source)
-        settings = chosen.settings(index, k, rank=rank, names=names, exclude=excluded)
-        return Answers(own, snapshot, find_system(chosen.name)(index, own.query, text_list(key), settings=settings))
+        check_options("search", options, SearchOptions)
+        snapshot, own = self._snapshot, user_table(query)
+        excluded = snapshot.excluded(options.get("exclude", ()), own.query.source)
+        system, settings = search_settings(snapshot.index, k, options, excluded)
+        return Answers(own, snapshot, find_system(system)(snapshot.index, own.query, text_list(key), settings=settings))
 
-    def search_many(  # noqa: PLR0913 (options are given by name)
+    def search_many(
         self,
         queries: Queries,
         key: Key | None = None,
         into: str | PathLike[str] | None = None,
-        *,
         k: int = 10,
-        rank: str = "usefulness",
-        names: bool = True,
-        exclude: Tables = (),
-        system: SearchSystem | str = COLUMN_FIRST,
-        encoding: str | None = None,
-        **options: Unpack[WorkOptions],
+        **options: Unpack[BatchOptions],
     ) -> BatchAnswers:
         """Answer many queries, each as `search` would; a query that fails has an error in its place.
 
         `queries` is a folder of tables, each with this `key` or all its columns; a CSV file with the columns `query` (a
         file, relative to the list's folder), `key` (columns separated by `;`) and optionally `name`; pairs of a table
         and its key; or a mapping of names to such pairs. `into` names a Parquet file for the answers: a batch that was
-        stopped continues where it was when it is started again. `encoding` is that of the queries' files; by default it
-        is detected.
+        stopped continues where it was when it is started again.
 
         >>> lake.search_many({"mine": ("sensors.csv", ["city", "day"])}, k=1)["mine"][0]["joinability"]
         5
@@ -126,32 +110,19 @@ class Lake:
         from mate.api.batch_queries import plan_queries
         from mate.search.batches import BatchSearch
 
-        check_options("search_many", options, WorkOptions)
-        snapshot = self._snapshot
+        check_options("search_many", options, BatchOptions)
+        snapshot, exclude = self._snapshot, options.get("exclude", ())
         of_own_file = isinstance(exclude, str) and exclude == "self"
         excluded = snapshot.excluded(() if of_own_file else exclude, None)
-        chosen = SearchSystem(system) if isinstance(system, str) else system
-        search = BatchSearch(chosen.name, chosen.settings(snapshot.index, k, rank=rank, names=names, exclude=excluded))
-        planned = plan_queries(queries, key, encoding)
+        search = BatchSearch(*search_settings(snapshot.index, k, options, excluded))
+        planned = plan_queries(queries, key, options.get("encoding"))
         if into is not None:
-            files = [queries, *(query.table for query in planned)]
-            check_output(Path(into), snapshot.source_names, files)
+            check_output(Path(into), snapshot.source_names, [queries, *(query.table for query in planned)])
         own_tables = snapshot.source_tables() if of_own_file else None
-        return Batch(planned, snapshot.index, search, own_tables).answer(into, **options)
+        return Batch(planned, snapshot.index, search, own_tables).answer(into, options)
 
-    def suggest(
-        self,
-        table: AnyTable,
-        k: int = 10,
-        *,
-        columns: Key | None = None,
-        most_columns: int = 4,
-        names: bool = True,
-        exclude: Tables = (),
-    ) -> Suggestions:
+    def suggest(self, table: AnyTable, k: int = 10, **options: Unpack[SuggestOptions]) -> Suggestions:
         """Find keys for a table: which of its columns, alone or together, join with which tables.
-
-        `columns` are those that may be part of a key (default: all), `most_columns` is the largest size of a key.
 
         >>> best = lake.suggest("sensors.csv")[0]
         >>> best.key, best.table.name
@@ -160,16 +131,17 @@ class Lake:
         from mate.search.suggest import SHORTEST, SuggestionSettings, suggest
         from mate.search.suggest.keys import LONGEST
 
-        snapshot = self._snapshot
-        own, index = user_table(table, "the table"), snapshot.index
+        check_options("suggest", options, SuggestOptions)
+        snapshot, own = self._snapshot, user_table(table, "the table")
+        columns = options.get("columns")
         settings = SuggestionSettings(
             whole_number("k", k),
-            whole_number("most_columns", most_columns, SHORTEST, LONGEST),
-            snapshot.excluded(exclude, own.query.source),
+            whole_number("most_columns", options.get("most_columns", LONGEST), SHORTEST, LONGEST),
+            snapshot.excluded(options.get("exclude", ()), own.query.source),
             None if columns is None else text_list(columns),
-            names,
+            options.get("names", True),
         )
-        return Suggestions(own, snapshot, suggest(index, own.query, settings))
+        return Suggestions(own, snapshot, suggest(snapshot.index, own.query, settings))
 
     def graph(self, most_columns: int = 3, **options: Unpack[WorkOptions]) -> Graph:
         """Compare all tables of the lake: which join, on which keys of up to `most_columns` columns.
@@ -190,8 +162,10 @@ class Lake:
     def match(self, query: AnyTable, key: Key, table: TableRef, *, names: bool = True) -> Answer:
         """Return how one table of the lake joins with yours, as the answer of a search that finds it.
 
-        >>> lake.match("sensors.csv", ["city", "day"], "traffic").joinability
-        3
+        >>> import pyarrow as pa
+        >>> mine = pa.table({"town": ["Bonn", "Ulm"], "on": ["2019-01-01", "2019-01-02"]})
+        >>> lake.match(mine, ["town", "on"], "weather").join().column("wind").to_pylist()
+        ['3', None]
         """
         from mate.search.engine import match_table
 
@@ -202,25 +176,6 @@ class Lake:
             on = ", ".join(found.key.columns)
             raise QueryError(f"table {info.table_id} ({info.name}) does not join with {own.query.name} on {on}")
         return Answer(own, snapshot, found.results[0], found.key.columns, lambda: found.key)
-
-    def join(self, query: AnyTable, key: Key, table: TableRef, matches: str = "first") -> Any:
-        """Return your table with the columns of one of the lake, as `Answer.join` does.
-
-        >>> import pyarrow as pa
-        >>> mine = pa.table({"town": ["Bonn", "Ulm"], "on": ["2019-01-01", "2019-01-02"]})
-        >>> lake.join(mine, ["town", "on"], "weather").column("wind").to_pylist()
-        ['3', None]
-        """
-        return self.match(query, key, table).join(matches)
-
-    def enrich(self, query: AnyTable, key: Key, table: TableRef, matches: str = "first") -> Enriched:
-        """Join as `join` does; return the table with what is known of the join.
-
-        >>> joined = lake.enrich("sensors.csv", ["city", "day"], "traffic")
-        >>> joined.matched_rows, joined.to_arrow().column("Autos").to_pylist()
-        (3, ['4100', None, None, '2500', '1800', None])
-        """
-        return self.match(query, key, table).enrich(matches)
 
     # What the lake holds
 

@@ -1,24 +1,58 @@
-"""Options that are given by name, and the system that searches."""
+"""Options that are given by name, and the system that searches.
+
+An option of a search is a field here. If `SearchSettings` has a field of the same name, it gets there by itself; the
+command line passes on what it declares under that name.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypedDict
 
 from mate.api.arguments import whole_number
 from mate.errors import MateError, QueryError, did_you_mean
 
 if TYPE_CHECKING:
+    from mate.api.arguments import Key, Tables
     from mate.build.engine import Engine
     from mate.build.progress import Progress
     from mate.lake.base import Index
     from mate.limits import Limits
-    from mate.search.settings import SearchSettings
+    from mate.search.settings import FilterSettings, SearchSettings
 
 COLUMN_FIRST = "column-first"
+USEFULNESS = "usefulness"
+
+
+class AnswerOptions(TypedDict, total=False):
+    """Options of searches and suggestions."""
+
+    names: bool
+    """Whether the names of columns and tables play a part; default True."""
+    exclude: Tables
+    """Tables that are no answers; "self": those that were read from the query's own file."""
+
+
+class SearchOptions(AnswerOptions, total=False):
+    """Options of `Lake.search`, with those of `AnswerOptions`."""
+
+    rank: str
+    """"usefulness", the default: how much of the key is found, and how unique it is there. "joinability": the count
+    alone, as in the paper; table numbers decide which of several equal tables come in at the k-th place."""
+    system: SearchSystem | str
+    """How to search, which does not change what is found; default "column-first"."""
+
+
+class SuggestOptions(AnswerOptions, total=False):
+    """Options of `Lake.suggest`, with those of `AnswerOptions`."""
+
+    columns: Key
+    """Columns that may be part of a key; default: all."""
+    most_columns: int
+    """Most columns of a key, 1 to 4; default 4."""
 
 
 class WorkOptions(TypedDict, total=False):
@@ -33,6 +67,13 @@ class WorkOptions(TypedDict, total=False):
     """Show Spark's log."""
     progress: Progress
     """Receives the progress of the work."""
+
+
+class BatchOptions(SearchOptions, WorkOptions, total=False):
+    """Options of `Lake.search_many`, with those of `SearchOptions` and `WorkOptions`."""
+
+    encoding: str
+    """Encoding of the queries' files; detected per file by default."""
 
 
 class ChangeOptions(WorkOptions, total=False):
@@ -101,9 +142,9 @@ class SearchSystem:
     """The key column to begin with: its name, or cardinality (the paper's, default), order, longest, postings, pairs
     (default of column-first search in databases)."""
 
-    def settings(self, index: Index, k: int, *, rank: str, names: bool, exclude: frozenset[int]) -> SearchSettings:
-        """Return the settings of a search; refuse options that it would ignore."""
-        from mate.search.settings import FilterSettings, SearchSettings
+    def filters(self, index: Index) -> FilterSettings:
+        """Return how it filters; refuse options that it would ignore."""
+        from mate.search.settings import FilterSettings
 
         if self.name == COLUMN_FIRST and index.has_directory:
             for option, value in (("hash", self.hash), ("initial_column", self.initial_column)):
@@ -113,11 +154,25 @@ class SearchSystem:
                         'initial column; it is for the paper\'s Algorithm 1 (system "mate") and the baselines'
                     )
         filters = FilterSettings(initial_column=self.initial_column)
-        if self.hash is not None:
-            match = re.fullmatch(r"([^:]+)(?::([0-9]{1,9}))?", self.hash)
-            if match is None:
-                raise QueryError(f"a hash function is named NAME or NAME:BITS, not {self.hash!r}")
-            filters = replace(filters, hash_name=match[1], bits=int(match[2]) if match[2] else None)
-        settings = SearchSettings(whole_number("k", k), exclude, rank, names, filters)
-        settings.check()
-        return settings
+        if self.hash is None:
+            return filters
+        match = re.fullmatch(r"([^:]+)(?::([0-9]{1,9}))?", self.hash)
+        if match is None:
+            raise QueryError(f"a hash function is named NAME or NAME:BITS, not {self.hash!r}")
+        return replace(filters, hash_name=match[1], bits=int(match[2]) if match[2] else None)
+
+
+def search_settings(
+    index: Index, k: int, options: Mapping[str, object], exclude: frozenset[int]
+) -> tuple[str, SearchSettings]:
+    """Return the name of the system that searches, and its settings."""
+    from mate.search.settings import SearchSettings
+
+    asked = options.get("system", COLUMN_FIRST)
+    system = asked if isinstance(asked, SearchSystem) else SearchSystem(str(asked))
+    known = {field.name for field in fields(SearchSettings)}
+    same = {name: value for name, value in {"rank": USEFULNESS, **options}.items() if name in known}
+    same |= {"k": whole_number("k", k), "exclude": exclude, "filters": system.filters(index)}
+    settings = SearchSettings(**same)  # type: ignore[arg-type]
+    settings.check()
+    return system.name, settings

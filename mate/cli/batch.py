@@ -42,18 +42,8 @@ def run(options: argparse.Namespace) -> int:
             raise MateError(f"--{name} is for one query; the answers of a batch are in the file of -o")
     started = perf_counter()
     with mate.open(options.store) as lake, ProgressBar("read queries") as bar:
-        found = lake.search_many(
-            options.batch,
-            options.key,
-            options.output,
-            k=options.k,
-            rank=options.rank,
-            names=options.names,
-            exclude=options.exclude,
-            system=search_system(options),
-            encoding=options.encoding,
-            **{**chosen(options, mate.WorkOptions), "progress": bar},
-        )
+        how = chosen(options, mate.BatchOptions, system=search_system(options), progress=bar)
+        found = lake.search_many(options.batch, options.key, options.output, options.k, **how)
     _print(found, options.output, perf_counter() - started)
     return 1 if found.errors else 0
 

@@ -124,7 +124,7 @@ def run_add(options: argparse.Namespace) -> int:
     if bool(options.paths) == bool(more) or bool(options.table) != bool(more):
         raise MateError("mate add takes files, or --table T with --rows FILE or with --column FILE")
     with mate.open(options.store) as lake, ProgressBar("read") as bar:
-        how = {**chosen(options, mate.ChangeOptions), "progress": bar}
+        how = chosen(options, mate.ChangeOptions, progress=bar)
         if options.paths:
             report = lake.add(options.paths, options.format, **how)
         elif options.rows:
@@ -179,7 +179,7 @@ def run_sync(options: argparse.Namespace) -> int:
         if options.dry_run:
             return _print_difference(difference, options)
         with ProgressBar("read") as bar:
-            report = lake.apply(difference, **{**chosen(options, mate.ChangeOptions), "progress": bar})
+            report = lake.apply(difference, **chosen(options, mate.ChangeOptions, progress=bar))
     if not options.json:
         say(_counts(difference))
     return _print_report(report, options)
@@ -205,7 +205,7 @@ def _counts(difference: mate.Difference) -> str:
 def run_compact(options: argparse.Namespace) -> int:
     """Merge segments."""
     with mate.open(options.store) as lake, ProgressBar("compact") as bar:
-        report = lake.compact(**{**chosen(options, mate.ChangeOptions), "progress": bar})
+        report = lake.compact(**chosen(options, mate.ChangeOptions, progress=bar))
     assert report.before
     assert report.after
     before, after = (

@@ -55,7 +55,7 @@ def run_check(options: argparse.Namespace) -> int:
     repaired = None
     if options.repair and findings.repairable:
         with ProgressBar("repair") as bar:
-            repaired = mate.repair(options.store, findings, progress=bar, **chosen(options, mate.ChangeOptions))
+            repaired = mate.repair(options.store, findings, **chosen(options, mate.ChangeOptions, progress=bar))
     if options.json:
         print_json(findings.as_json() | ({"repaired": repaired.sound} if repaired else {}))
     else:

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     """Compare all tables, write the graph, and print what is in it."""
     started = perf_counter()
     with mate.open(options.store) as lake, ProgressBar() as bar:
-        graph = lake.graph(options.most_columns, **{**chosen(options, mate.WorkOptions), "progress": bar})
+        graph = lake.graph(options.most_columns, **chosen(options, mate.WorkOptions, progress=bar))
         files = graph.write(options.output)
     kinds = Counter(graph.edges["kind"].to_pylist())
     groups = len({group for group in graph.nodes["same_columns"].to_pylist() if group is not None})

@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     """Build the index, publish it, and print a summary."""
     limits = mate.Limits(**chosen(options, mate.Limits))
     with ProgressBar() as bar:
-        settings = {**chosen(options, mate.IndexOptions), "limits": limits, "progress": bar}
+        settings = chosen(options, mate.IndexOptions, limits=limits, progress=bar)
         lake = mate.index(options.paths, options.store, **settings)
     with lake:
         _print(lake)

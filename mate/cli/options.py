@@ -14,10 +14,10 @@ MOST = 2**63 - 1
 """The largest whole number that an index can count."""
 
 
-def chosen(options: argparse.Namespace, kind: type) -> dict[str, Any]:
-    """Return the options of a call in Python that a command has, too, under the same names."""
+def chosen(options: argparse.Namespace, kind: type, **more: object) -> dict[str, Any]:
+    """Return the options of a call in Python that a command has, too, under the same names, and some more."""
     values = {name: getattr(options, name, None) for name in kind.__annotations__}
-    return {name: value for name, value in values.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None} | more
 
 
 def whole(option: str, least: int = 1, most: int = MOST) -> Callable[[str], int]:

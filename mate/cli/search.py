@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import mate
 from mate.cli import Commands, batch
 from mate.cli.answers import EVIDENCE_HELP, show_answers, show_explanation
-from mate.cli.options import add_json, add_key, add_query, add_whole, split_names
+from mate.cli.options import add_json, add_key, add_query, add_whole, chosen, split_names
 from mate.cli.terminal import print_json, say
 from mate.display import counted
 from mate.errors import MateError
@@ -111,7 +111,7 @@ def _add_evidence_options(parser: argparse.ArgumentParser) -> None:
     text = "ignore the names of columns and tables"
     parser.add_argument("--no-names", dest="names", action="store_false", help=text)
     text = "leave out the tables of the query file itself"
-    parser.add_argument("--exclude-self", dest="exclude", action="store_const", const="self", default=(), help=text)
+    parser.add_argument("--exclude-self", dest="exclude", action="store_const", const="self", help=text)
     parser.add_argument("--explain", action="store_true", help="show the steps that led to the answer")
     add_json(parser)
 
@@ -142,15 +142,8 @@ def run_search(options: argparse.Namespace) -> int:
         raise MateError("-o and --master are for many queries: --batch QUERIES")
     with mate.open(options.store) as lake:
         query = mate.read(options.query, encoding=options.encoding)
-        found = lake.search(
-            query,
-            split_names(options.key, query.header),
-            options.k,
-            rank=options.rank,
-            names=options.names,
-            exclude=options.exclude,
-            system=batch.search_system(options),
-        )
+        how = chosen(options, mate.SearchOptions, system=batch.search_system(options))
+        found = lake.search(query, split_names(options.key, query.header), options.k, **how)
         notes = [] if found else [f"no table of the index joins with {query.name} on {', '.join(found.key)}"]
         if found.rows_left_out:
             rows = counted(found.rows_left_out, "row")
@@ -164,14 +157,8 @@ def run_suggest(options: argparse.Namespace) -> int:
     with mate.open(options.store) as lake:
         query = mate.read(options.query, encoding=options.encoding)
         columns = split_names(options.columns, query.header) if options.columns else query.header
-        found = lake.suggest(
-            query,
-            options.k,
-            columns=columns,
-            most_columns=options.most_columns,
-            names=options.names,
-            exclude=options.exclude,
-        )
+        how = chosen(options, mate.SuggestOptions, columns=columns)
+        found = lake.suggest(query, options.k, **how)
         nothing = (
             f"no columns of {query.name} form a key that joins with a table of the index; tried {', '.join(columns)}"
         )
@@ -206,7 +193,8 @@ def run_join(options: argparse.Namespace) -> int:
     """Join and write the result."""
     with mate.open(options.store) as lake:
         query = mate.read(options.query, encoding=options.encoding)
-        joined = lake.enrich(query, split_names(options.key, query.header), options.table, options.matches)
+        answer = lake.match(query, split_names(options.key, query.header), options.table)
+        joined = answer.enrich(options.matches)
     joined.write(options.output, safe=options.safe_csv)
     mapping = ", ".join(f"{key} = {column}" for key, column in joined.mapping.items())
     say(

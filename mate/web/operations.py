@@ -78,7 +78,7 @@ _UPLOADED = ("query", "warnings", *_DESCRIBED)
 _ANSWER = ("table_id", "table", "source", "joinability", "mapping", "evidence", "added")
 _KEYS = ("suggestions", "tried", "python")
 _SEARCH = ("key", "key_tuples", "rows_left_out", "answers", "explanation", "python")
-_ROWS = ("rows", "matched_rows", "query_columns", "table_columns", "query_rows", "table_rows")
+_ROWS = ("rows", "matched_rows", "query_columns", "table_columns", "query_rows", "table_rows", "python")
 
 OPERATIONS = (
     Operation("GET", "/api/lake", Service.about, returns=_ABOUT),
@@ -91,7 +91,6 @@ OPERATIONS = (
     Operation("POST", "/api/search", Service.search, Queue.SEARCH, _SEARCH),
     Operation("POST", "/api/preview", Service.preview, Queue.SEARCH, (*_ANSWER, *_ROWS)),
     Operation("POST", "/api/join", Service.join, Queue.LONG),
-    Operation("POST", "/api/join/python", Service.join_lines, returns=("python",)),
     Operation("GET", "/api/work/{work}", Service.progress, returns=("before", "done", "total")),
     Operation("POST", "/api/refresh", Service.refresh, returns=_ABOUT),
 )

@@ -177,12 +177,13 @@ class Service:
         most_columns: Annotated[int, range(1, 5)] = 4,
     ) -> Json:
         """Find keys: which columns, alone or together, join with which tables."""
-        found = self.lake.suggest(query.table, k, columns=columns, most_columns=most_columns, exclude=query.exclude)
-        arguments = f"k={k}, columns={columns}, most_columns={most_columns}, exclude={query.exclude!r}"
+        found, python = self._ask(
+            "suggest", query, k=k, columns=columns, most_columns=most_columns, exclude=query.exclude
+        )
         return {
             "suggestions": [_answer(one) for one in found],
             "tried": columns or query.table.header,
-            "python": self._lines(query, f"found = lake.suggest(query, {arguments})"),
+            "python": python,
         }
 
     def search(
@@ -194,8 +195,7 @@ class Service:
         names: Annotated[bool, "whether to compare the names of columns and tables"] = True,
     ) -> Json:
         """Find the tables that join best on some key columns."""
-        found = self.lake.search(query.table, key, k, rank=rank, names=names, exclude=query.exclude)
-        arguments = f"{key}, k={k}, rank={rank!r}, names={names}, exclude={query.exclude!r}"
+        found, python = self._ask("search", query, key, k=k, rank=rank, names=names, exclude=query.exclude)
         why = found.explain()
         return {
             "key": list(found.key),
@@ -207,13 +207,13 @@ class Service:
                 "steps": [{"name": step.name, "text": step.text, "depth": step.depth} for step in why.steps],
                 "phases": [{"name": name, "milliseconds": spent} for name, spent in why.phases()],
             },
-            "python": self._lines(query, f"found = lake.search(query, {arguments})"),
+            "python": python,
         }
 
     def preview(self, query: SearchedTable, key: Key, with_: Other) -> Json:
         """Rows of the query beside the rows of a table that they match."""
         table = query.table
-        answer = self.lake.match(table, key, self.find_table(with_))
+        answer, python = self._ask("match", query, key, self.find_table(with_).table_id)
         pairs = answer.pairs()
         shown = pairs[:PREVIEW_ROWS]
         matching = self.lake.table(answer.table, "arrow", [row for _, row in shown])
@@ -225,6 +225,7 @@ class Service:
             "table_columns": matching.column_names,
             "query_rows": rows_of(table.columns.take([row for row, _ in shown]), CELL_CHARACTERS) if shown else [],
             "table_rows": rows_of(matching, CELL_CHARACTERS),
+            "python": python,
         }
 
     def join(
@@ -244,19 +245,6 @@ class Service:
             joined.write(path, safe=safe)
             stream = path.open("rb")
         return Download(stream, os.fstat(stream.fileno()).st_size, name, MEDIA[format])
-
-    def join_lines(
-        self,
-        query: SearchedTable,
-        key: Key,
-        with_: Other,
-        matches: Matches = "first",
-        format: Literal["csv", "parquet"] = "csv",
-        safe: Safe = False,
-    ) -> Json:
-        """The lines of Python that do what a join does."""
-        join = f"joined = lake.enrich(query, {key}, {with_}, matches={matches!r})"
-        return {"python": self._lines(query, join, f'joined.write("enriched.{format}", safe={safe})')}
 
     def joined(self, query: SearchedTable, key: Key, with_: Other, matches: Matches) -> mate.Enriched:
         """Join, unless the result has too many rows."""
@@ -299,12 +287,20 @@ class Service:
 
     # Parts of replies
 
-    def _lines(self, query: SearchedTable, *calls: str) -> str:
-        """Return lines of Python that do the same as a request."""
+    def _ask(self, call: str, query: SearchedTable, *given: Any, **options: Any) -> tuple[Any, str]:
+        """Ask the lake; return its answer, and the lines of Python that ask the same."""
+        found = getattr(self.lake, call)(query.table, *given, **options)
         source = query.source
         table = f'lake.table({source}, into="arrow")' if isinstance(source, int) else f"{source!r}  # your file"
-        opened = ("import mate", "", f"lake = mate.open({self.lake.address!r})", f"query = {table}")
-        return "".join(f"{line}\n" for line in (*opened, *calls))
+        arguments = [*map(repr, given), *(f"{name}={value!r}" for name, value in options.items())]
+        lines = (
+            "import mate",
+            "",
+            f"lake = mate.open({self.lake.address!r})",
+            f"query = {table}",
+            f"found = lake.{call}(query, {', '.join(arguments)})",
+        )
+        return found, "".join(f"{line}\n" for line in lines)
 
     def _summary(self, info: mate.TableInfo) -> Json:
         return {

@@ -44,7 +44,10 @@ def index(**options: Any) -> Call:
         (suggest(k="3"), "k must be a whole number of at least 1, not '3'"),
         (suggest(most_columns="a"), "most_columns must be a whole number from 1 to 4, not 'a'"),
         (suggest(most_columns=2.5), "most_columns must be a whole number from 1 to 4, not 2.5"),
-        (lambda lake: lake.join("sensors.csv", KEY, "weather", None), "matches can be first, all, aggregate, not"),
+        (
+            lambda lake: lake.match("sensors.csv", KEY, "weather").join(None),
+            "matches can be first, all, aggregate, not",
+        ),
         (lambda lake: lake.update("weather", [(10**30, 0, "x")]), "weather has no row"),
         (lambda lake: lake.update("weather", [(0, 9, "x")]), "weather has no column 10; it has 4"),
         (lambda lake: lake.update("weather", [(0, "wnd", "x")]), 'weather has no column "wnd"; it has: date'),

@@ -58,8 +58,8 @@ with mate.index("lake", "bare.mate") as lake:
     print([answer.table.name for answer in found], found.to_arrow().num_rows)
     print(lake.suggest("sensors.csv")[0].key)
     query = pa.table({{"city": ["Bonn"], "day": ["2019-01-01"]}})
-    print(lake.join(query, ["city", "day"], "weather").column("wind").to_pylist())
-    lake.enrich("sensors.csv", ["city", "day"], "weather").write("out.csv")
+    print(lake.match(query, ["city", "day"], "weather").join().column("wind").to_pylist())
+    lake.match("sensors.csv", ["city", "day"], "weather").enrich().write("out.csv")
     try:
         found.to_pandas()
     except mate.MateError as error:

@@ -246,36 +246,36 @@ def test_a_join_keeps_types_index_and_order(lake: mate.Lake) -> None:
 
 def test_what_several_matches_become(lake: mate.Lake) -> None:
     query = pa.table({"c": ["Bonn", "Ulm", "Oslo"], "d": ["2019-01-01", "2019-01-02", "2019-01-01"]})
-    first = lake.join(query, ["c", "d"], "traffic")
+    first = lake.match(query, ["c", "d"], "traffic").join()
     assert first.column("Autos").to_pylist() == ["4100", "2500", None]
-    every = lake.join(query, ["c", "d"], "traffic", matches="all")
+    every = lake.match(query, ["c", "d"], "traffic").join(matches="all")
     assert every.column("Autos").to_pylist() == ["4100", "3900", "2500", None]
     assert every.column("c").to_pylist() == ["Bonn", "Bonn", "Ulm", "Oslo"]
     frame = query.to_pandas().set_index(pd.Index(["x", "x", "y"]))
-    repeated = lake.join(frame, ["c", "d"], "traffic", matches="all")
+    repeated = lake.match(frame, ["c", "d"], "traffic").join(matches="all")
     assert list(repeated.index) == ["x", "x", "x", "y"]
     assert list(repeated["Autos"]) == ["4100", "3900", "2500", None]
-    one = lake.join(query, ["c", "d"], "traffic", matches="aggregate")
+    one = lake.match(query, ["c", "d"], "traffic").join(matches="aggregate")
     assert one.column("Autos").to_pylist() == [4000.0, 2500.0, None]
     assert one.column("matching rows").to_pylist() == [2, 1, None]
     with pytest.raises(QueryError, match='matches can be first, all, aggregate, not "last"'):
-        lake.join(query, ["c", "d"], "traffic", matches="last")
+        lake.match(query, ["c", "d"], "traffic").join(matches="last")
 
 
 def test_a_join_comes_back_as_the_query_was(lake: mate.Lake) -> None:
     frame = pd.read_csv("sensors.csv")
-    assert isinstance(lake.join("sensors.csv", KEY, "weather"), pd.DataFrame)
-    assert isinstance(lake.join(frame, KEY, "weather"), pd.DataFrame)
-    assert isinstance(lake.join(pa.Table.from_pandas(frame), KEY, "weather"), pa.Table)
-    polars = lake.join(pl.from_pandas(frame), KEY, "weather", "all")
+    assert isinstance(lake.match("sensors.csv", KEY, "weather").join(), pd.DataFrame)
+    assert isinstance(lake.match(frame, KEY, "weather").join(), pd.DataFrame)
+    assert isinstance(lake.match(pa.Table.from_pandas(frame), KEY, "weather").join(), pa.Table)
+    polars = lake.match(pl.from_pandas(frame), KEY, "weather").join("all")
     assert isinstance(polars, pl.DataFrame)
     assert polars.schema["PM10"] == pl.Int64
-    joined = lake.enrich(frame, KEY, "weather")
+    joined = lake.match(frame, KEY, "weather").enrich()
     assert joined.to_arrow().num_rows == joined.to_polars().height == len(joined.to_pandas()) == 6
 
 
 def test_a_join_is_written(lake: mate.Lake, tmp_path: Path) -> None:
-    joined = lake.enrich("sensors.csv", KEY, "weather")
+    joined = lake.match("sensors.csv", KEY, "weather").enrich()
     joined.write(tmp_path / "out.csv")
     assert pd.read_csv(tmp_path / "out.csv").shape == (6, 5)
     joined.write(tmp_path / "out.parquet")
@@ -296,7 +296,7 @@ def test_a_join_is_written(lake: mate.Lake, tmp_path: Path) -> None:
 def test_cells_that_a_spreadsheet_would_run(lake: mate.Lake, tmp_path: Path) -> None:
     write_csv(tmp_path / "new.csv", ["place", "=1+1"], [["Bonn", "=cmd|' /C calc'!A0"], ["Ulm", "-5"], ["Kiel", "@x"]])
     lake.add(tmp_path / "new.csv")
-    joined = lake.enrich(pa.table({"city": ["Bonn", "Ulm", "Kiel"]}), "city", "new")
+    joined = lake.match(pa.table({"city": ["Bonn", "Ulm", "Kiel"]}), "city", "new").enrich()
     joined.write(tmp_path / "raw.csv")
     assert (tmp_path / "raw.csv").read_text() == "city,=1+1\nBonn,=cmd|' /C calc'!A0\nUlm,-5\nKiel,@x\n"
     joined.write(tmp_path / "safe.csv", safe=True)
@@ -363,7 +363,7 @@ def test_a_closed_lake_says_so(lake: mate.Lake) -> None:
     calls = (
         lambda: lake.search("sensors.csv", KEY),
         lambda: lake.suggest("sensors.csv"),
-        lambda: lake.join("sensors.csv", KEY, 1),
+        lambda: lake.match("sensors.csv", KEY, 1),
         lambda: lake.table(1),
         lake.tables,
         lake.stats,

@@ -144,28 +144,29 @@ def test_the_same_suggestion_is_worked_out_once_for_each_state_of_the_lake(
     assert len(asked) == 3
 
 
-@pytest.mark.parametrize("operation", ["search", "suggest", "join/python"])
+@pytest.mark.parametrize("operation", ["search", "suggest", "preview"])
 def test_the_python_lines_run(
     client: TestClient, web_folder: Path, web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     own, other = web_lake.find("weather").table_id, web_lake.find("traffic").table_id
     key = {"key": ["place", "date"]}
-    given = {"search": key, "suggest": {}, "join/python": {**key, "with": other}}
-    lines = client.post(f"/api/{operation}", json={"table": own, **given[operation]}).json()["python"]
+    given = {"search": key, "suggest": {}, "preview": {**key, "with": other}}
     monkeypatch.chdir(web_folder)
+    names = run_lines(client.post(f"/api/{operation}", json={"table": own, **given[operation]}).json()["python"])
+    found = [names["found"]] if operation == "preview" else names["found"]
+    assert other in [answer.table_id for answer in found]
+
+
+def run_lines(lines: str) -> dict[str, Any]:
+    """Run lines of Python, and return the names that they define."""
     names: dict[str, Any] = {}
-    exec(compile(lines, operation, "exec"), names)
-    if operation == "join/python":
-        assert (web_folder / "enriched.csv").exists()
-    else:
-        assert other in [answer.table_id for answer in names["found"]]
+    exec(compile(lines, "lines", "exec"), names)
+    return names
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("format", ["csv", "parquet"])
-@pytest.mark.parametrize("matches", ["first", "all", "aggregate"])
-def test_the_lines_of_a_join_write_what_is_downloaded(
-    client: TestClient, web_folder: Path, web_lake: mate.Lake, tmp_path: Path, ending: str, format: str, matches: str
+def test_the_lines_of_a_preview_join_what_is_downloaded(
+    client: TestClient, web_folder: Path, web_lake: mate.Lake, tmp_path: Path, ending: str
 ) -> None:
     table = mate.read(web_folder / "sensors.csv").columns
     file = tmp_path / f"my sensors{ending}"
@@ -174,16 +175,16 @@ def test_the_lines_of_a_join_write_what_is_downloaded(
     else:
         text = json.dumps(table.to_pylist()) if ending == ".json" else (web_folder / "sensors.csv").read_text()
         file.write_text(text, encoding="utf-8")
-    asked = {
-        "query": upload(client, file)["query"], "key": KEY, "with": web_lake.find("traffic").table_id,
-        "matches": matches, "format": format, "safe": True,
-    }  # fmt: skip
-    lines = client.post("/api/join/python", json=asked).json()["python"]
+    asked = {"query": upload(client, file)["query"], "key": KEY, "with": web_lake.find("traffic").table_id}
+    lines = client.post("/api/preview", json=asked).json()["python"]
     with chdir(tmp_path):
-        exec(compile(lines.replace(repr(web_lake.address), repr(str(web_folder / "lake.mate"))), "lines", "exec"), {})
-    reply = client.post("/api/join", json=asked)
-    assert reply.headers["content-disposition"] == f'attachment; filename="enriched.{format}"'
-    assert (tmp_path / f"enriched.{format}").read_bytes() == reply.content
+        found = run_lines(lines.replace(repr(web_lake.address), repr(str(web_folder / "lake.mate"))))["found"]
+    for matches in ("first", "all", "aggregate"):
+        for format in ("csv", "parquet"):
+            reply = client.post("/api/join", json={**asked, "matches": matches, "format": format, "safe": True})
+            assert reply.headers["content-disposition"] == f'attachment; filename="enriched.{format}"'
+            found.enrich(matches).write(tmp_path / f"enriched.{format}", safe=True)
+            assert (tmp_path / f"enriched.{format}").read_bytes() == reply.content
 
 
 def test_what_the_reader_says_about_an_upload_is_told(client: TestClient) -> None:
@@ -193,7 +194,7 @@ def test_what_the_reader_says_about_an_upload_is_told(client: TestClient) -> Non
 
 
 def test_all_matches_are_refused_by_their_number(web_lake: mate.Lake, web_folder: Path) -> None:
-    rows = web_lake.enrich(web_folder / "sensors.csv", ["city"], "weather", "all").rows
+    rows = web_lake.match(web_folder / "sensors.csv", ["city"], "weather").enrich("all").rows
     for most, status in ((rows, 200), (rows - 1, 413)):
         with TestClient(application(web_lake, ServerLimits(joined_rows=most)), base_url="http://localhost") as client:
             query = upload(client, web_folder / "sensors.csv")["query"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Enriched:
     """The result of a left join.
 
-    >>> joined = lake.enrich("sensors.csv", ["city", "day"], "weather")
+    >>> joined = lake.match("sensors.csv", ["city", "day"], "weather").enrich()
     >>> joined.rows, joined.matched_rows, joined.added
     (6, 5, ['temperature', 'wind'])
     """

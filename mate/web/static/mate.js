@@ -191,6 +191,8 @@ function choose(table, reference) {
   $("query").scrollIntoView({ block: "start" });
 }
 
+// What a search is told besides its key; each option is a field of /api/search.
+const searchOptions = () => ({ rank: $("rank").value, names: $("names").checked });
 const keyColumns = () => [...$("query").querySelectorAll("tbody input:checked")].map((box) => box.value);
 
 function setKey(key) {
@@ -218,7 +220,7 @@ function answerList(asked, answers, nothing, key, search) {
 function runSearch(k = few) {
   const key = keyColumns(), asked = query;
   return shown($("results"), () => work("Searching", async (signal) => {
-    const json = { ...query.reference, key, k, rank: $("rank").value, names: $("names").checked };
+    const json = { ...query.reference, key, k, ...searchOptions() };
     const found = await post("/api/search", json, signal);
     const left = found.rows_left_out ? ` ${counted(found.rows_left_out, "row")} with an empty cell in the key cannot join.` : "";
     const lead = `${query.name} has ${counted(found.key_tuples, "distinct combination")} of ${key.map((k) => short(k)).join(", ")}.${left}`;
@@ -301,7 +303,7 @@ async function toggle(button, more, asked, answer, key) {
   await shown(more, () => work("Matching rows", async (signal) => {
     const json = { ...asked.reference, key, with: answer.table_id };
     const found = await post("/api/preview", json, signal);
-    fill(more, ...sideBySide(found), downloads(asked, json));
+    fill(more, ...sideBySide(found), downloads(asked, json, found.python));
   }));
 }
 
@@ -327,25 +329,25 @@ function sideBySide(found) {
   return [el("p", { class: "quiet" }, lead), pairs];
 }
 
-function downloads(asked, reference) {
+function downloads(asked, reference, lines) {
   const matches = el("select", { class: "matches", "aria-label": "Where several rows match" }, option("first", "first match"),
     option("aggregate", "matches combined"), option("all", "all matches"));
   const safe = el("input", { type: "checkbox" });
-  const place = el("div"), lines = el("div");
+  const place = el("div"), code = el("div");
   let format = "csv";
-  const choice = () => ({ ...reference, matches: matches.value, format, safe: safe.checked });
-  const showLines = () => shown(lines, async () => {
-    const open = lines.querySelector("details")?.open;
-    const found = await post("/api/join/python", choice());
-    fill(lines, python(found.python, "Python lines of this join"));
-    lines.firstChild.open = Boolean(open);
-  });
+  const showLines = () => {
+    const open = Boolean(code.firstChild?.open);
+    const write = `joined.write("enriched.${format}", safe=${safe.checked ? "True" : "False"})`;
+    fill(code, python(`${lines}joined = found.enrich(matches="${matches.value}")\n${write}\n`, "Python lines of this join"));
+    code.firstChild.open = open;
+  };
   for (const input of [matches, safe]) input.addEventListener("change", showLines);
   showLines();
   const save = (chosen) => shown(place, () => work("Joining", async (signal) => {
     format = chosen;
     showLines();
-    const blob = await (await ask("POST", "/api/join", { json: choice(), signal })).blob();
+    const json = { ...reference, matches: matches.value, format, safe: safe.checked };
+    const blob = await (await ask("POST", "/api/join", { json, signal })).blob();
     const address = URL.createObjectURL(blob);
     const link = el("a", { href: address, download: `${fileName(asked.name)}-enriched.${chosen}` });
     document.body.append(link);
@@ -356,7 +358,7 @@ function downloads(asked, reference) {
   }));
   return el("div", {}, el("div", { class: "row" }, matches,
     button("Download CSV", () => save("csv"), { class: "primary csv" }), button("Download Parquet", () => save("parquet"), { class: "parquet" }),
-    el("label", { class: "pick quiet" }, safe, "keep spreadsheets from running cells as formulas")), place, lines);
+    el("label", { class: "pick quiet" }, safe, "keep spreadsheets from running cells as formulas")), place, code);
 }
 
 const fileName = (name) => name.replace(/[^\p{L}\p{N} ._-]/gu, "_").slice(0, 80) || "table";
