@@ -19,7 +19,7 @@ from mate.lake.records import TableInfo
 from mate.search.evidence import measure
 from mate.search.evidence.names import NameIndex, similarity
 from mate.search.query import from_arrow
-from mate.search.suggest import Suggestion, SuggestionSettings, suggest
+from mate.search.suggest import Suggestion, SuggestionSettings, suggest, suggest_in_steps
 from mate.search.suggest._suggest import longer_mappings
 from mate.search.suggest.columns import AskingTable, KeyRows
 from mate.search.suggest.finder import PARTNERS, Asked, KeyFinder
@@ -104,6 +104,22 @@ def test_a_composite_key_is_found(parts: int) -> None:
     assert best.result.mapping == {"team": "tm", "year": "year"}
     assert best.result.evidence.usefulness == 1
     assert best.unique_part is None
+
+
+def test_suggestions_come_in_steps_single_columns_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mate.search.suggest.STEPS", frozenset({0, 1}))
+    towns: Rows = [[team, year, f"town {n}"] for n, (year, team, _) in enumerate(SEASONS[::2])]
+    people: Rows = [[f"player {n}", f"city {n % 7}"] for n in range(60)]
+    lake = MemoryLake.of([SEASONS, people, towns], headers={0: ["year", "tm", "coach"], 2: ["team", "season", "town"]})
+    singles, partial, last = suggest_in_steps(lake, players())
+    assert [step.complete for step in (singles, partial, last)] == [False, False, True]
+    assert [step.effort.tables_tried for step in (singles, partial, last)] == [0, 1, 2]
+    assert found_in(singles.found) == found_in(suggest(lake, players(), SuggestionSettings(most_columns=1)).found)
+    assert found_in(partial.found)[0] == (("team", "year"), 0)
+    assert found_in(last.found) == found_in(suggest(lake, players()).found)
+    assert [one.result.evidence for one in last.found] == [
+        one.result.evidence for one in suggest(lake, players()).found
+    ]
 
 
 def test_a_key_with_a_part_that_is_as_useful_is_left_out() -> None:

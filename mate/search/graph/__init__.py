@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from mate.search.query import unique_names
 from mate.search.suggest.candidates import Candidate
 from mate.search.suggest.finder import Asked, KeyFinder
 from mate.search.suggest.keys import LEAST
+from mate.values.parallel import at_once
 
 TELLING = 0.4
 """Score of a join on one column."""
@@ -75,6 +76,8 @@ class JoinGraph:
 
     lake: LakeFolder
     most_columns: int = LONGEST
+    _idle: list[KeyFinder] = field(default_factory=list, repr=False)
+    """Finders that no thread uses."""
 
     @cached_property
     def finder(self) -> KeyFinder:
@@ -101,12 +104,21 @@ class JoinGraph:
         return [group for group in np.split(self.finder.tables, np.unique(ends)) if len(group)]
 
     def joins_of(self, tables: Ids) -> tuple[Joins, dict[str, int]]:
-        """Return the joins of some tables, by their numbers in the finder, as a task does."""
-        return all_joins([self.joins(table) for table in tables.tolist()]), {"tables": len(tables)}
+        """Return the joins of some tables, by their numbers in the finder, as a task does: on all processors."""
+        self.finder.load_kinds()  # once for all threads
+        return all_joins(at_once(self.joins, tables.tolist())), {"tables": len(tables)}
 
     def joins(self, table: int) -> Joins:
         """Return the joins of a table with all others; it looks for partners."""
-        finder = self.finder
+        try:
+            finder = self._idle.pop()
+        except IndexError:
+            finder = self.finder.for_thread()
+        found = self._joins(finder, table)
+        self._idle.append(finder)
+        return found
+
+    def _joins(self, finder: KeyFinder, table: int) -> Joins:
         asking = finder.asking(table)
         info = finder.info(table)
         if not asking.columns:
@@ -123,26 +135,26 @@ class JoinGraph:
             checked += 1
             if work > MOST_WORK:
                 break
-        edges = [edge for key in _best(found) for edge in self._measured(info.table_id, asked, key)]
+        edges = [edge for key in _best(found) for edge in _measured(finder, info.table_id, asked, key)]
         return Joins(edges, len(promising), checked)
 
-    def _measured(self, child: int, asked: Asked, key: Candidate) -> Iterator[Edge]:
-        """Yield the join with its evidence from all rows, unless there is nothing in it."""
-        finder = self.finder
-        segment, place = finder.place(key.table)
-        arrays, places = finder.segments[segment].arrays, asked.places[segment]
-        tuples = asked.table.whole.tuples(key.own)
-        first = int(arrays.table_column_first[place])
-        codes = [
-            codes_of(arrays, first + other, places[own])[tuples[:, at]]
-            for at, (own, other) in enumerate(zip(key.own, key.other, strict=True))
-        ]
-        measured = finder.counts(key.table).measure(key.other, np.stack(codes, axis=1))
-        evidence = Evidence.of(measured, len(tuples), key.names)
-        if evidence.usefulness >= LEAST and not evidence.is_chance:
-            names = unique_names(key.info.columns)
-            columns = tuple(names[other] for other in key.other)
-            yield Edge(child, key.info.table_id, asked.table.names(key.own), columns, evidence)
+
+def _measured(finder: KeyFinder, child: int, asked: Asked, key: Candidate) -> Iterator[Edge]:
+    """Yield the join with its evidence from all rows, unless there is nothing in it."""
+    segment, place = finder.place(key.table)
+    arrays, places = finder.segments[segment].arrays, asked.places[segment]
+    tuples = asked.table.whole.tuples(key.own)
+    first = int(arrays.table_column_first[place])
+    codes = [
+        codes_of(arrays, first + other, places[own])[tuples[:, at]]
+        for at, (own, other) in enumerate(zip(key.own, key.other, strict=True))
+    ]
+    measured = finder.counts(key.table).measure(key.other, np.stack(codes, axis=1))
+    evidence = Evidence.of(measured, len(tuples), key.names)
+    if evidence.usefulness >= LEAST and not evidence.is_chance:
+        names = unique_names(key.info.columns)
+        columns = tuple(names[other] for other in key.other)
+        yield Edge(child, key.info.table_id, asked.table.names(key.own), columns, evidence)
 
 
 def _table_values(segment: SearchSegment) -> Ids:

@@ -10,12 +10,12 @@ is measured with all rows, under its mapping; docs/evidence.md has the score.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from mate.errors import QueryError
 from mate.lake.base import Index
@@ -63,6 +63,9 @@ FEW, FIRST = 10, 5
 
 SHORTEST = 1
 
+STEPS = frozenset({0, 8, 32, 128})
+"""Tables that have been tried when suggestions are shown before the search is over."""
+
 
 @dataclass(frozen=True)
 class Suggestion:
@@ -109,14 +112,14 @@ class Effort:
     chance: int = 0
     """Those of them that are no better than chance."""
     suggestions: int = 0
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=lambda: {"cover": 0.0, "keys": 0.0, "answer": 0.0})
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Count the seconds of a phase."""
         start = perf_counter()
         yield
-        self.seconds[name] = perf_counter() - start
+        self.seconds[name] += perf_counter() - start
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,8 @@ class SuggestionResult:
 
     found: list[Suggestion]
     effort: Effort
+    complete: bool
+    """Whether the search for keys is over."""
 
     def __iter__(self) -> Iterator[Suggestion]:
         return iter(self.found)
@@ -138,29 +143,30 @@ def suggest(index: Index, table: AnyQuery, settings: SuggestionSettings | None =
 
     Joins that chance may give are left out, and so are keys with a part that is as good with the same table.
     """
-    settings = settings or SuggestionSettings()
-    query, lake, effort = as_query(table), _checked(index, settings), Effort()
-    finder = KeyFinder(lake, names=settings.names)
-    with effort.phase("cover"):
-        asking = AskingTable.of_query(query, settings.columns, frozenset(index.manifest.nulls))
-        asked = finder.ask(asking, settings.exclude)
-    with effort.phase("keys"):
-        found = [
-            *finder.singles(asked, LEAST_SCORE, MOST_TABLES),
-            *_grown(finder, asked, settings.most_columns, effort),
-        ]
-        chosen = _chosen(found, settings.k * ANSWERED, CopyCheck(finder))
-    effort.columns, effort.tables, effort.candidates = len(asking.columns), len(asked.pairs.tables), len(found)
-    with effort.phase("answer"):
-        answers = _answered(lake, query, asking, chosen, names=settings.names)
-    effort.answered, effort.chance = len(chosen), len(chosen) - len(answers)
-    best = _ordered(asking, answers)[: settings.k]
-    effort.suggestions = len(best)
-    suggestions = []
-    for candidate, result in best:
-        key = asking.names(candidate.own)
-        suggestions.append(Suggestion(key, result, _unique_part(lake, key, result), candidate.copies))
-    return SuggestionResult(suggestions, effort)
+    [result] = _suggest(index, table, settings or SuggestionSettings(), frozenset())
+    return result
+
+
+def suggest_in_steps(
+    index: Index, table: AnyQuery, settings: SuggestionSettings | None = None
+) -> Iterator[SuggestionResult]:
+    """Yield suggestions as they come: first keys of one column, then also longer ones; last what `suggest` returns."""
+    return _suggest(index, table, settings or SuggestionSettings(), STEPS)
+
+
+def _suggest(
+    index: Index, table: AnyQuery, settings: SuggestionSettings, steps: Set[int]
+) -> Iterator[SuggestionResult]:
+    """Yield suggestions after longer keys were looked for in each of some numbers of tables, and at the end."""
+    search = KeySearch.begin(_checked(index, settings), as_query(table), settings)
+    found = search.single_keys()
+    if 0 in steps:
+        yield search.result(found, complete=False)
+    for tried, longer in enumerate(search.longer_keys(), start=1):
+        found += longer
+        if tried in steps:
+            yield search.result(found, complete=False)
+    yield search.result(found, complete=True)
 
 
 def _checked(index: Index, settings: SuggestionSettings) -> LakeFolder:
@@ -174,21 +180,101 @@ def _checked(index: Index, settings: SuggestionSettings) -> LakeFolder:
     return lake
 
 
-def _grown(finder: KeyFinder, asked: Asked, most_columns: int, effort: Effort) -> Iterator[Candidate]:
-    """Yield keys of several columns with the tables that they join with, as far as the work allows."""
-    work, progress = 0, current_work()
-    promising = finder.promising(asked).tolist() if most_columns > 1 else []
-    progress.expect(len(promising))
-    for place, table in enumerate(promising, start=1):
-        progress.advance()
-        growth = finder.growth(asked, table)
-        checks = min(MOST_CHECKS // place, TABLE_WORK // growth.cost)
-        yield from finder.grown(asked, table, growth, most_columns, max(CHECKS, checks))
-        effort.tables_tried += 1
-        effort.checks += growth.checks
-        work += growth.work
-        if work > MOST_WORK:
-            break
+@dataclass
+class KeySearch:
+    """The search for keys of one table."""
+
+    query: QueryTable
+    settings: SuggestionSettings
+    finder: KeyFinder
+    asked: Asked
+    effort: Effort
+    copies: CopyCheck
+    _answers: dict[tuple[int, tuple[int, ...], tuple[int, ...]], tuple[Candidate, Result] | None]
+    """What is known with all rows of a table, a key and its mapping: nothing where chance may give it."""
+
+    @classmethod
+    def begin(cls, lake: LakeFolder, query: QueryTable, settings: SuggestionSettings) -> Self:
+        """Find the columns of the lake that hold those of the table."""
+        finder, effort = KeyFinder(lake, names=settings.names), Effort()
+        with effort.phase("cover"):
+            asking = AskingTable.of_query(query, settings.columns, frozenset(lake.manifest.nulls))
+            asked = finder.ask(asking, settings.exclude)
+        effort.columns, effort.tables = len(asking.columns), len(asked.pairs.tables)
+        return cls(query, settings, finder, asked, effort, CopyCheck(finder), {})
+
+    def single_keys(self) -> list[Candidate]:
+        """Return keys of one column."""
+        with self.effort.phase("keys"):
+            return self.finder.singles(self.asked, LEAST_SCORE, MOST_TABLES)
+
+    def longer_keys(self) -> Iterator[list[Candidate]]:
+        """Yield the keys of several columns of one table after the other, as far as the work allows."""
+        finder, asked, effort, progress = self.finder, self.asked, self.effort, current_work()
+        most_columns, work = self.settings.most_columns, 0
+        promising = finder.promising(asked).tolist() if most_columns > 1 else []
+        progress.expect(len(promising))
+        for place, table in enumerate(promising, start=1):
+            progress.advance()
+            with effort.phase("keys"):
+                growth = finder.growth(asked, table)
+                checks = min(MOST_CHECKS // place, TABLE_WORK // growth.cost)
+                found = list(finder.grown(asked, table, growth, most_columns, max(CHECKS, checks)))
+            effort.tables_tried += 1
+            effort.checks += growth.checks
+            yield found
+            work += growth.work
+            if work > MOST_WORK:
+                break
+
+    def result(self, found: list[Candidate], *, complete: bool) -> SuggestionResult:
+        """Answer the best of the keys found with all rows, and return them."""
+        effort, asking = self.effort, self.asked.table
+        with effort.phase("keys"):
+            chosen = _chosen(found, self.settings.k * ANSWERED, self.copies)
+        with effort.phase("answer"):
+            answers = self._answered(chosen)
+        best = _ordered(asking, answers)[: self.settings.k]
+        effort.candidates, effort.answered, effort.suggestions = len(found), len(chosen), len(best)
+        effort.chance = len(chosen) - len(answers)
+        suggestions = []
+        for candidate, result in best:
+            key = asking.names(candidate.own)
+            unique_part = _unique_part(self.finder.lake, key, result)
+            suggestions.append(Suggestion(key, result, unique_part, candidate.copies))
+        return SuggestionResult(suggestions, replace(effort, seconds=dict(effort.seconds)), complete)
+
+    def _answered(self, chosen: list[Candidate]) -> list[tuple[Candidate, Result]]:
+        """Return the candidates that are better than chance, with their answers."""
+        progress = current_work()
+        progress.expect(len(chosen))
+        answers = []
+        for candidate in chosen:
+            progress.advance()
+            place = candidate.table, candidate.own, candidate.other
+            if place not in self._answers:
+                self._answers[place] = self._answer(candidate)
+            if answer := self._answers[place]:
+                measured, result = answer
+                answers.append((replace(measured, copies=candidate.copies), result))
+        return answers
+
+    def _answer(self, candidate: Candidate) -> tuple[Candidate, Result] | None:
+        """Measure a candidate with all rows."""
+        key, table_id = self.asked.table.names(candidate.own), candidate.info.table_id
+        names = self.settings.names
+        for result in match_table(self.finder.lake, self.query, key, table_id, candidate.other, names=names):
+            evidence = result.evidence
+            measured = replace(
+                candidate,
+                joined=evidence.joinability,
+                asked=evidence.key_tuples,
+                uniqueness=evidence.uniqueness,
+                chance=evidence.chance,
+            )
+            if not evidence.is_chance and measured.score > 0:
+                return measured, result
+        return None
 
 
 def _order(candidate: Candidate) -> tuple[bool, float, int, int]:
@@ -227,30 +313,6 @@ def _diverse(candidates: list[Candidate]) -> list[Candidate]:
         keys[candidate.own] += 1
         tables[candidate.table] += 1
     return [candidate for _, _, candidate in sorted(order)]
-
-
-def _answered(
-    lake: LakeFolder, query: QueryTable, asking: AskingTable, chosen: list[Candidate], *, names: bool
-) -> list[tuple[Candidate, Result]]:
-    """Answer the candidates exactly, and return those that are better than chance."""
-    progress = current_work()
-    progress.expect(len(chosen))
-    answers = []
-    for candidate in chosen:
-        progress.advance()
-        key, table_id = asking.names(candidate.own), candidate.info.table_id
-        for result in match_table(lake, query, key, table_id, candidate.other, names=names):
-            evidence = result.evidence
-            measured = replace(
-                candidate,
-                joined=evidence.joinability,
-                asked=evidence.key_tuples,
-                uniqueness=evidence.uniqueness,
-                chance=evidence.chance,
-            )
-            if not evidence.is_chance and measured.score > 0:
-                answers.append((measured, result))
-    return answers
 
 
 def _ordered(asking: AskingTable, answers: list[tuple[Candidate, Result]]) -> list[tuple[Candidate, Result]]:

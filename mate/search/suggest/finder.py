@@ -9,8 +9,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import ceil, inf
 
 import numpy as np
@@ -69,9 +69,17 @@ class KeyFinder:
         self._counts: dict[int, KeyCounts] = {}
         self._cached = 0
         self._infos: dict[int, TableInfo] = {}
+        self._kinds: list[ValueKinds] = []
         self._names = NameIndex()
         self._column_names = [np.zeros(count, np.int32) for count in columns]
         self._titles = [np.zeros(len(segment.arrays.table_id), np.int32) for segment in self.segments]
+
+    def for_thread(self) -> KeyFinder:
+        """Return a finder for another thread; the two share what they know of tables and their names."""
+        other = copy(self)
+        other._room = [np.zeros_like(room) for room in self._room]
+        other._counts, other._cached = {}, 0
+        return other
 
     def place(self, table: int) -> tuple[int, int]:
         """Return a table's segment and its place there."""
@@ -114,13 +122,15 @@ class KeyFinder:
     def asking(self, table: int) -> AskingTable:
         """Return a table of the lake as one that asks for keys."""
         self.load_infos(np.array([table]))
+        self.load_kinds()
         segment, place = self.place(table)
         return AskingTable.of_lake(self.segments[segment], place, self.info(table).columns, self._kinds[segment])
 
-    @cached_property
-    def _kinds(self) -> list[ValueKinds]:
-        """For each segment, of which kind its tokens are."""
-        return [ValueKinds.of(segment.texts(np.arange(len(segment.arrays.token_id)))) for segment in self.segments]
+    def load_kinds(self) -> None:
+        """Have at hand of which kind the tokens of each segment are."""
+        if not self._kinds:
+            every = ((segment, np.arange(len(segment.arrays.token_id))) for segment in self.segments)
+            self._kinds += [ValueKinds.of(segment.texts(places)) for segment, places in every]
 
     def ask(self, asking: AskingTable, exclude: frozenset[int] = frozenset()) -> Asked:
         """Return the columns of the lake that hold enough of a table's, without those of some tables."""
