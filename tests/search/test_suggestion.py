@@ -17,7 +17,7 @@ from mate.errors import QueryError
 from mate.lake.base import Index
 from mate.lake.records import TableInfo
 from mate.search.evidence import measure
-from mate.search.evidence.names import NameIndex, similarity
+from mate.search.evidence.names import NameIndex, is_among, similarity, words
 from mate.search.query import from_arrow
 from mate.search.suggest import Suggestion, SuggestionSettings, suggest, suggest_in_steps
 from mate.search.suggest._suggest import longer_mappings
@@ -126,6 +126,17 @@ def test_a_key_with_a_part_that_is_as_useful_is_left_out() -> None:
     people: Rows = [[f"player {n}", f"city {n % 7}"] for n in range(60)]
     query = table([[f"player {n}", f"city {n % 7}", "x"] for n in range(40)], ["player", "city", "other"])
     assert found_in(suggest(MemoryLake.of([people]), query).found) == [(("player",), 0)]
+
+
+def test_small_numbers_are_a_key_where_they_cover_a_table_and_names_fit() -> None:
+    places = [(shop, desk) for shop in range(1, 4) for desk in range(1, 11)]
+    desks: Rows = [[str(desk), str(shop), f"desk of {shop}.{desk}"] for shop, desk in places]
+    lake = MemoryLake.of([desks], headers={0: ["d_id", "d_shop_id", "d_text"]})
+    sales: Rows = [[str(number), *map(str, places[number % 30]), "1"] for number in range(600)]
+    names = ["s_number", "s_shop_id", "s_d_id", "s_count"]
+    assert found_in(suggest(lake, from_arrow(table(sales, names))).found) == [(("s_shop_id", "s_d_id"), 0)]
+    unnamed = from_arrow(table(sales, ["a", "b", "c", "e"]))
+    assert not suggest(lake, unnamed).found
 
 
 def test_small_numbers_that_many_tables_hold_are_left_out() -> None:
@@ -300,12 +311,14 @@ NAME = st.text("abeio tmTM_1", max_size=12)
 def test_names_are_compared_at_once_as_one_by_one(name: str, tables: list[tuple[str, str]]) -> None:
     index = NameIndex()
     numbers = np.array([index.add(names) for names in tables])
-    fit, names = index.compare(name, numbers[:, 0], numbers[:, 1], np.inf)
+    own = words(name)
+    fit, names = index.compare(own, numbers[:, 0], numbers[:, 1], np.inf)
     for at, (column, title) in enumerate(tables):
         info = TableInfo(0, title, "", 0, 0, (column,), 1)
         assert names[at] == pytest.approx(similarity([name], info, [0]))
-        assert fit[at] <= 2 * names[at] + 1e-9
-    assert not index.compare(name, numbers[:, 0], numbers[:, 1], 0)[1].any()
+        same = sum(is_among(word, words(column)) for word in own)
+        assert fit[at] == pytest.approx(min(1, 2 * same / max(1, len(own) + len(words(column)))))
+    assert not index.compare(own, numbers[:, 0], numbers[:, 1], 0)[1].any()
 
 
 @given(st.lists(st.lists(st.integers(-1, 3), min_size=3, max_size=3), min_size=1, max_size=20), st.data())

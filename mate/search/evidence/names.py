@@ -39,6 +39,16 @@ def words(name: str) -> frozenset[str]:
     return frozenset(_WORD.findall(token(_HUMP.sub(" ", name), frozenset()) or ""))
 
 
+def common_words(names: Iterable[str]) -> frozenset[str]:
+    """Return the words that the names of all columns of a table have, such as a prefix: they tell nothing of a column.
+
+    >>> sorted(common_words(["c_id", "c_d_id", "c_since"]))
+    ['c']
+    """
+    every = [words(name) for name in names]
+    return frozenset.intersection(*every) if len(every) > 2 else frozenset()
+
+
 def similarity(key: Sequence[str], table: TableInfo, mapping: Sequence[int]) -> float:
     """Return how well the names of key columns fit the table that they are mapped to, from 0 to 1.
 
@@ -82,13 +92,13 @@ class NameIndex:
                 self._words[word].append(found)
         return found
 
-    def compare(self, name: str, columns: Ids, tables: Ids, usual: float) -> tuple[Floats, Floats]:
-        """Return how well a name fits columns of tables, all given by their names' numbers.
+    def compare(self, own: frozenset[str], columns: Ids, tables: Ids, usual: float) -> tuple[Floats, Floats]:
+        """Return how well the words of a name fit columns of tables, given by their names' numbers.
 
-        First the share of the words that each column's name has, then the `similarity` with column and table, in which
-        words that more than `usual` tables have in their names tell nothing.
+        First how alike it and each column's name are (the Dice coefficient of their words), then its `similarity` with
+        column and table, in which words that more than `usual` tables have in their names tell nothing.
         """
-        own, counted = words(name), set[str]()
+        counted = set[str]()
         fit, among, title = np.zeros(len(columns)), np.zeros(len(columns)), np.zeros(len(self._size))
         for word in own:
             same = self._short.get(word, set()) | (_forms(word) & self._words.keys())
@@ -99,8 +109,10 @@ class NameIndex:
             for one in telling - counted:
                 title[self._words[one]] += 1
             counted |= telling
-        titles = title[tables] / np.maximum(1, np.array(self._size, np.int64)[tables])
-        return fit / max(1, len(own)), (among / max(1, len(own)) + titles) / 2
+        size = np.array(self._size, np.int64)
+        titles = title[tables] / np.maximum(1, size[tables])
+        alike = np.minimum(1, 2 * fit / np.maximum(1, len(own) + size[columns]))
+        return alike, (among / max(1, len(own)) + titles) / 2
 
     def _have(self, words: Iterable[str]) -> npt.NDArray[np.bool_]:
         """Tell which names have one of some words."""

@@ -99,14 +99,15 @@ def single_support(asking: AskingTable, pairs: Pairs, tables: int) -> Floats:
 def joint_support(asking: AskingTable, key: GrownKey, rows: int) -> float:
     """Return how much the values of a key of several columns tell, in a table of so many rows.
 
-    Numbers tell as much as their combinations are unlikely, or as they cover of the table's; small integers as much as
-    they are unlikely and their names fit.
+    Numbers tell as much as their combinations are unlikely, or as they cover of the table's; small integers besides as
+    much as their names fit. What all rows would cover is estimated from the sample.
     """
     enough = key.joined / (key.joined + DOUBT)
     columns = [asking.columns[column] for column in key.own]
     if not all(column.is_letterless for column in columns):
         return enough
     unlikely = min(1.0, (1 - key.chance / key.joined) / UNLIKELY) ** 2
-    if all(column.is_small for column in columns):
-        return enough * unlikely * key.fit
-    return enough * max(unlikely, min(1.0, key.joined / (key.uniqueness * rows)))
+    sampled, every = len(asking.sample.places[0]), len(asking.columns[0].number)
+    joined = key.joined * (1 + (every / sampled - 1) * key.asked / sampled)
+    telling = max(unlikely, min(1.0, joined / (key.uniqueness * rows)))
+    return enough * telling * (key.fit if all(column.is_small for column in columns) else 1.0)

@@ -20,7 +20,7 @@ from mate.lake.base import Ids
 from mate.lake.folder import LakeFolder
 from mate.lake.records import TableInfo
 from mate.search.evidence import KeyCounts
-from mate.search.evidence.names import NameIndex
+from mate.search.evidence.names import NameIndex, common_words, words
 from mate.search.suggest._suggest import cover
 from mate.search.suggest.candidates import Candidate, joint_support, single_support
 from mate.search.suggest.columns import AskingTable, ValueKinds
@@ -197,10 +197,11 @@ class KeyFinder:
             first = within.arrays.table_column_first[table]
             column[places] = self._column_names[number][first + pairs.other[places]]
             title[places] = self._titles[number][table]
+        common = common_words(asked.name for asked in asking.columns)
         for own, asked in enumerate(asking.columns):
             places = np.flatnonzero(pairs.own == own)
             usual = max(USUAL, USUAL_SHARE * len(self.tables)) if asked.is_letterless else inf
-            compared = self._names.compare(asked.name, column[places], title[places], usual)
+            compared = self._names.compare(words(asked.name) - common, column[places], title[places], usual)
             pairs.fit[places], pairs.names[places] = compared
 
     def _partners(self, pairs: Pairs) -> Pairs:
