@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.memory import available, roles, snapshot
 from experiments.queries import Query, Shape, sample_queries
-from mate.api.batch import Batch
-from mate.api.batch_queries import PlannedQuery
+from mate.api.batch import Batch, PlannedQuery
 from mate.build.engine import Engine, LocalEngine, start_engine
 from mate.build.progress import NoProgress
 from mate.cli.terminal import console, table

@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from mate.api.batch import BatchAnswers as BatchAnswers
-    from mate.api.graph.graph import Graph as Graph
+    from mate.api.graph import Graph as Graph
     from mate.api.hash_functions import hash_functions as hash_functions
     from mate.api.hash_functions import hash_values as hash_values
     from mate.api.indexing import check as check
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 _PUBLIC = {
     "mate.api.batch": "BatchAnswers",
-    "mate.api.graph.graph": "Graph",
+    "mate.api.graph": "Graph",
     "mate.api.hash_functions": "hash_functions hash_values",
     "mate.api.indexing": "check index repair",
     "mate.api.lake": "Lake open",

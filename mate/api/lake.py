@@ -34,9 +34,8 @@ from mate.stores import open_index
 
 if TYPE_CHECKING:
     from mate.api.arguments import Key, Paths, TableRef
-    from mate.api.batch import BatchAnswers
-    from mate.api.batch_queries import Queries
-    from mate.api.graph.graph import Graph
+    from mate.api.batch import BatchAnswers, Queries
+    from mate.api.graph import Graph
     from mate.build.build import Summary
     from mate.build.changes.check import Findings
     from mate.build.changes.sync import Difference
@@ -106,8 +105,7 @@ class Lake:
         >>> lake.search_many({"mine": ("sensors.csv", ["city", "day"])}, k=1)["mine"][0]["joinability"]
         5
         """
-        from mate.api.batch import Batch
-        from mate.api.batch_queries import plan_queries
+        from mate.api.batch import Batch, plan_queries
         from mate.search.batches import BatchSearch
 
         check_options("search_many", options, BatchOptions)
@@ -154,7 +152,7 @@ class Lake:
         >>> [(edge["child_name"], edge["key"], edge["parent_name"]) for edge in graph.edges.to_pylist()]
         [('inhabitants', ['town'], 'events')]
         """
-        from mate.api.graph.graph import compare_tables
+        from mate.api.graph import compare_tables
 
         check_options("graph", options, WorkOptions)
         return compare_tables(self._snapshot.index, whole_number("most_columns", most_columns, 1, 4), **options)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mate
-from mate.api.graph.files import page as page_of
+from mate.api.graph import page as page_of
 from tests.lakes import write_csv
 
 if TYPE_CHECKING:

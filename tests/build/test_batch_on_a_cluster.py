@@ -15,8 +15,7 @@ from tests.lakes import write_csv
 
 DRIVER = """
 import json, sys
-from mate.api.batch import Batch
-from mate.api.batch_queries import plan_queries
+from mate.api.batch import Batch, plan_queries
 from mate.build.engine import SparkEngine
 from mate.build.progress import NoProgress
 from mate.build.session import spark_session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +17,7 @@ from mate.api.snapshot import Snapshot
 from mate.api.tables import UserTable, as_frame
 from mate.display import counted, visible
 from mate.lake.records import TableInfo
+from mate.search.joins import added_names, enrich, joined_rows
 from mate.search.query import KeyTuples, key_tuples
 
 if TYPE_CHECKING:
@@ -24,24 +25,18 @@ if TYPE_CHECKING:
     from mate.search.results import Matches, Result, SearchResult
     from mate.search.suggest import SuggestionResult
 
+_TEXT, _NUMBER, _FRACTION = pa.string(), pa.int64(), pa.float64()
 EVIDENCE = {
-    "containment": "float64",
-    "uniqueness": "float64",
-    "fan_out": "float64",
-    "most_fan_out": "int64",
-    "chance": "float64",
-    "names": "float64",
-    "usefulness": "float64",
-    "is_chance": "bool",
+    "containment": _FRACTION,
+    "uniqueness": _FRACTION,
+    "fan_out": _FRACTION,
+    "most_fan_out": _NUMBER,
+    "chance": _FRACTION,
+    "names": _FRACTION,
+    "usefulness": _FRACTION,
+    "is_chance": pa.bool_(),
 }
-COLUMNS = {
-    "table_id": "int64",
-    "table": "string",
-    "source": "string",
-    "joinability": "int64",
-    "mapping": "string",
-    **EVIDENCE,
-}
+COLUMNS = {"table_id": _NUMBER, "table": _TEXT, "source": _TEXT, "joinability": _NUMBER, "mapping": _TEXT, **EVIDENCE}
 """Columns of answers as a table, with their types."""
 
 
@@ -82,6 +77,11 @@ class Answer:
         return self.result.mapping
 
     @property
+    def mapping_text(self) -> str:
+        """The mapping for people: ``city = place, day = date``."""
+        return ", ".join(f"{key} = {column}" for key, column in self.mapping.items())
+
+    @property
     def evidence(self) -> Evidence:
         """Evidence for the join: containment, uniqueness, fan-out, chance, names."""
         if "evidence" not in vars(self.result):  # it was not measured for the ranking
@@ -97,8 +97,6 @@ class Answer:
     @property
     def added(self) -> list[str]:
         """Names of the columns that a join adds; a name that the query has too ends with the table's name."""
-        from mate.search.joins import added_names
-
         return added_names(self.query.query.header, self.result)
 
     def pairs(self) -> list[tuple[int, int]]:
@@ -107,8 +105,6 @@ class Answer:
         >>> lake.match("sensors.csv", ["city", "day"], "weather").pairs()
         [(0, 0), (1, 1), (2, 2), (4, 3), (5, 4)]
         """
-        from mate.search.joins import joined_rows
-
         rows, partner = joined_rows(self.find_key().row_tuple, self.matches, all_matches=False)
         joined = partner >= 0
         return list(zip(rows[joined].tolist(), partner[joined].tolist(), strict=True))
@@ -138,8 +134,6 @@ class Answer:
 
     def enrich(self, matches: str = "first") -> Enriched:
         """Join as `join` does; return the table with what is known of the join."""
-        from mate.search.joins import enrich
-
         joined = enrich(self.snapshot.index, self.query.query.header, self.find_key(), self.result, matches)
         return Enriched(self.query, joined, self.mapping, self.snapshot.source_names)
 
@@ -156,13 +150,8 @@ class Answer:
 
     def __repr__(self) -> str:
         joins = counted(self.joinability, "key tuple")
-        shown = f"{self.table.name} (table {self.table_id}) joins {joins} on {mapping_text(self)}"
+        shown = f"{self.table.name} (table {self.table_id}) joins {joins} on {self.mapping_text}"
         return visible(f"<{type(self).__name__}: {shown}>")
-
-
-def mapping_text(answer: Answer) -> str:
-    """Return the mapping of an answer for people."""
-    return ", ".join(f"{key} = {column}" for key, column in answer.mapping.items())
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,7 +175,7 @@ One = TypeVar("One", bound=Answer)
 class _AnswerList(Sequence[One], Generic[One]):
     """Answers in their order."""
 
-    _columns: ClassVar[Mapping[str, str]] = COLUMNS
+    _columns: ClassVar = COLUMNS
 
     def __init__(self, answers: Sequence[One], caption: str) -> None:
         self._answers = list(answers)
@@ -213,8 +202,7 @@ class _AnswerList(Sequence[One], Generic[One]):
 
     def to_arrow(self) -> Any:
         """Return the answers as an Arrow table."""
-        types = {name: pa.type_for_alias(kind) for name, kind in self._columns.items()}
-        return pa.Table.from_pylist([_record(answer) for answer in self], pa.schema(types))
+        return pa.Table.from_pylist([_record(answer) for answer in self], pa.schema(self._columns))
 
     def to_pandas(self) -> Any:
         """Return the answers as a DataFrame."""
@@ -232,16 +220,10 @@ class _AnswerList(Sequence[One], Generic[One]):
 
 
 def _record(answer: Answer) -> dict[str, Any]:
-    """Return an answer as a row of a table."""
+    """Return an answer as a row of a table, lists as text."""
     record = answer.to_dict()
-    record |= record.pop("evidence")
-    record["mapping"] = mapping_text(answer)
-    for name in ("key", "unique_part"):
-        if record.get(name) is not None:
-            record[name] = ", ".join(record[name])
-    if "copies" in record:
-        record["copies"] = ", ".join(map(str, record["copies"]))
-    return record
+    record |= {**record["evidence"], "mapping": answer.mapping_text}
+    return {name: ", ".join(map(str, value)) if isinstance(value, list) else value for name, value in record.items()}
 
 
 class Answers(_AnswerList[Answer]):
@@ -293,7 +275,7 @@ class Suggestions(_AnswerList[SuggestedKey]):
     (('city',), {'city': 'town'})
     """
 
-    _columns: ClassVar[Mapping[str, str]] = {"key": "string", **COLUMNS, "unique_part": "string", "copies": "string"}
+    _columns: ClassVar = {"key": _TEXT, **COLUMNS, "unique_part": _TEXT, "copies": _TEXT}
 
     def __init__(self, query: UserTable, snapshot: Snapshot, found: SuggestionResult) -> None:
         nulls = frozenset(snapshot.index.manifest.nulls)

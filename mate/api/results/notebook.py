@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from mate.api.results.answers import Answer, SuggestedKey, mapping_text
+from mate.api.results.answers import Answer, SuggestedKey
 from mate.display import fan_out_text, times_text, visible
 
 STYLE = (
@@ -50,7 +50,7 @@ def _cells(answer: Answer) -> dict[str, str]:
         "rows per match": fan_out_text(evidence.fan_out, evidence.most_fan_out),
         "vs chance": '<span class="mate-mark">chance</span>' if evidence.is_chance else better,
         "names": "off" if evidence.names is None else _bar(evidence.names),
-        "join on": _text(mapping_text(answer)),
+        "join on": _text(answer.mapping_text),
     }
     if isinstance(answer, SuggestedKey) and answer.unique_part:
         cells["unique part"] = _text(", ".join(answer.unique_part))
