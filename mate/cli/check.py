@@ -11,7 +11,7 @@ from pathlib import Path
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import add_change, add_whole, chosen
+from mate.cli.options import CHANGE, add_shared, add_whole, chosen
 from mate.cli.terminal import ProgressBar, print_json, say, show, table
 from mate.errors import MateError
 from mate.files import replacing
@@ -33,7 +33,7 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser("check", help="verify that an index is sound, and repair it", epilog=EPILOG)
     parser.add_argument("--repair", action="store_true", help="rebuild what can be computed from the cells")
     add_whole(parser, "--limit", "how many problems to list at most", 50, least=0)
-    add_change(parser)
+    add_shared(parser, *CHANGE)
     parser.set_defaults(run=run_check)
 
     parser = commands.add_parser(

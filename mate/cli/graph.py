@@ -9,7 +9,7 @@ from time import perf_counter
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import add_spark, add_store, add_whole, chosen
+from mate.cli.options import add_shared, add_spark, add_whole, chosen
 from mate.cli.terminal import ProgressBar, say
 
 EPILOG = """\
@@ -31,7 +31,7 @@ def add(commands: Commands) -> None:
     """Declare the command."""
     text = "find which tables of the index join with which, and which are copies"
     parser = commands.add_parser("graph", help=text, epilog=EPILOG)
-    add_store(parser)
+    add_shared(parser, "--store")
     text = "the folder that the graph is written to"
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help=text)
     add_whole(parser, "--most-columns", "most columns of a key, 1 to 4", 3, most=4)

@@ -6,7 +6,7 @@ import argparse
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import add_format, add_memory, add_spark, add_store, add_whole, chosen, whole
+from mate.cli.options import add_shared, add_spark, add_whole, chosen, whole
 from mate.cli.stats import contents, show_stats
 from mate.cli.terminal import ProgressBar, say
 
@@ -37,8 +37,8 @@ def add(commands: Commands) -> None:
     )
     text = "files, folders, s3://..., or synthetic:tables=N,seed=S"
     parser.add_argument("paths", nargs="+", metavar="PATH", help=text)
-    add_store(parser, "where the index goes")
-    add_format(parser)
+    add_shared(parser, "--store", help="where the index goes: a folder, s3://..., or the address of a database")
+    add_shared(parser, "--format")
     parser.add_argument(
         "--hash",
         dest="hashes",
@@ -61,8 +61,7 @@ def add(commands: Commands) -> None:
     add_whole(group, "--max-cell", text, limits.cell_characters, dest="cell_characters")
     add_whole(group, "--max-columns", "a wider table is rejected", limits.columns, dest="columns")
     add_whole(group, "--max-rows", "further rows of a table are rejected", limits.rows, most=2**31 - 1, dest="rows")
-    group = add_spark(parser, "auto")
-    add_memory(group)
+    group = add_spark(parser, "auto", "--memory")
     text = "how many segments (default: as few as memory and cores allow)"
     group.add_argument("--segments", type=whole("--segments"), metavar="N", help=text)
     parser.set_defaults(run=run)

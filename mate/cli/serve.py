@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import add_store, whole
+from mate.cli.options import add_shared, whole
 from mate.cli.terminal import say
 from mate.errors import MateError
 from mate.extras import require
@@ -46,7 +46,7 @@ is only read. Files are read and written in the folder alone, and none is overwr
 def add(commands: Commands) -> None:
     """Declare the commands."""
     parser = commands.add_parser("serve", help="open a page in the browser to search an index with", epilog=SERVE)
-    add_store(parser)
+    add_shared(parser, "--store")
     port = whole("--port", 0, 65_535)
     parser.add_argument("--port", type=port, default=PORT, metavar="N", help=f"(default: {PORT}; 0: a free one)")
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: 127.0.0.1)")
@@ -56,7 +56,7 @@ def add(commands: Commands) -> None:
     parser.set_defaults(run=run_serve)
 
     parser = commands.add_parser("mcp", help="let an assistant search an index (Model Context Protocol)", epilog=MCP)
-    add_store(parser)
+    add_shared(parser, "--store")
     parser.add_argument("--folder", default=".", metavar="DIR", help="where files are read and written (default: here)")
     parser.set_defaults(run=run_mcp)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import mate
 from mate.cli import Commands
 from mate.cli.changes import say_worth_compacting
-from mate.cli.options import add_json, add_store, add_whole
+from mate.cli.options import add_shared, add_whole
 from mate.cli.terminal import print_json, say, show, table
 from mate.display import size_text
 
@@ -24,13 +24,13 @@ examples:
 def add(commands: Commands) -> None:
     """Declare the command."""
     parser = commands.add_parser("stats", help="show what an index holds, and what was rejected", epilog=EPILOG)
-    add_store(parser)
+    add_shared(parser, "--store")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--rejects", action="store_true", help="list what was not indexed: file, line, reason")
     what.add_argument("--tables", action="store_true", help="list the tables")
     what.add_argument("--sources", action="store_true", help="list the files that were read")
     add_whole(parser, "--limit", "how many lines to list at most", 1_000, least=0)
-    add_json(parser)
+    add_shared(parser, "--json")
     parser.set_defaults(run=run)
 
 
