@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mate.api.results.answers import Answers as Answers
     from mate.api.results.answers import SuggestedKey as SuggestedKey
     from mate.api.results.answers import Suggestions as Suggestions
-    from mate.api.results.enriched import Enriched as Enriched
+    from mate.api.outputs import Enriched as Enriched
     from mate.api.results.explanation import Explanation as Explanation
     from mate.api.results.stats import Stats as Stats
     from mate.api.synthetic_files import write_synthetic as write_synthetic
@@ -64,7 +64,7 @@ _PUBLIC = {
     "mate.api.options": "AnswerOptions BatchOptions ChangeOptions IndexOptions SearchOptions SearchSystem "
     "SuggestOptions WorkOptions",
     "mate.api.results.answers": "Answer Answers SuggestedKey Suggestions",
-    "mate.api.results.enriched": "Enriched",
+    "mate.api.outputs": "Enriched",
     "mate.api.results.explanation": "Explanation",
     "mate.api.results.stats": "Stats",
     "mate.api.synthetic_files": "write_synthetic",

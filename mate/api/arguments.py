@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import index
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
@@ -43,14 +43,6 @@ def whole_number(name: str, value: SupportsIndex, least: int = 1, most: int | No
 def text_list(texts: str | Iterable[str]) -> list[str]:
     """Return one or several texts as a list."""
     return [texts] if isinstance(texts, str) else list(map(str, texts))
-
-
-def split_names(texts: Iterable[str], header: Sequence[str], separator: str = ",") -> list[str]:
-    """Return names of columns; one text may hold several, unless a column is called so as a whole."""
-    names: list[str] = []
-    for text in texts:
-        names += [text] if text in header else [part.strip() for part in text.split(separator)]
-    return names
 
 
 def path_list(paths: Paths) -> list[str]:

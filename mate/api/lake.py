@@ -279,9 +279,8 @@ class Lake:
         [{'event': 'concert', 'town': 'Bonn'}]
         """
         info, new = self.find(table), user_table(rows, "the table of new rows").query
-        columns = {name: new.columns.column(name).to_pylist() for name in new.header}
-        empty = [None] * new.columns.num_rows
-        cells = list(zip(*(columns.get(name, empty) for name in _matched_names(info, new.header)), strict=True))
+        names = _matched_names(info, new.header)
+        cells = [[row.get(name) for name in names] for row in new.columns.to_pylist()]
         return self._change(lambda updates: updates.append_rows(info.table_id, cells), options)
 
     def add_column(self, table: TableRef, column: AnyTable, **options: Unpack[ChangeOptions]) -> Report:

@@ -22,8 +22,6 @@ Frame: TypeAlias = Literal["pandas", "arrow", "polars"]
 AnyTable: TypeAlias = "str | PathLike[str] | pa.Table | pa.RecordBatch | QueryTable | Any"
 """A path, a pandas or polars DataFrame, an Arrow table, or anything with the Arrow stream interface."""
 
-KINDS_OF_TABLES = "a path, a pandas or polars DataFrame, or an Arrow table"
-
 
 @dataclass(frozen=True)
 class UserTable:
@@ -72,7 +70,8 @@ def _arrow_table(table: Any, name: str) -> pa.Table:
         with suppress(pa.ArrowInvalid, TypeError):
             arrow = pa.table(table)
     if not isinstance(arrow, pa.Table):
-        raise QueryError(f"{name} must be {KINDS_OF_TABLES}, not {type(table).__name__}")
+        kinds = "a path, a pandas or polars DataFrame, or an Arrow table"
+        raise QueryError(f"{name} must be {kinds}, not {type(table).__name__}")
     return arrow
 
 

@@ -61,7 +61,7 @@ def run_check(options: argparse.Namespace) -> int:
     else:
         _print(findings, options)
         if repaired:
-            left = sum(repaired.counts.values())
+            left = len(repaired.problems)
             say(f"{options.store} {'was repaired and is sound' if repaired.sound else f'still has {left:,} problems'}")
     return 0 if findings.sound or (repaired is not None and repaired.sound) else 1
 
@@ -70,11 +70,9 @@ def _print(findings: mate.Findings, options: argparse.Namespace) -> None:
     if findings.sound:
         say(f"{options.store} is sound: {findings.cells:,} postings checked")
         return
-    total = sum(findings.counts.values())
-    rows = [
-        (p.part, p.segment, "" if p.table_id is None else p.table_id, p.text)
-        for p in findings.problems[: options.limit]
-    ]
+    total = len(findings.problems)
+    shown = findings.problems[: options.limit]
+    rows = [(p.part, p.segment, "" if p.table_id is None else p.table_id, p.text) for p in shown]
     show(table(("part", "segment", "table", "problem"), rows))
     if total > len(rows):
         by_part = ", ".join(f"{count:,} in {part}" for part, count in findings.counts.items())

@@ -74,12 +74,7 @@ def run(options: argparse.Namespace) -> int:
         settings = chosen(options, mate.IndexOptions, limits=limits, progress=bar)
         lake = mate.index(options.paths, options.store, **settings)
     with lake:
-        _print(lake)
-    return 0
-
-
-def _print(lake: mate.Lake) -> None:
-    stats, summary = lake.stats(), lake.build_summary
+        stats, summary = lake.stats(), lake.build_summary
     assert summary is not None
     seconds = sum(summary.seconds.values())
     rows = [
@@ -93,3 +88,4 @@ def _print(lake: mate.Lake) -> None:
     show_stats(stats, rows)
     if stats.rejects:
         say(f"What was not indexed, and why: mate stats --rejects --store {lake.address}")
+    return 0

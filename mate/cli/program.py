@@ -6,8 +6,7 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from mate import __version__
@@ -40,7 +39,7 @@ TRACEBACK = "MATE_TRACEBACK"
 """Environment variable that shows unexpected errors with their traceback."""
 LEAST_MEMORY = 1_000_000_000
 """Bytes of address space that the libraries take before any work starts."""
-_NO_MEMORY = ("Failed to launch worker thread", "failed to map segment", "libllvmlite", "malloc of size")
+_NO_MEMORY = ("Failed to launch worker thread", "failed to map segment", "malloc of size")
 """How libraries say that memory is short without a MemoryError."""
 
 
@@ -94,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; an error becomes one line on standard error and exit code 2."""
     try:
         options = parser().parse_args(arguments)
-        with terminated_like_interrupted(), _warnings_printed():
+        with terminated_like_interrupted(), _PrintedWarnings(logging.WARNING):
             code: int = options.run(options)
     except MateError as error:
         sys.stderr.write(f"mate: {error}\n")
@@ -126,20 +125,15 @@ def _explained(error: Exception) -> str:
     return f"this should not have happened ({type(error).__name__}: {first}); {TRACEBACK}=1 shows where"
 
 
-class _WarningPrinter(logging.Handler):
-    """Prints warnings of the library as errors are printed."""
+class _PrintedWarnings(logging.Handler):
+    """Prints warnings of the library as errors are printed, within a block."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a warning."""
         sys.stderr.write(f"mate: {visible(record.getMessage())}\n")
 
+    def __enter__(self) -> None:
+        logging.getLogger("mate").addHandler(self)
 
-@contextmanager
-def _warnings_printed() -> Iterator[None]:
-    handler = _WarningPrinter(logging.WARNING)
-    log = logging.getLogger("mate")
-    log.addHandler(handler)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("mate").removeHandler(self)

@@ -8,11 +8,10 @@ from pathlib import Path
 from time import perf_counter
 
 import mate
-from mate.api.arguments import split_names
 from mate.cli import Commands
 from mate.cli.options import QUERY, add_shared, add_spark, add_whole, chosen
 from mate.cli.terminal import ProgressBar, console, print_json, say, show, show_records, table
-from mate.display import counted, fan_out_text, times_text
+from mate.display import counted, fan_out_text, split_names, times_text
 from mate.errors import MateError
 
 CHANCE = "chance"

@@ -42,7 +42,9 @@ def run(options: argparse.Namespace) -> int:
         elif options.sources:
             header, records = ("source", "format", "bytes", "tables", "sha256"), lake.sources()[: options.limit]
         elif options.tables:
-            header, records = ("table_id", "name", "rows", "columns", "source"), _tables(lake, options.limit)
+            header = ("table_id", "name", "rows", "columns", "source")
+            records = [{name: getattr(info, name) for name in header} for info in lake.tables()[: options.limit]]
+            records = [record | {"columns": len(record["columns"])} for record in records]
         else:
             _print_overview(lake.stats(), as_json=options.json)
             return 0
@@ -53,18 +55,21 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _tables(lake: mate.Lake, limit: int) -> list[dict[str, object]]:
-    return [
-        {"table_id": t.table_id, "name": t.name, "rows": t.rows, "columns": len(t.columns), "source": t.source}
-        for t in lake.tables()[:limit]
-    ]
-
-
 def _print_overview(stats: mate.Stats, *, as_json: bool) -> None:
     if as_json:
         print_json({"manifest": stats.manifest, "bytes": stats.bytes, "outgrown": stats.outgrown})
         return
-    show_stats(stats, _overview(stats))
+    rows = [("built", stats.built), *contents(stats)]
+    cells, sizes = max(1, stats.cells), stats.bytes.items()
+    rows += [(f"  {name}", f"{size_text(size)} ({size / cells:.2f})") for name, size in sizes if size]
+    if stats.segments:
+        superseded = f", with {stats.superseded_tables:,} superseded tables" if stats.superseded_tables else ""
+        rows.append(("segments", f"{stats.segments:,}{superseded}"))
+        if stats.changes:
+            changes = f"{stats.changes:,} since it was built or compacted, the last at {stats.changed}"
+            rows.append(("changes", changes))
+    rows.append(("versions", ", ".join(f"{name} {text}" for name, text in stats.versions.items())))
+    show_stats(stats, rows)
     for text, needed in stats.outgrown.items():
         say(f"{text}: the corpus has outgrown its alpha, equation 5 asks for {needed}: rebuild it")
     say_worth_compacting(stats.worth_compacting, stats.address)
@@ -88,19 +93,3 @@ def contents(stats: mate.Stats) -> list[tuple[str, str]]:
         ("rejects", f"{stats.rejects:,}"),
         ("size", f"{size_text(stats.total_bytes)} ({stats.total_bytes / max(1, stats.cells):.2f} bytes per cell)"),
     ]
-
-
-def _overview(stats: mate.Stats) -> list[tuple[str, str]]:
-    cells = max(1, stats.cells)
-    rows = [
-        ("built", stats.built),
-        *contents(stats),
-        *((f"  {name}", f"{size_text(size)} ({size / cells:.2f})") for name, size in stats.bytes.items() if size),
-    ]
-    if stats.segments:
-        superseded = f", with {stats.superseded_tables:,} superseded tables" if stats.superseded_tables else ""
-        rows.append(("segments", f"{stats.segments:,}{superseded}"))
-        if stats.changes:
-            changes = f"{stats.changes:,} since it was built or compacted, the last at {stats.changed}"
-            rows.append(("changes", changes))
-    return [*rows, ("versions", ", ".join(f"{name} {text}" for name, text in stats.versions.items()))]

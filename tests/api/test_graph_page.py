@@ -63,7 +63,12 @@ def page(browser: Browser, graph: Path) -> Iterator[Page]:
     assert complaints == []
 
 
+SHOWN = "document.querySelector('#table .soft').innerText.startsWith(`table ${location.hash.slice(1)},`)"
+
+
 def chosen(page: Page) -> str:
+    """Return the name of the table that is shown, once it is that of the address."""
+    page.wait_for_function(SHOWN)
     return page.inner_text("#table h2")
 
 
@@ -78,17 +83,17 @@ def move(page: Page, slider: str, value: int) -> None:
 
 def test_search_and_choose_a_table(page: Page) -> None:
     page.fill("#search", "READ")
-    assert [button.inner_text().split()[0] for button in page.query_selector_all("#found button")] == ["readings"]
-    page.click("#found button")
+    assert [button.inner_text().split()[0] for button in page.query_selector_all("#found a")] == ["readings"]
+    page.click("#found a")
     assert chosen(page) == "readings"
     assert set(ends(page)) == {"stations", "copy"}
     assert EVIL in page.inner_text("#table")
     assert page.locator("img").count() == 0
     page.fill("#search", "pm")  # a column
-    assert page.locator("#found button").count() == 1
+    assert page.locator("#found a").count() == 1
     page.fill("#search", "level")  # first the table of that name, then those with such a column, which have more edges
-    assert page.inner_text("#found button").startswith("levels")
-    assert page.locator("#found button").count() == 3
+    assert page.inner_text("#found a").startswith("levels")
+    assert page.locator("#found a").count() == 3
     page.fill("#search", "nowhere")
     assert page.inner_text("#found") == "no table"
 
@@ -114,21 +119,21 @@ def test_filters(page: Page) -> None:
 
 def test_follow_a_neighbour_and_go_back(page: Page) -> None:
     page.fill("#search", "readings")
-    page.click("#found button")
+    page.click("#found a")
     page.click("#picture .end >> nth=0")
     followed = chosen(page)
     assert followed in ("stations", "copy")
     page.click("#edges a:text-is('readings')")
     assert chosen(page) == "readings"
-    page.go_back()
-    page.wait_for_function(f"document.querySelector('#table h2').innerText === '{followed}'")
-    page.go_back()
-    page.wait_for_function("document.querySelector('#table h2').innerText === 'readings'")
+    for name in (followed, "readings"):
+        page.go_back()
+        assert chosen(page) == name
 
 
 def test_same_columns_are_told(page: Page) -> None:
     page.fill("#search", "stations")
-    page.click("#found button:has-text('stations')")
+    page.click("#found a:has-text('stations')")
+    assert chosen(page) == "stations"
     assert page.inner_text("#table").endswith("Same columns (could be united): copy")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overloa
 import numpy as np
 import pyarrow as pa
 
-from mate.api.results.enriched import Enriched
+from mate.api.outputs import Enriched
 from mate.api.results.explanation import Explanation, search_explanation, suggestion_explanation
 from mate.api.snapshot import Snapshot
 from mate.api.tables import UserTable, as_frame
