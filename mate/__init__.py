@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from mate.api.options import SearchSystem as SearchSystem
     from mate.api.options import SuggestOptions as SuggestOptions
     from mate.api.options import WorkOptions as WorkOptions
+    from mate.api.outputs import Enriched as Enriched
     from mate.api.results.answers import Answer as Answer
     from mate.api.results.answers import Answers as Answers
     from mate.api.results.answers import SuggestedKey as SuggestedKey
     from mate.api.results.answers import Suggestions as Suggestions
-    from mate.api.outputs import Enriched as Enriched
     from mate.api.results.explanation import Explanation as Explanation
     from mate.api.results.stats import Stats as Stats
     from mate.api.synthetic_files import write_synthetic as write_synthetic
