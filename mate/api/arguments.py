@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterable
 from operator import index
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
+from typing import Literal, SupportsIndex, TypeAlias
 
 from mate.errors import MateError, QueryError, StoreError, did_you_mean
+from mate.lake.records import TableInfo
 from mate.storage import is_remote
 from mate.stores import is_database
-
-if TYPE_CHECKING:
-    from mate.lake.records import TableInfo
 
 Paths: TypeAlias = "str | PathLike[str] | Iterable[str | PathLike[str]]"
 TableRef: TypeAlias = "int | str | TableInfo"
@@ -52,8 +50,7 @@ def path_list(paths: Paths) -> list[str]:
 
 def reader_name(format: str | None) -> str | None:
     """Return the reader of a format; None: it is detected per file."""
-    if format is None:
-        return None
+    format = "auto" if format is None else format
     if format not in FORMATS:
         raise MateError(f'there is no format "{format}"; {did_you_mean(format, FORMATS)}')
     return FORMATS[format]

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from mate.api.answers import EVIDENCE
 from mate.api.options import WorkOptions, engine_for
 from mate.api.outputs import check_output
-from mate.api.results.answers import EVIDENCE
 from mate.build.progress import NoProgress
 from mate.display import visible
 from mate.errors import QueryError

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 import pyarrow as pa
 
-from mate.api.arguments import lake_address, path_list, reader_name, text_list, whole_number
+from mate.api.answers import Answer, Answers, Suggestions
+from mate.api.arguments import Key, Paths, TableRef, lake_address, path_list, reader_name, text_list, whole_number
 from mate.api.options import (
     BatchOptions,
     ChangeOptions,
@@ -22,25 +23,23 @@ from mate.api.options import (
     search_settings,
 )
 from mate.api.outputs import check_output
-from mate.api.results.answers import Answer, Answers, Suggestions
-from mate.api.results.stats import Stats
 from mate.api.snapshot import Snapshot
+from mate.api.stats import Stats
 from mate.api.tables import AnyTable, Frame, as_frame, user_table
 from mate.build.changes.naming import find_column
 from mate.errors import QueryError, UpdateError
+from mate.lake.base import Index
 from mate.lake.records import TableInfo
 from mate.search.query import unique_names
 from mate.stores import open_index
 
 if TYPE_CHECKING:
-    from mate.api.arguments import Key, Paths, TableRef
     from mate.api.batch import BatchAnswers, Queries
     from mate.api.graph import Graph
     from mate.build.build import Summary
     from mate.build.changes.check import Findings
     from mate.build.changes.sync import Difference
     from mate.build.changes.updates import Report, Updates
-    from mate.lake.base import Index
 
 
 class Lake:

@@ -12,16 +12,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypedDict
 
-from mate.api.arguments import whole_number
+from mate.api.arguments import Key, Tables, whole_number
+from mate.build.progress import Progress
 from mate.errors import MateError, QueryError, did_you_mean
+from mate.lake.base import Index
+from mate.limits import Limits
+from mate.search.settings import FilterSettings, SearchSettings
 
 if TYPE_CHECKING:
-    from mate.api.arguments import Key, Tables
     from mate.build.engine import Engine
-    from mate.build.progress import Progress
-    from mate.lake.base import Index
-    from mate.limits import Limits
-    from mate.search.settings import FilterSettings, SearchSettings
 
 COLUMN_FIRST = "column-first"
 USEFULNESS = "usefulness"
@@ -142,8 +141,6 @@ class SearchSystem:
 
     def filters(self, index: Index) -> FilterSettings:
         """Return how it filters; refuse options that it would ignore."""
-        from mate.search.settings import FilterSettings
-
         if self.name == COLUMN_FIRST and index.has_directory:
             for option in ("hash", "initial_column"):
                 if (value := getattr(self, option)) is not None:
@@ -164,8 +161,6 @@ def search_settings(
     index: Index, k: int, options: Mapping[str, object], exclude: frozenset[int]
 ) -> tuple[str, SearchSettings]:
     """Return the name of the system that searches, and its settings."""
-    from mate.search.settings import SearchSettings
-
     asked = options.get("system", COLUMN_FIRST)
     system = asked if isinstance(asked, SearchSystem) else SearchSystem(str(asked))
     known = {field.name for field in fields(SearchSettings)}

@@ -10,16 +10,14 @@ from dataclasses import dataclass, field
 from io import TextIOWrapper
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from mate.api.tables import Frame, UserTable, with_columns
 from mate.errors import QueryError
 from mate.files import replacing
-
-if TYPE_CHECKING:
-    from mate.search.joins import Enrichment
+from mate.search.joins import Enrichment
 
 ENDINGS = (".csv", ".parquet", ".pq")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

@@ -7,16 +7,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
 from mate.errors import QueryError
 from mate.extras import require
+from mate.lake.base import Ids
 from mate.search.query import QueryTable, from_arrow, from_pandas, read_query
-
-if TYPE_CHECKING:
-    from mate.lake.base import Ids
 
 Frame: TypeAlias = Literal["pandas", "arrow", "polars"]
 AnyTable: TypeAlias = "str | PathLike[str] | pa.Table | pa.RecordBatch | QueryTable | Any"

@@ -20,7 +20,9 @@ MOST = 2**63 - 1
 
 def chosen(options: argparse.Namespace, kind: type, **more: object) -> dict[str, Any]:
     """Return the options of a call in Python that a command has, too, under the same names, and some more."""
-    values = {name: getattr(options, name, None) for name in kind.__annotations__}
+    values: dict[str, Any] = {name: getattr(options, name, None) for name in kind.__annotations__}
+    if values.get("spark"):
+        values["spark"] = dict(values["spark"])
     return {name: value for name, value in values.items() if value is not None} | more
 
 
@@ -69,15 +71,9 @@ def _rows(text: str) -> range | None:
 rows = parser_of("--row", "a number from 1 on, or two such as 8-20", _rows)
 
 
-class _Setting(argparse.Action):
-    """Collects settings that are written NAME=VALUE."""
-
-    def __call__(self, parser: object, options: argparse.Namespace, text: Any, option: object = None) -> None:
-        """Add a setting."""
-        name, equals, value = text.partition("=")
-        if not name or not equals:
-            raise MateError(f"--spark takes NAME=VALUE, such as spark.executor.memory=4g, not {text[:40]!r}")
-        setattr(options, self.dest, {**getattr(options, self.dest), name: value})
+def _setting(text: str) -> tuple[str, str] | None:
+    name, equals, value = text.partition("=")
+    return (name, value) if name and equals else None
 
 
 SHARED: dict[str, dict[str, Any]] = {
@@ -140,8 +136,9 @@ def add_spark(parser: argparse.ArgumentParser, default: str, *names: str) -> arg
     by_size = "; auto: by the amount of data" if default == "auto" else ""
     where = f"none: in this process; local[*], spark://host:7077, ...: on Spark{by_size} (default: {default})"
     group.add_argument("--master", default=default, help=where)
+    setting = parser_of("--spark", "NAME=VALUE, such as spark.executor.memory=4g", _setting)
     text = "a setting of Spark; may be repeated"
-    group.add_argument("--spark", action=_Setting, default={}, metavar="NAME=VALUE", help=text)
+    group.add_argument("--spark", action="append", type=setting, metavar="NAME=VALUE", help=text)
     group.add_argument("-v", "--verbose", action="store_true", help="show the log of Spark")
     add_shared(group, *names)
     return group

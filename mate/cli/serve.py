@@ -75,16 +75,12 @@ def run_serve(options: argparse.Namespace) -> int:
             say(f"{lake.address} is at {access.url()} (Ctrl-C stops the server)")
             for url in access.urls_for_others():
                 say(f"for others: {url}")
-            if not options.no_open and sys.stdout.isatty() and _has_desktop():
+            has_desktop = sys.platform in ("darwin", "win32") or {"DISPLAY", "WAYLAND_DISPLAY"} & {*os.environ}
+            if not options.no_open and sys.stdout.isatty() and has_desktop:  # else it opens in this terminal
                 webbrowser.open(access.url())
 
         serve(lake, access, ready)
     return 0
-
-
-def _has_desktop() -> bool:
-    """Return whether a browser opens in a window, not in this terminal."""
-    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def run_mcp(options: argparse.Namespace) -> int:

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overloa
 import numpy as np
 import pyarrow as pa
 
+from mate.api.explanation import Explanation, search_explanation, suggestion_explanation
 from mate.api.outputs import Enriched
-from mate.api.results.explanation import Explanation, search_explanation, suggestion_explanation
 from mate.api.snapshot import Snapshot
 from mate.api.tables import UserTable, as_frame
 from mate.display import counted, visible
 from mate.lake.records import TableInfo
+from mate.search.evidence import Evidence
 from mate.search.joins import added_names, enrich, joined_rows
 from mate.search.query import KeyTuples, key_tuples
+from mate.search.results import Matches, Result, SearchResult
 
 if TYPE_CHECKING:
-    from mate.search.evidence import Evidence
-    from mate.search.results import Matches, Result, SearchResult
     from mate.search.suggest import SuggestionResult
 
 _TEXT, _NUMBER, _FRACTION = pa.string(), pa.int64(), pa.float64()
@@ -209,7 +209,7 @@ class _AnswerList(Sequence[One], Generic[One]):
         return as_frame(self.to_arrow(), "pandas")
 
     def _repr_html_(self) -> str:
-        from mate.api.results.notebook import answers_html
+        from mate.api.notebook import answers_html
 
         return answers_html(self, self.caption)
 

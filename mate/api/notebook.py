@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from mate.api.results.answers import Answer, SuggestedKey
+from mate.api.answers import Answer, SuggestedKey
 from mate.display import fan_out_text, times_text, visible
 
 STYLE = (
