@@ -78,7 +78,7 @@ class Answer:
 
     @property
     def mapping_text(self) -> str:
-        """The mapping for people: ``city = place, day = date``."""
+        """The mapping for people: `city = place, day = date`."""
         return ", ".join(f"{key} = {column}" for key, column in self.mapping.items())
 
     @property

@@ -63,12 +63,10 @@ def page(browser: Browser, graph: Path) -> Iterator[Page]:
     assert complaints == []
 
 
-SHOWN = "document.querySelector('#table .soft').innerText.startsWith(`table ${location.hash.slice(1)},`)"
-
-
 def chosen(page: Page) -> str:
     """Return the name of the table that is shown, once it is that of the address."""
-    page.wait_for_function(SHOWN)
+    number = page.evaluate("location.hash").removeprefix("#")
+    page.locator("#table .soft", has_text=f"table {number},").wait_for()
     return page.inner_text("#table h2")
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mate.cli.program import main
 from mate.lake.folder import open_folder
+from tests.commands.conftest import Run, assert_refused
 
 MATE = [sys.executable, "-c", "import sys; from mate.cli.program import main; sys.exit(main())"]
 
@@ -27,12 +27,6 @@ def lake(tmp_path: Path) -> Path:
     return folder
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    code = main(["index", *map(str, arguments)])
-    out, err = capsys.readouterr()
-    return code, out, err
-
-
 def shown(out: str) -> dict[str, str]:
     """Return the lines of a summary by their first column."""
     pairs = (re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in out.splitlines())
@@ -40,11 +34,9 @@ def shown(out: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("master", ["local[2]", "none"])
-def test_the_summary_shows_the_counts(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str], lake: Path, tmp_path: Path, master: str
-) -> None:
+def test_the_summary_shows_the_counts(spark: SparkSession, run: Run, lake: Path, tmp_path: Path, master: str) -> None:
     store = tmp_path / "out" / "lake [v2].mate"
-    code, out, err = run(capsys, lake, "--store", store, "--master", master)
+    code, out, err = run("index", lake, "--store", store, "--master", master)
     assert (code, err) == (0, "")
     counts = shown(out)
     assert out.splitlines()[0].strip() == str(store)
@@ -60,11 +52,11 @@ def test_the_summary_shows_the_counts(
         assert (index.manifest.counts.tables, index.manifest.counts.rows, index.manifest.counts.cells) == (2, 5, 8)
 
 
-def test_options_reach_the_index(capsys: pytest.CaptureFixture[str], lake: Path, tmp_path: Path) -> None:
+def test_options_reach_the_index(run: Run, lake: Path, tmp_path: Path) -> None:
     store = tmp_path / "a.mate"
     options = ["--hash", "xash", "--hash", "bf:128:hashes=6", "--bits", "256", "--segments", "2", "--null", " us "]
     limits = ["--max-cell", "4", "--max-rows", "2", "--max-columns", "2", "--format", "csv"]
-    code, out, _ = run(capsys, lake / "people.csv", "--store", store, "--master", "none", *options, *limits)
+    code, out, _ = run("index", lake / "people.csv", "--store", store, "--master", "none", *options, *limits)
     assert code == 0
     assert shown(out)["super keys"] == "xash:256:alpha=1, bf:128:hashes=6"
     with open_folder(store) as index:
@@ -73,50 +65,44 @@ def test_options_reach_the_index(capsys: pytest.CaptureFixture[str], lake: Path,
         assert index.manifest.cell_characters == 4
 
 
-def test_a_synthetic_lake_is_called_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_synthetic_lake_is_called_so(run: Run, tmp_path: Path) -> None:
     store = tmp_path / "s.mate"
-    code, out, _ = run(capsys, "synthetic:tables=5,seed=3", "--store", store, "--master", "none")
+    code, out, _ = run("index", "synthetic:tables=5,seed=3", "--store", store, "--master", "none")
     assert code == 0
     assert out.splitlines()[0].strip() == f"{store} [synthetic]"
-    assert main(["stats", "--store", str(store)]) == 0
-    assert f"{store} [synthetic]" in capsys.readouterr().out
+    assert f"{store} [synthetic]" in run("stats", "--store", store)[1]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["{lake}/missing"], "mate: {lake}/missing: no such file or folder"),
-        (["{lake}/notes.zzz"], "mate: no table could be read; nothing was published. {lake}/notes.zzz: unsupported"),
-        (["{empty}"], "mate: no file found under the given paths"),
+        (["{lake}/missing"], "{lake}/missing: no such file or folder"),
+        (["{lake}/notes.zzz"], "no table could be read; nothing was published. {lake}/notes.zzz: unsupported"),
+        (["{empty}"], "no file found under the given paths"),
         (
             ["{lake}", "--strict"],
-            "mate: 2 rejects and --strict was asked for; nothing was published. The first: {lake}/",
+            "2 rejects and --strict was asked for; nothing was published. The first: {lake}/",
         ),
-        (["{lake}", "--hash", "xahs"], 'mate: unknown hash "xahs"; did you mean "xash"?'),
-        (["{lake}", "--hash", "xash:x"], "mate: a hash is written NAME[:BITS[:PARAMETER=VALUE,...]], not 'xash:x'"),
-        (["{lake}", "--bits", "100"], "mate: xash has no 100-bit version; it has: 64, 128, 256, 512"),
-        (["{lake}", "--memory", "plenty"], "mate: --memory takes a size such as 2GB, not 'plenty'"),
-        (["{lake}", "--spark", "spark.executor.memory"], "mate: --spark takes NAME=VALUE"),
-        (["{lake}", "--max-rows", "0"], "mate: --max-rows takes a whole number from 1 to 2,147,483,647, not '0'"),
-        (["{lake}", "--segments", "9" * 40], "mate: --segments takes a whole number from 1 on, not '999"),
+        (["{lake}", "--hash", "xahs"], 'unknown hash "xahs"; did you mean "xash"?'),
+        (["{lake}", "--hash", "xash:x"], "a hash is written NAME[:BITS[:PARAMETER=VALUE,...]], not 'xash:x'"),
+        (["{lake}", "--bits", "100"], "xash has no 100-bit version; it has: 64, 128, 256, 512"),
+        (["{lake}", "--spark", "spark.executor.memory"], "--spark takes NAME=VALUE"),
         (
             ["{lake}", "--store", "{lake}/people.csv"],
-            "mate: {lake}/people.csv is a file; --store takes the path of a folder",
+            "{lake}/people.csv is a file; --store takes the path of a folder",
         ),
-        (["{lake}", "--store", "{lake}"], "mate: {lake} is a folder with other things in it (notes.zzz)"),
-        (["synthetic:tables=x"], "mate: "),
+        (["{lake}", "--store", "{lake}"], "{lake} is a folder with other things in it (notes.zzz)"),
+        (["synthetic:tables=x"], ""),
     ],
 )
 def test_errors_are_one_line_and_publish_nothing(
-    capsys: pytest.CaptureFixture[str], lake: Path, tmp_path: Path, arguments: list[str], message: str
+    run: Run, lake: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     filled = [text.format(lake=lake, empty=empty) for text in arguments]
-    code, out, err = run(capsys, "--store", tmp_path / "a.mate", "--master", "none", *filled)
-    assert (code, out) == (2, "")
-    assert err.startswith(message.format(lake=lake, empty=empty))
-    assert err.count("\n") == 1
+    found = run("index", "--store", tmp_path / "a.mate", "--master", "none", *filled)
+    assert_refused(found, message.format(lake=lake, empty=empty))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "lake"]
 
 
