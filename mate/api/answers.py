@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -25,17 +25,9 @@ from mate.search.results import Matches, Result, SearchResult
 if TYPE_CHECKING:
     from mate.search.suggest import SuggestionResult
 
-_TEXT, _NUMBER, _FRACTION = pa.string(), pa.int64(), pa.float64()
-EVIDENCE = {
-    "containment": _FRACTION,
-    "uniqueness": _FRACTION,
-    "fan_out": _FRACTION,
-    "most_fan_out": _NUMBER,
-    "chance": _FRACTION,
-    "names": _FRACTION,
-    "usefulness": _FRACTION,
-    "is_chance": pa.bool_(),
-}
+_TEXT, _NUMBER = pa.string(), pa.int64()
+_MEASURES = ("containment", "uniqueness", "fan_out", "most_fan_out", "chance", "names", "usefulness", "is_chance")
+EVIDENCE = dict.fromkeys(_MEASURES, pa.float64()) | {"most_fan_out": _NUMBER, "is_chance": pa.bool_()}
 COLUMNS = {"table_id": _NUMBER, "table": _TEXT, "source": _TEXT, "joinability": _NUMBER, "mapping": _TEXT, **EVIDENCE}
 """Columns of answers as a table, with their types."""
 
@@ -172,7 +164,7 @@ class SuggestedKey(Answer):
 One = TypeVar("One", bound=Answer)
 
 
-class _AnswerList(Sequence[One], Generic[One]):
+class _AnswerList(Sequence[One]):
     """Answers in their order."""
 
     _columns: ClassVar = COLUMNS

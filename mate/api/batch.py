@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -193,10 +192,9 @@ class Batch:
 
     def answer(self, into: str | PathLike[str] | None, options: WorkOptions) -> BatchAnswers:
         """Answer all queries, and write the answers to a file if one is named."""
-        with ExitStack() as stack:
-            file = stack.enter_context(AnswersFile(Path(into), self.fingerprint())) if into is not None else None
-            engine = stack.enter_context(engine_for(options))
-            return self.run(file, engine, options.get("progress") or NoProgress())
+        file = nullcontext() if into is None else AnswersFile(Path(into), self.fingerprint())
+        with file as target, engine_for(options) as engine:
+            return self.run(target, engine, options.get("progress") or NoProgress())
 
     def run(self, file: AnswersFile | None, engine: Engine, progress: Progress) -> BatchAnswers:
         """Answer all queries, on threads unless the engine is Spark."""
@@ -247,15 +245,9 @@ class Batch:
 
     def fingerprint(self) -> str:
         """Return what identifies this batch: lake, settings and queries."""
-        settings = {**asdict(self.search.settings), "exclude": sorted(self.search.settings.exclude)}
-        record = [
-            self.index.manifest.to_json(),
-            self.search.system,
-            settings,
-            self.source_tables is not None,
-            [query.fingerprint() for query in self.queries],
-        ]
-        return hashlib.sha256(json.dumps(record, default=str).encode()).hexdigest()
+        queries = [query.fingerprint() for query in self.queries]
+        record = (self.index.manifest.to_json(), self.search, self.source_tables is not None, queries)
+        return hashlib.sha256(repr(record).encode()).hexdigest()
 
 
 def _single_threaded(search: BatchSearch) -> BatchSearch:

@@ -10,7 +10,7 @@ from mate.cli import Commands
 from mate.cli.terminal import show, table
 
 MOST_SIZES = 7
-MOST_BITS = 24
+"""A hash with more sizes than these has them by the width of the table."""
 
 EPILOG = """\
 examples:
@@ -69,6 +69,4 @@ def run_hash(options: argparse.Namespace) -> int:
 
 def _bits(words: list[int]) -> str:
     bits = "".join(f"{word:064b}" for word in words)
-    places = [str(place) for place, bit in enumerate(bits, start=1) if bit == "1"]
-    shown = " ".join(places[:MOST_BITS])
-    return shown if len(places) <= MOST_BITS else f"{shown} … ({len(places)} bits)"
+    return " ".join(str(place) for place, bit in enumerate(bits, start=1) if bit == "1")

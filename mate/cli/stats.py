@@ -132,11 +132,10 @@ def contents(stats: mate.Stats) -> list[tuple[str, str]]:
 
 def run_check(options: argparse.Namespace) -> int:
     """Check an index, repair it if asked to, and print what was found."""
+    repaired = None
     with ProgressBar("check") as bar:
         findings = mate.check(options.store, bar)
-    repaired = None
-    if options.repair and findings.repairable:
-        with ProgressBar("repair") as bar:
+        if options.repair and findings.repairable:
             repaired = mate.repair(options.store, findings, **chosen(options, mate.ChangeOptions, progress=bar))
     if options.json:
         print_json(findings.as_json() | ({"repaired": repaired.sound} if repaired else {}))

@@ -258,13 +258,6 @@ def test_files_are_read_in_the_encoding_that_is_given(lake: mate.Lake, folder: P
     assert [row["table"] for row in lake.search_many("asked", "Straße", encoding="cp500")["one.csv"]]
 
 
-def test_a_query_with_the_content_of_a_table_leaves_it_out(lake: mate.Lake, folder: Path) -> None:
-    (folder / "copy.csv").write_bytes((folder / "lake/events.csv").read_bytes())
-    for path in ("copy.csv", "lake/../lake/events.csv"):
-        assert "events" in {answer.table.name for answer in lake.search(path, "town")}
-        assert "events" not in {answer.table.name for answer in lake.search(path, "town", exclude="self")}
-
-
 def test_spark_reports_progress_by_task(many: mate.Lake, random_lake: Path, spark: SparkSession) -> None:
     reported = []
 

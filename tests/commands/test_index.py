@@ -106,34 +106,27 @@ def test_errors_are_one_line_and_publish_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "lake"]
 
 
-def test_a_process_of_its_own_is_quiet_and_leaves_nothing(lake: Path, tmp_path: Path) -> None:
-    """Java's own messages included: they do not go through Python."""
+def in_a_process_of_its_own(lake: Path, tmp_path: Path, master: str) -> subprocess.CompletedProcess[str]:
     for name in ("tmp", "work"):
         (tmp_path / name).mkdir()
-    done = subprocess.run(
-        [*MATE, "index", str(lake), "--store", str(tmp_path / "a.mate"), "--master", "local[2]"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path / "work",
-        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
-    )
+    command = [*MATE, "index", str(lake), "--store", str(tmp_path / "a.mate"), "--master", master]
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path / "work", env=environment)
+    assert not any(path for name in ("tmp", "work") for path in (tmp_path / name).iterdir())
+    return done
+
+
+def test_a_process_of_its_own_is_quiet_and_leaves_nothing(lake: Path, tmp_path: Path) -> None:
+    """Java's own messages included: they do not go through Python."""
+    done = in_a_process_of_its_own(lake, tmp_path, "local[2]")
     assert (done.returncode, done.stderr) == (0, "")
     assert shown(done.stdout)["cells indexed"] == "8"
     assert "WARN" not in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.mate", "lake", "tmp", "work"]
-    assert not any(path for name in ("tmp", "work") for path in (tmp_path / name).iterdir())
 
 
 def test_spark_that_does_not_start_is_one_line(lake: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*MATE, "index", str(lake), "--store", str(tmp_path / "a.mate"), "--master", "nonsense"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("mate: Spark did not start with master nonsense: ")
+    done = in_a_process_of_its_own(lake, tmp_path, "nonsense")
+    assert_refused((done.returncode, done.stdout, done.stderr), "Spark did not start with master nonsense: ")
     assert "Master must either be" in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["lake"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lake", "tmp", "work"]

@@ -126,14 +126,10 @@ def test_nothing_of_the_user_is_overwritten(join: Run, folder: Path, tmp_path: P
     assert {path: path.read_bytes() for path in (folder / "x.mate").rglob("*") if path.is_file()} == before
 
 
-def test_a_spreadsheet_runs_nothing(join: Run, folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "query.csv").write_text('First,Last,=1+1\nAnsel,Adams,"=HYPERLINK(""x"")"\nHelmut,Newton,-4\n')
-    for options, first in (([], "=HYPERLINK"), (["--safe-csv"], "'=HYPERLINK")):
-        assert join(tmp_path / "query.csv", "-o", tmp_path / "out.csv", *options)[0] == 0
-        written = rows(tmp_path / "out.csv")
-        assert written[1][2].startswith(first)
-        assert written[2][2] == "-4"
-    assert written[0][2] == "'=1+1"
+def test_a_spreadsheet_runs_nothing(join: Run, tmp_path: Path) -> None:
+    (tmp_path / "query.csv").write_text("First,Last,=1+1\nAnsel,Adams,=2\nHelmut,Newton,-4\n")
+    assert join(tmp_path / "query.csv", "-o", tmp_path / "out.csv", "--safe-csv")[0] == 0
+    assert [row[2] for row in rows(tmp_path / "out.csv")] == ["'=1+1", "'=2", "-4"]
 
 
 @pytest.mark.parametrize(
