@@ -15,7 +15,7 @@ from mate.api.explanation import Explanation, search_explanation, suggestion_exp
 from mate.api.outputs import Enriched
 from mate.api.snapshot import Snapshot
 from mate.api.tables import UserTable, as_frame
-from mate.display import counted, visible
+from mate.display import counted, fan_out_text, times_text, visible
 from mate.lake.records import TableInfo
 from mate.search.evidence import Evidence
 from mate.search.joins import added_names, enrich, joined_rows
@@ -138,6 +138,22 @@ class Answer:
             "joinability": self.joinability,
             "mapping": self.mapping,
             "evidence": {name: getattr(self.evidence, name) for name in EVIDENCE},
+        }
+
+    def texts(self) -> dict[str, str]:
+        """Return the answer and its evidence for people, by the heads of their columns."""
+        evidence = self.evidence
+        return {
+            "table": f"{self.table_id}",
+            "joinability": f"{self.joinability:,}",
+            "of key": f"{evidence.containment:.0%}",
+            "unique": f"{evidence.uniqueness:.0%}",
+            "rows per match": fan_out_text(evidence.fan_out, evidence.most_fan_out),
+            "vs chance": "chance" if evidence.is_chance else times_text(self.joinability, evidence.chance),
+            "names": "" if evidence.names is None else f"{evidence.names:.0%}",
+            "name": self.table.name,
+            "join on": self.mapping_text,
+            "source": self.table.source,
         }
 
     def __repr__(self) -> str:

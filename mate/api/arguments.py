@@ -23,8 +23,6 @@ Key: TypeAlias = "str | Iterable[str]"
 FORMATS = {"auto": None, "csv": "delimited", "parquet": "parquet", "json": "json", "dwtc": "dwtc"}
 """Readers of files by the names that people use."""
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
-
 
 def whole_number(name: str, value: SupportsIndex, least: int = 1, most: int | None = None) -> int:
     """Return a whole number within bounds, also one of NumPy."""
@@ -65,11 +63,12 @@ def lake_address(address: str | PathLike[str]) -> str:
     bare = text.strip()
     if not bare or "\0" in bare:
         raise StoreError("a lake is named by a path or the address of a database")
-    scheme = _SCHEME.match(bare)
-    if scheme and (is_database(bare) or is_remote(bare)):
-        return scheme[1].lower() + bare[scheme.end(1) :]
+    if is_database(bare) or is_remote(bare):
+        scheme, colon, rest = bare.partition(":")
+        return scheme.lower() + colon + rest
     if "://" in bare or (bare.startswith("//") and "@" in bare):
-        shown = f"{scheme[1]}://" if scheme and bare.startswith("://", scheme.end(1)) else "this"
+        scheme = bare.partition("://")[0]
+        shown = f"{scheme}://" if re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]+", scheme) else "this"
         raise StoreError(
             f"{shown} is no address of an index; "
             "it is the path of a folder, s3://bucket/folder, or a database's address"

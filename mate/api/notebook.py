@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from mate.api.answers import Answer, SuggestedKey
-from mate.display import fan_out_text, times_text, visible
+from mate.display import visible
 
 STYLE = (
     "<style>"
@@ -21,45 +21,37 @@ STYLE = (
 )
 
 
+BARS = ("of key", "unique", "names")
+"""Columns whose percentages are shown as bars, too."""
+
+
 def answers_html(answers: Sequence[Answer], caption: str) -> str:
     """Return answers as an HTML table, evidence as small bars, all text from data escaped."""
     if not len(answers):
-        return f"<p>no table of the lake joins with {_text(caption)}</p>"
-    cells = [_cells(answer) for answer in answers]
-    header = max(cells, key=len)  # one with a unique part, if there is any
-    heads = "".join(f"<th>{column}</th>" for column in header)
+        return f"<p>no table of the lake joins with {_escaped(caption)}</p>"
+    texts = [answer.texts() for answer in answers]
+    for answer, text in zip(answers, texts, strict=True):
+        if isinstance(answer, SuggestedKey) and answer.unique_part:
+            text["unique part"] = ", ".join(answer.unique_part)
+    header = [column for column in max(texts, key=len) if column != "source"]
     rows = ""
-    for answer, row in zip(answers, cells, strict=True):
-        rows += '<tr class="mate-chance">' if answer.evidence.is_chance else "<tr>"
-        rows += "".join(f"<td>{row.get(column, '')}</td>" for column in header) + "</tr>"
+    for answer, text in zip(answers, texts, strict=True):
+        cells = "".join(f"<td>{_cell(column, text.get(column, ''))}</td>" for column in header)
+        kind = "mate-chance" if answer.evidence.is_chance else ""
+        rows += f'<tr class="{kind}" title="{_escaped(text["source"])}">{cells}</tr>'
+    heads = "".join(f"<th>{column}</th>" for column in header)
     return (
-        f'{STYLE}<table class="mate-answers"><caption>{_text(caption)}</caption>'
+        f'{STYLE}<table class="mate-answers"><caption>{_escaped(caption)}</caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     )
 
 
-def _cells(answer: Answer) -> dict[str, str]:
-    evidence = answer.evidence
-    better = times_text(answer.joinability, evidence.chance)
-    cells = {
-        "table": f"{answer.table_id}",
-        "name": f'<span title="{_text(answer.table.source)}">{_text(answer.table.name)}</span>',
-        "joinability": f"{answer.joinability:,}",
-        "of key": _bar(evidence.containment),
-        "unique": _bar(evidence.uniqueness),
-        "rows per match": fan_out_text(evidence.fan_out, evidence.most_fan_out),
-        "vs chance": '<span class="mate-mark">chance</span>' if evidence.is_chance else better,
-        "names": "off" if evidence.names is None else _bar(evidence.names),
-        "join on": _text(answer.mapping_text),
-    }
-    if isinstance(answer, SuggestedKey) and answer.unique_part:
-        cells["unique part"] = _text(", ".join(answer.unique_part))
-    return cells
+def _cell(column: str, text: str) -> str:
+    if column in BARS and text:
+        return f'<span class="mate-bar"><i style="width:{text}"></i></span>{text}'
+    is_mark = column == "vs chance" and text == "chance"
+    return '<span class="mate-mark">chance</span>' if is_mark else _escaped(text)
 
 
-def _bar(value: float) -> str:
-    return f'<span class="mate-bar"><i style="width:{min(max(value, 0.0), 1.0):.0%}"></i></span>{value:.0%}'
-
-
-def _text(text: str) -> str:
+def _escaped(text: str) -> str:
     return escape(visible(text))

@@ -223,7 +223,7 @@ def _print_report(report: mate.Report, options: argparse.Namespace) -> int:
         counts = {}
         if before and after:
             counts = {name: {"before": old, "after": getattr(after, name)} for name, old in asdict(before).items()}
-        record: dict[str, Any] = {verb: [_plain(table) for table in listed] for verb, listed in tables.items()}
+        record: dict[str, Any] = {verb: [table.record() for table in listed] for verb, listed in tables.items()}
         record |= {"rows_written": report.rows_added, "rows_removed": report.rows_removed}
         print_json({**record, "counts": counts, "seconds": report.seconds})
         return 0
@@ -247,10 +247,6 @@ def say_worth_compacting(segments: int, store: str) -> None:
     """Print a hint if it is worth merging so many segments."""
     if segments:
         say(f"{segments:,} segments are small or hold superseded tables; mate compact --store {store} merges them")
-
-
-def _plain(table: mate.TableInfo) -> dict[str, Any]:
-    return {name: getattr(table, name) for name in ("table_id", "name", "source", "rows")}
 
 
 def _named(tables: Sequence[mate.TableInfo]) -> str:

@@ -11,11 +11,11 @@ import mate
 from mate.cli import Commands
 from mate.cli.options import QUERY, add_shared, add_spark, add_whole, chosen
 from mate.cli.terminal import ProgressBar, console, print_json, say, show, show_records, table
-from mate.display import counted, fan_out_text, split_names, times_text
+from mate.display import counted, split_names
 from mate.errors import MateError
 
-CHANCE = "chance"
-"""Marks a join that is no better than what independent columns would give."""
+HEADS = {"of key": "of\nkey", "rows per match": "rows per\nmatch", "vs chance": "vs\nchance"}
+"""Long heads of columns in lines."""
 WIDE = 120
 """From this width on, a terminal has room for the source of each table."""
 MOST_PRINTED = 10
@@ -247,30 +247,18 @@ def _print(
 
 def _show_answers(answers: mate.Answers | mate.Suggestions) -> None:
     """Print answers as a table with their evidence, in lines that fit the terminal."""
-    with_names = any(answer.evidence.names is not None for answer in answers)
-    header = ["table", "joinability", "of\nkey", "unique", "rows per\nmatch", "vs\nchance"]
-    header += [*(["names"] if with_names else []), "name"]
-    rows = [_row(answer, with_names=with_names) for answer in answers]
-    if console().width >= WIDE:
-        body = [[*row, one.mapping_text, one.table.source] for row, one in zip(rows, answers, strict=True)]
-        show(table([*header, "join on", "source"], body))
+    texts = [answer.texts() for answer in answers]
+    is_wide = console().width >= WIDE
+    hidden = set() if is_wide else {"join on", "source"}
+    if not any(text["names"] for text in texts):
+        hidden.add("names")
+    columns = [column for column in texts[0] if column not in hidden]
+    header = [HEADS.get(column, column) for column in columns]
+    rows = [[text[column] for column in columns] for text in texts]
+    if is_wide:
+        show(table(header, rows))
     else:
         header[1] = "join-\nability"
-        show_records(header, rows, [f"on {answer.mapping_text}" for answer in answers])
+        show_records(header, rows, [f"on {text['join on']}" for text in texts])
     if any(answer.evidence.is_chance for answer in answers):
-        say(f'"{CHANCE}": no more combinations match than if the columns had nothing to do with each other')
-
-
-def _row(answer: mate.Answer, *, with_names: bool) -> list[object]:
-    evidence = answer.evidence
-    row: list[object] = [
-        answer.table_id,
-        answer.joinability,
-        f"{evidence.containment:.0%}",
-        f"{evidence.uniqueness:.0%}",
-        fan_out_text(evidence.fan_out, evidence.most_fan_out),
-        CHANCE if evidence.is_chance else times_text(answer.joinability, evidence.chance),
-    ]
-    if with_names:
-        row.append("" if evidence.names is None else f"{evidence.names:.0%}")
-    return [*row, answer.table.name]
+        say('"chance": no more combinations match than if the columns had nothing to do with each other')
