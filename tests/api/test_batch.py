@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,17 +159,20 @@ class StoppedError(Exception):
     pass
 
 
-class StopAfter:
-    """Progress that stops a batch after so many queries."""
+class Watched:
+    """Progress that is noted, with something to do at the start, and a number of queries to stop after."""
 
-    def __init__(self, queries: int) -> None:
-        self._queries = queries
+    def __init__(self, most: int = 1000, at_start: Callable[[], object] = bool) -> None:
+        self._most, self._at_start = most, at_start
+        self.noted: list[tuple[str, int, int]] = []
 
     def start(self, phase: str, total: int) -> None:
         self.phase, self.total = phase, total
+        self._at_start()
 
     def update(self, done: int, **counts: int) -> None:
-        if done > self._queries:
+        self.noted.append((self.phase, self.total, done))
+        if done > self._most:
             raise StoppedError
 
 
@@ -181,7 +184,7 @@ def rounds_of_four(monkeypatch: pytest.MonkeyPatch) -> None:
 def stopped(lake: mate.Lake, queries: Any, target: Path, **options: Any) -> None:
     """Begin a batch, and stop it after two rounds of four queries."""
     with pytest.raises(StoppedError):
-        lake.search_many(queries, into=target, progress=StopAfter(10), **options)
+        lake.search_many(queries, into=target, progress=Watched(10), **options)
     assert not target.exists()
 
 
@@ -222,15 +225,12 @@ def test_parts_of_another_batch_are_not_used(
 
 
 def test_two_runs_do_not_write_one_file(many: mate.Lake, random_lake: Path, tmp_path: Path) -> None:
-    class SecondRun:
-        def start(self, phase: str, total: int) -> None:
-            with pytest.raises(QueryError, match=r"another run is writing .*answers.parquet"):
-                many.search_many(random_lake / "few", into=tmp_path / "answers.parquet")
+    def second_run() -> None:
+        with pytest.raises(QueryError, match=r"another run is writing .*answers.parquet"):
+            many.search_many(random_lake / "few", into=tmp_path / "answers.parquet")
 
-        def update(self, done: int, **counts: int) -> None:
-            pass
-
-    found = many.search_many(random_lake / "few", into=tmp_path / "answers.parquet", progress=SecondRun())
+    watched = Watched(at_start=second_run)
+    found = many.search_many(random_lake / "few", into=tmp_path / "answers.parquet", progress=watched)
     assert rows_of(found) == rows_of(many.search_many(random_lake / "few"))
 
 
@@ -259,12 +259,7 @@ def test_files_are_read_in_the_encoding_that_is_given(lake: mate.Lake, folder: P
 
 
 def test_spark_reports_progress_by_task(many: mate.Lake, random_lake: Path, spark: SparkSession) -> None:
-    reported = []
-
-    class Noted(StopAfter):
-        def update(self, done: int, **counts: int) -> None:
-            reported.append((self.phase, self.total, done))
-
-    many.search_many(random_lake / "queries", master="local[2]", progress=Noted(0))
-    phase, total, _ = reported[-1]
-    assert (phase, reported[-1][2]) == ("search queries 1 to 20 of 20", total)
+    watched = Watched()
+    many.search_many(random_lake / "queries", master="local[2]", progress=watched)
+    phase, total, done = watched.noted[-1]
+    assert (phase, done) == ("search queries 1 to 20 of 20", total)
