@@ -9,35 +9,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import mate
 from mate.api.graph import page as page_of
-from tests.lakes import write_csv
+from tests.api.conftest import SHOWN_EVIL
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-EVIL = "pm</script><img src=x onerror=\"document.title='broken'\">"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian, Ubuntu: apt-get install chromium)")
 
 
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Stations, a copy of them, readings that find half of their keys there, and a table that joins with nothing."""
-    folder = tmp_path_factory.mktemp("page")
-    (folder / "files").mkdir()
-    pairs = [(f"city {n // 8}", f"day {4 * (n // 8) + n % 8}", f"level {n}") for n in range(96)]
-    half = [(*pair[:2], f"{n}.5") for n, pair in enumerate(pairs[:48])]
-    half += [(f"town {n}", f"date {n}", f"{n}.7") for n in range(48)]
-    write_csv(folder / "files/stations.csv", ["town", "date", "level"], pairs)
-    write_csv(folder / "files/copy.csv", ["town", "date", "level"], pairs)
-    write_csv(folder / "files/readings.csv", ["city", "day", EVIL], half)
-    write_csv(folder / "files/levels.csv", ["x"], [(f"alone {n}",) for n in range(9)])
-    with mate.index(folder / "files", folder / "{{data}}.mate") as lake:
-        lake.graph().write(folder / "graph")
-    return folder / "graph/graph.html"
+@pytest.fixture
+def graph(graphed: Path) -> Path:
+    return graphed / "graph/graph.html"
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +71,7 @@ def test_search_and_choose_a_table(page: Page) -> None:
     page.click("#found a")
     assert chosen(page) == "readings"
     assert set(ends(page)) == {"stations", "copy"}
-    assert EVIL in page.inner_text("#table")
+    assert SHOWN_EVIL in page.inner_text("#table")
     assert page.locator("img").count() == 0
     page.fill("#search", "pm")  # a column
     assert page.locator("#found a").count() == 1
