@@ -33,6 +33,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_files(tmp_path)
 
 
+def write_people(folder: Path) -> Path:
+    """Write two tables with a row too long and an empty one, and a file that is no table."""
+    folder.mkdir()
+    (folder / "people.csv").write_text("name,country\nLee,US\nKim,KR\nSøren,DK\nLee,US,extra\n")
+    (folder / "towns.csv").write_text("town,country\nSeoul,KR\n,n/a\n")
+    (folder / "notes [1].zzz").write_text("no table")
+    return folder
+
+
 def assert_refused(found: tuple[int, str, str], message: str) -> None:
     """Assert that a command ended with one line of error, and nothing else."""
     code, out, err = found

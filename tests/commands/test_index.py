@@ -12,19 +12,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mate.lake.folder import open_folder
-from tests.commands.conftest import Run, assert_refused
+from tests.commands.conftest import Run, assert_refused, write_people
 
 MATE = [sys.executable, "-c", "import sys; from mate.cli.program import main; sys.exit(main())"]
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    (folder / "people.csv").write_text("name,country\nLee,US\nKim,KR\nSøren,DK\nLee,US,extra\n")
-    (folder / "towns.csv").write_text("town,country\nSeoul,KR\n,n/a\n")
-    (folder / "notes.zzz").write_text("no table")
-    return folder
+    return write_people(tmp_path / "lake")
 
 
 def shown(out: str) -> dict[str, str]:
@@ -77,7 +72,7 @@ def test_a_synthetic_lake_is_called_so(run: Run, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["{lake}/missing"], "{lake}/missing: no such file or folder"),
-        (["{lake}/notes.zzz"], "no table could be read; nothing was published. {lake}/notes.zzz: unsupported"),
+        (["{lake}/notes [1].zzz"], "no table could be read; nothing was published. {lake}/notes [1].zzz: unsupported"),
         (["{empty}"], "no file found under the given paths"),
         (
             ["{lake}", "--strict"],
@@ -91,7 +86,7 @@ def test_a_synthetic_lake_is_called_so(run: Run, tmp_path: Path) -> None:
             ["{lake}", "--store", "{lake}/people.csv"],
             "{lake}/people.csv is a file; --store takes the path of a folder",
         ),
-        (["{lake}", "--store", "{lake}"], "{lake} is a folder with other things in it (notes.zzz)"),
+        (["{lake}", "--store", "{lake}"], "{lake} is a folder with other things in it (notes [1].zzz)"),
         (["synthetic:tables=x"], ""),
     ],
 )

@@ -8,27 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from mate.build.build import BuildSettings, HashRequest, build
-from mate.build.lake_target import LakeTarget
-from tests.commands.conftest import Run
+import mate
+from tests.commands.conftest import Run, write_people
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("stats") / "lake"
-    folder.mkdir()
-    (folder / "people.csv").write_text("name,country\nLee,US\nKim,KR\nSøren,DK\nLee,US,extra\n")
-    (folder / "towns.csv").write_text("town,country\nSeoul,KR\n,n/a\n")
-    (folder / "notes [1].zzz").write_text("no table")
-    return folder
+    return write_people(tmp_path_factory.mktemp("stats") / "lake")
 
 
 @pytest.fixture(scope="module")
 def store(lake: Path) -> Path:
     path = lake.with_name("lake [v2].mate")
-    with LakeTarget(path) as target:
-        hashes = (HashRequest("xash", 128), HashRequest("bf", 512))
-        build([str(lake)], target, BuildSettings(master="none", hashes=hashes))
+    mate.index(lake, path, hashes=["xash", "bf:512"]).close()
     return path
 
 
@@ -60,21 +52,11 @@ def test_the_overview_as_json(run: Run, store: Path) -> None:
 
 
 def test_rejects_name_file_line_and_reason(run: Run, store: Path, lake: Path) -> None:
-    assert json.loads(run("stats", "--store", store, "--rejects", "--json")[1]) == [
-        {
-            "source": str(lake / "notes [1].zzz"),
-            "line": None,
-            "kind": "file",
-            "reason": "unsupported file type .zzz",
-            "count": 1,
-        },
-        {
-            "source": str(lake / "people.csv"),
-            "line": 5,
-            "kind": "row",
-            "reason": "3 cells where the header has 2",
-            "count": 1,
-        },
+    rejects = json.loads(run("stats", "--store", store, "--rejects", "--json")[1])
+    assert [list(reject) for reject in rejects] == [["source", "line", "kind", "reason", "count"]] * 2
+    assert [tuple(reject.values()) for reject in rejects] == [
+        (str(lake / "notes [1].zzz"), None, "file", "unsupported file type .zzz", 1),
+        (str(lake / "people.csv"), 5, "row", "3 cells where the header has 2", 1),
     ]
     code, out, _ = run("stats", "--store", store, "--rejects")
     assert code == 0
@@ -109,8 +91,6 @@ def test_lists_end_at_the_limit(run: Run, store: Path, option: str) -> None:
 
 def test_a_corpus_that_has_outgrown_its_alpha_is_told(run: Run, lake: Path, tmp_path: Path) -> None:
     (tmp_path / "more.csv").write_text("a,b\n" + "".join(f"x{n},y{n}\n" for n in range(100)))
-    with LakeTarget(tmp_path / "a.mate") as target:
-        settings = BuildSettings(master="none", hashes=(HashRequest("xash", 128, {"alpha": 1}),))
-        build([str(lake), str(tmp_path / "more.csv")], target, settings)
+    mate.index([lake, tmp_path / "more.csv"], tmp_path / "a.mate", hashes="xash:128:alpha=1").close()
     _, out, _ = run("stats", "--store", tmp_path / "a.mate")
     assert "xash:128:alpha=1: the corpus has outgrown its alpha, equation 5 asks for 2: rebuild it" in out
