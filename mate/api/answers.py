@@ -126,8 +126,9 @@ class Answer:
 
     def enrich(self, matches: str = "first") -> Enriched:
         """Join as `join` does; return the table with what is known of the join."""
-        joined = enrich(self.snapshot.index, self.query.query.header, self.find_key(), self.result, matches)
-        return Enriched(self.query, joined, self.mapping, self.snapshot.source_names)
+        join = enrich(self.snapshot.index, self.query.query.header, self.find_key(), self.result, matches)
+        rows, added = len(join.query_rows), join.columns.column_names
+        return Enriched(rows, join.matched_rows, added, self.mapping, self.query, join, self.snapshot.source_names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data."""

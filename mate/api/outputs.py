@@ -33,27 +33,18 @@ class Enriched:
     (6, 5, ['temperature', 'wind'])
     """
 
-    query: UserTable = field(repr=False)
-    join: Enrichment = field(repr=False)
+    rows: int
+    """Rows of the result; as many as the query has, unless all matches are asked for."""
+    matched_rows: int
+    """Rows with a partner."""
+    added: list[str]
+    """Names of the added columns; a name that the query has too ends with the table's name."""
     mapping: dict[str, str]
     """Key column of the query to column of the table."""
+    query: UserTable = field(repr=False)
+    join: Enrichment = field(repr=False)
     find_sources: Callable[[], Iterable[str]] = field(repr=False)
     """Returns the files of the lake, which are never overwritten."""
-
-    @property
-    def rows(self) -> int:
-        """Rows of the result; as many as the query has, unless all matches are asked for."""
-        return len(self.join.query_rows)
-
-    @property
-    def matched_rows(self) -> int:
-        """Rows with a partner."""
-        return self.join.matched_rows
-
-    @property
-    def added(self) -> list[str]:
-        """Names of the added columns; a name that the query has too ends with the table's name."""
-        return list(self.join.columns.column_names)
 
     def to_table(self) -> Any:
         """Return the kind of table that the query is; pandas for a file."""
