@@ -84,7 +84,7 @@ def add(commands: Commands) -> None:
     what.add_argument("--column", metavar="FILE", help="a table with one column, as many rows as T, and a header")
     add_shared(parser, *CHANGE, "--format")
     add_spark(parser, "auto", "--memory")
-    parser.set_defaults(run=run_add)
+    parser.set_defaults(run=_run_add)
 
     parser = commands.add_parser("update", help="set cells of a table of an index", epilog=UPDATE)
     parser.add_argument("--table", required=True, metavar="T", help="number, file or name of the table")
@@ -93,7 +93,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--value", metavar="TEXT", help="the new value; an empty one is no value")
     parser.add_argument("--cells", metavar="FILE", help="many cells: a table with the columns row, column, value")
     add_shared(parser, *CHANGE)
-    parser.set_defaults(run=run_update)
+    parser.set_defaults(run=_run_update)
 
     text = "remove tables from an index, or rows or a column from one of its tables"
     parser = commands.add_parser("remove", help=text, epilog=REMOVE)
@@ -104,23 +104,22 @@ def add(commands: Commands) -> None:
     what.add_argument("--row", action="append", type=rows, default=[], metavar="N", help=text)
     what.add_argument("--column", metavar="C", help="a column: its name, or its number from 1 on")
     add_shared(parser, *CHANGE)
-    parser.set_defaults(run=run_remove)
+    parser.set_defaults(run=_run_remove)
 
     parser = commands.add_parser("sync", help="make an index follow the files that it was built from", epilog=SYNC)
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
     add_shared(parser, *CHANGE, "--format")
     add_spark(parser, "auto", "--memory")
-    parser.set_defaults(run=run_sync)
+    parser.set_defaults(run=_run_sync)
 
     parser = commands.add_parser("compact", help="merge the segments that changes left behind", epilog=COMPACT)
     add_shared(parser, *CHANGE)
     add_spark(parser, "auto", "--memory")
-    parser.set_defaults(run=run_compact)
+    parser.set_defaults(run=_run_compact)
 
 
-def run_add(options: argparse.Namespace) -> int:
-    """Add tables, rows or a column."""
+def _run_add(options: argparse.Namespace) -> int:
     more = options.rows or options.column
     if bool(options.paths) == bool(more) or bool(options.table) != bool(more):
         raise MateError("mate add takes files, or --table T with --rows FILE or with --column FILE")
@@ -135,8 +134,7 @@ def run_add(options: argparse.Namespace) -> int:
     return _print_report(report, options)
 
 
-def run_update(options: argparse.Namespace) -> int:
-    """Set cells."""
+def _run_update(options: argparse.Namespace) -> int:
     cell = (options.row, options.column, options.value)
     if sum(part is not None for part in cell) != (0 if options.cells else 3):
         raise MateError("mate update takes --row, --column and --value, or --cells FILE")
@@ -156,8 +154,7 @@ def _read_cells(path: str) -> list[tuple[int, str, str | None]]:
     return [(row(cell["row"] or "") - 1, cell["column"] or "", cell["value"]) for cell in cells.to_pylist()]
 
 
-def run_remove(options: argparse.Namespace) -> int:
-    """Remove tables, rows or a column."""
+def _run_remove(options: argparse.Namespace) -> int:
     if (options.row or options.column is not None) and len(options.table) > 1:
         raise MateError("rows and columns are removed from one table at a time")
     how = chosen(options, mate.ChangeOptions)
@@ -171,8 +168,7 @@ def run_remove(options: argparse.Namespace) -> int:
     return _print_report(report, options)
 
 
-def run_sync(options: argparse.Namespace) -> int:
-    """Compare files with the index, and apply the difference."""
+def _run_sync(options: argparse.Namespace) -> int:
     with mate.open(options.store) as lake:
         difference = lake.compare(options.paths, options.format)
         if options.dry_run:
@@ -196,8 +192,7 @@ def _print_difference(difference: mate.Difference, options: argparse.Namespace) 
     say(f"{counted(new, 'file')} new, {changed:,} changed, {gone:,} gone, {difference.same:,} as before")
 
 
-def run_compact(options: argparse.Namespace) -> int:
-    """Merge segments."""
+def _run_compact(options: argparse.Namespace) -> int:
     with mate.open(options.store) as lake, ProgressBar("compact") as bar:
         report = lake.compact(**chosen(options, mate.ChangeOptions, progress=bar))
     before, after = (

@@ -36,11 +36,10 @@ def add(commands: Commands) -> None:
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help=text)
     add_whole(parser, "--most-columns", "most columns of a key, 1 to 4", 3, most=4)
     add_spark(parser, "none")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run_graph)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Compare all tables, write the graph, and print what is in it."""
+def _run_graph(options: argparse.Namespace) -> int:
     started = perf_counter()
     with mate.open(options.store) as lake, ProgressBar() as bar:
         graph = lake.graph(options.most_columns, **chosen(options, mate.WorkOptions, progress=bar))

@@ -83,7 +83,7 @@ def add(commands: Commands) -> None:
     group = add_spark(parser, "auto", "--memory")
     text = "how many segments (default: as few as memory and cores allow)"
     group.add_argument("--segments", type=whole("--segments"), metavar="N", help=text)
-    parser.set_defaults(run=run_index)
+    parser.set_defaults(run=_run_index)
 
     parser = commands.add_parser(
         "synthetic",
@@ -98,11 +98,10 @@ def add(commands: Commands) -> None:
     parser.add_argument("--format", choices=("csv", "parquet"), default="csv", help="file format (default: csv)")
     text = "write into a folder that contains files; those of the same name are replaced"
     parser.add_argument("--force", action="store_true", help=text)
-    parser.set_defaults(run=run_synthetic)
+    parser.set_defaults(run=_run_synthetic)
 
 
-def run_index(options: argparse.Namespace) -> int:
-    """Build the index, publish it, and print a summary."""
+def _run_index(options: argparse.Namespace) -> int:
     limits = mate.Limits(**chosen(options, mate.Limits))
     with ProgressBar() as bar:
         settings = chosen(options, mate.IndexOptions, limits=limits, progress=bar)
@@ -125,8 +124,7 @@ def run_index(options: argparse.Namespace) -> int:
     return 0
 
 
-def run_synthetic(options: argparse.Namespace) -> int:
-    """Write the files, and print how many."""
+def _run_synthetic(options: argparse.Namespace) -> int:
     names = [name.replace("-", "_") for name, *_ in SETTINGS]
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
     with ProgressBar("write tables") as bar:

@@ -84,7 +84,6 @@ class _WithoutPandas:
 
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
-        """Look for a module."""
         if name == "pandas":
             raise ModuleNotFoundError("pandas is not used by this program", name=name)
 
@@ -129,7 +128,6 @@ class _PrintedWarnings(logging.Handler):
     """Prints warnings of the library as errors are printed, within a block."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a warning."""
         sys.stderr.write(f"mate: {visible(record.getMessage())}\n")
 
     def __enter__(self) -> None:

@@ -77,7 +77,7 @@ def add(commands: Commands) -> None:
     """Declare the commands."""
     text = "find the tables that join with a table of yours on several columns"
     parser = commands.add_parser("search", help=text, epilog=SEARCH)
-    parser.set_defaults(run=run_search)
+    parser.set_defaults(run=_run_search)
     add_shared(parser, "query", nargs="?")
     add_shared(parser, "--encoding", "--store", "--key")
     add_whole(parser, "-k", "how many tables", 10)
@@ -118,7 +118,7 @@ def add(commands: Commands) -> None:
 
     text = "find the key columns of a table of yours, and the tables that they join with"
     parser = commands.add_parser("suggest", help=text, epilog=SUGGEST)
-    parser.set_defaults(run=run_suggest)
+    parser.set_defaults(run=_run_suggest)
     add_shared(parser, *QUERY)
     add_whole(parser, "-k", "how many suggestions", 10)
     add_whole(parser, "--most-columns", "most columns of a key, 1 to 4", 4, most=4)
@@ -128,7 +128,7 @@ def add(commands: Commands) -> None:
 
     text = "write a table of yours with the columns of a table that was found"
     parser = commands.add_parser("join", help=text, epilog=JOIN)
-    parser.set_defaults(run=run_join)
+    parser.set_defaults(run=_run_join)
     add_shared(parser, *QUERY)
     add_shared(parser, "--key", required=True)
     text = "number (from mate search), file or name of a table"
@@ -148,7 +148,7 @@ def _add_answer_options(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, "--json")
 
 
-def run_search(options: argparse.Namespace) -> int:
+def _run_search(options: argparse.Namespace) -> int:
     """Search and print the answers; with --batch, answer many queries."""
     system = mate.SearchSystem(options.system, options.hash, options.initial_column)
     if options.batch is not None:
@@ -197,8 +197,7 @@ def _run_batch(options: argparse.Namespace, system: mate.SearchSystem) -> int:
     return 1 if found.errors else 0
 
 
-def run_suggest(options: argparse.Namespace) -> int:
-    """Suggest keys and print them."""
+def _run_suggest(options: argparse.Namespace) -> int:
     with mate.open(options.store) as lake:
         query = mate.read(options.query, options.encoding)
         columns = split_names(options.columns, query.header) if options.columns else query.header
@@ -216,8 +215,7 @@ def run_suggest(options: argparse.Namespace) -> int:
     return 0
 
 
-def run_join(options: argparse.Namespace) -> int:
-    """Join and write the result."""
+def _run_join(options: argparse.Namespace) -> int:
     with mate.open(options.store) as lake:
         query = mate.read(options.query, options.encoding)
         answer = lake.match(query, split_names(options.key, query.header), options.table)

@@ -53,16 +53,15 @@ def add(commands: Commands) -> None:
     text = "host name of a proxy in front of the server; may be repeated"
     parser.add_argument("--name", action="append", default=[], metavar="HOST", help=text)
     parser.add_argument("--no-open", action="store_true", help="do not open the page in the browser")
-    parser.set_defaults(run=run_serve)
+    parser.set_defaults(run=_run_serve)
 
     parser = commands.add_parser("mcp", help="let an assistant search an index (Model Context Protocol)", epilog=MCP)
     add_shared(parser, "--store")
     parser.add_argument("--folder", default=".", metavar="DIR", help="where files are read and written (default: here)")
-    parser.set_defaults(run=run_mcp)
+    parser.set_defaults(run=_run_mcp)
 
 
-def run_serve(options: argparse.Namespace) -> int:
-    """Serve the page until interrupted."""
+def _run_serve(options: argparse.Namespace) -> int:
     for module in ("starlette", "uvicorn"):
         require(module, "web", "mate serve")
     from mate.web.guard import access_to
@@ -83,8 +82,7 @@ def run_serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def run_mcp(options: argparse.Namespace) -> int:
-    """Answer an assistant until it stops."""
+def _run_mcp(options: argparse.Namespace) -> int:
     require("mcp", "mcp", "mate mcp")
     from mate.mcp.server import server
 

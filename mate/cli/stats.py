@@ -49,13 +49,13 @@ def add(commands: Commands) -> None:
     what.add_argument("--sources", action="store_true", help="list the files that were read")
     add_whole(parser, "--limit", "how many lines to list at most", 1_000, least=0)
     add_shared(parser, "--json")
-    parser.set_defaults(run=run_stats)
+    parser.set_defaults(run=_run_stats)
 
     parser = commands.add_parser("check", help="verify that an index is sound, and repair it", epilog=CHECK)
     parser.add_argument("--repair", action="store_true", help="rebuild what can be computed from the cells")
     add_whole(parser, "--limit", "how many problems to list at most", 50, least=0)
     add_shared(parser, *CHANGE)
-    parser.set_defaults(run=run_check)
+    parser.set_defaults(run=_run_check)
 
     parser = commands.add_parser(
         "vertica-check",
@@ -66,11 +66,10 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("address", metavar="ADDRESS", help="vertica://user@host:5433/database")
     parser.add_argument("-o", "--output", default="vertica-check.json", metavar="FILE", help="(default: %(default)s)")
-    parser.set_defaults(run=run_vertica_check)
+    parser.set_defaults(run=_run_vertica_check)
 
 
-def run_stats(options: argparse.Namespace) -> int:
-    """Print an overview or a list."""
+def _run_stats(options: argparse.Namespace) -> int:
     with mate.open(options.store) as lake:
         if options.rejects:
             header, records = ("source", "line", "kind", "count", "reason"), lake.rejects(options.limit)
@@ -130,7 +129,7 @@ def contents(stats: mate.Stats) -> list[tuple[str, str]]:
     ]
 
 
-def run_check(options: argparse.Namespace) -> int:
+def _run_check(options: argparse.Namespace) -> int:
     """Check an index, repair it if asked to, and print what was found."""
     repaired = None
     with ProgressBar("check") as bar:
@@ -166,7 +165,7 @@ def _print_findings(findings: mate.Findings, options: argparse.Namespace) -> Non
         say(f"{options.store} is not sound: {hint}")
 
 
-def run_vertica_check(options: argparse.Namespace) -> int:
+def _run_vertica_check(options: argparse.Namespace) -> int:
     """Try every statement; return 1 if something did not hold."""
     folder = Path(options.output).absolute().parent
     if not os.access(folder, os.W_OK):

@@ -34,7 +34,7 @@ def test_every_error_is_one_line(monkeypatch: pytest.MonkeyPatch, run: Run, erro
     def fail(_: object) -> int:
         raise error
 
-    monkeypatch.setattr("mate.cli.changes.run_compact", fail)
+    monkeypatch.setattr("mate.cli.changes._run_compact", fail)
     assert run("compact", "--store", "x") == (2, "", f"mate: {line}\n")
     monkeypatch.setenv(TRACEBACK, "1")
     with pytest.raises(type(error)):
@@ -85,7 +85,7 @@ def test_whoever_is_asked_to_end_is_interrupted(
 ) -> None:
     before = signal.signal(number, signal.SIG_DFL)
     try:
-        monkeypatch.setattr("mate.cli.changes.run_compact", lambda _: os.kill(os.getpid(), number))
+        monkeypatch.setattr("mate.cli.changes._run_compact", lambda _: os.kill(os.getpid(), number))
         assert run("compact", "--store", "x") == (130, "", "mate: interrupted\n")
         assert signal.getsignal(number) is signal.SIG_DFL
         signal.signal(number, signal.SIG_IGN)  # as nohup does
