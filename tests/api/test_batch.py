@@ -84,8 +84,11 @@ def test_threads_answer_as_one_by_one(many: mate.Lake, random_lake: Path, option
 @pytest.mark.parametrize("options", [{"k": 3}, {"rank": "joinability", "k": 40, "system": "mate"}])
 def test_spark_answers_as_one_by_one(many: mate.Lake, random_lake: Path, options: Any, spark: SparkSession) -> None:
     queries = random_lake / "queries"
-    found = many.search_many(queries, **options, master="local[2]")
+    watched = Watched()
+    found = many.search_many(queries, **options, master="local[2]", progress=watched)
     assert rows_of(found) == one_by_one(many, queries, **options)
+    phase, total, done = watched.noted[-1]
+    assert (phase, done) == ("search queries 1 to 20 of 20", total)
 
 
 # Queries
@@ -256,10 +259,3 @@ def test_files_are_read_in_the_encoding_that_is_given(lake: mate.Lake, folder: P
     (folder / "asked/one.csv").write_bytes("Straße,n\nBonn,1\nUlm,2\n".encode("cp500"))
     assert "one.csv" in lake.search_many("asked", "Straße").errors
     assert [row["table"] for row in lake.search_many("asked", "Straße", encoding="cp500")["one.csv"]]
-
-
-def test_spark_reports_progress_by_task(many: mate.Lake, random_lake: Path, spark: SparkSession) -> None:
-    watched = Watched()
-    many.search_many(random_lake / "queries", master="local[2]", progress=watched)
-    phase, total, done = watched.noted[-1]
-    assert (phase, done) == ("search queries 1 to 20 of 20", total)

@@ -51,7 +51,7 @@ def search(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """``search("elsewhere.csv", ...)``: exit code, standard output, standard error; no path is too long for a line."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "400")
-    return lambda *arguments, store="x.mate": run("search", "--store", store, *arguments)
+    return lambda *arguments: run("search", "--store", "x.mate", *arguments)
 
 
 @pytest.mark.parametrize("columns", [80, 100, 120, 160])
@@ -218,7 +218,8 @@ def test_exclude_self_knows_the_path_after_the_file_changed(search: Run, folder:
 
 # What goes wrong
 
-AS_IN_THE_PAPER = ["elsewhere.csv", "--key", "First", "--system", "mate"]
+ASKED = ["elsewhere.csv", "--key", "First"]
+AS_IN_THE_PAPER = [*ASKED, "--system", "mate"]
 
 
 @pytest.mark.parametrize(
@@ -228,29 +229,20 @@ AS_IN_THE_PAPER = ["elsewhere.csv", "--key", "First", "--system", "mate"]
         (["elsewhere.csv", "--key", "Frist"], 'elsewhere has no column "Frist"; did you mean "first"?'),
         (["elsewhere.csv", "--key", "First,"], 'elsewhere has no column ""; known: '),
         (["elsewhere.csv", "--key", "First,first"], 'the key names the column "First" twice'),
-        (["elsewhere.csv", "--key", "First", "--system", "mtae"], 'unknown system "mtae"; did you mean "mate"?'),
+        ([*ASKED, "--system", "mtae"], 'unknown system "mtae"; did you mean "mate"?'),
         ([*AS_IN_THE_PAPER, "--hash", "bf"], "the index has no bf; it was built with: xash:128"),
         ([*AS_IN_THE_PAPER, "--hash", "xash:64"], "the index has no xash with 64 bits; it was built"),
         ([*AS_IN_THE_PAPER, "--hash", "xash:x"], "a hash function is named NAME or NAME:BITS, not 'xash:x'"),
-        (["elsewhere.csv", "--key", "First", "--hash", "xash"], 'hash "xash" is of no use here: column-first'),
-        (["elsewhere.csv", "--key", "First", "--initial-column", "order"], 'initial_column "order" is of no use here'),
+        ([*ASKED, "--hash", "xash"], 'hash "xash" is of no use here: column-first'),
+        ([*ASKED, "--initial-column", "order"], 'initial_column "order" is of no use here'),
         ([*AS_IN_THE_PAPER, "--initial-column", "longst"], "no strategy or key column is called"),
+        ([*ASKED, "--store", "none.mate"], "there is no index at none.mate; build one with: mate index PATH --store"),
+        ([*ASKED, "--store", "changed.csv"], "changed.csv is a file; an index is a folder"),
+        ([*ASKED, "--store", "lake"], "lake is a folder without an index: it has no manifest.json"),
     ],
 )
 def test_errors_are_one_line(search: Run, arguments: list[str], message: str) -> None:
     assert_refused(search(*arguments), message)
-
-
-@pytest.mark.parametrize(
-    ("store", "message"),
-    [
-        ("none.mate", "there is no index at none.mate; build one with: mate index PATH --store none.mate"),
-        ("elsewhere.csv", "elsewhere.csv is a file; an index is a folder"),
-        ("lake", "lake is a folder without an index: it has no manifest.json"),
-    ],
-)
-def test_a_store_that_is_none(search: Run, store: str, message: str) -> None:
-    assert_refused(search("elsewhere.csv", "--key", "First", store=store), message)
 
 
 # Start-up
