@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -71,12 +72,17 @@ def test_control_characters_that_were_typed_are_shown(capsys: pytest.CaptureFixt
         "//u:geheim@h/d",
         " mysql://u:geheim@h",
         "1x://u:geheim@h",
+        "Vertica://u:geheim@h/d",
+        "VERTICA://u:geheim@h:x/d",
     ],
 )
-def test_no_password_is_repeated(run: Run, address: str) -> None:
-    found = run("stats", "--store", address)
+@pytest.mark.parametrize("command", ["search sensors.csv --key city", "index lake", "stats", "check", "sync lake"])
+def test_no_password_is_repeated(folder: Path, run: Run, address: str, command: str) -> None:
+    before = sorted(folder.iterdir())
+    found = run(*command.split(), "--store", address)
     assert_refused(found, "")
     assert "geheim" not in found[2]
+    assert sorted(folder.iterdir()) == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

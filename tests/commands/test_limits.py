@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -59,14 +58,3 @@ def test_a_large_k_allocates_nothing() -> None:
     done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count('"joinability"') == 2
-
-
-@pytest.mark.parametrize("address", ["Vertica://dbadmin:geheim@host/db", "VERTICA://dbadmin:geheim@host:x/db"])
-@pytest.mark.parametrize(
-    "command", [["search", "sensors.csv", "--key", "city"], ["index", "lake"], ["stats"], ["check"], ["sync", "lake"]]
-)
-def test_an_address_in_capitals_is_an_address(folder: Path, run: Run, address: str, command: list[str]) -> None:
-    found = run(*command, "--store", address)
-    assert_refused(found, "")
-    assert "geheim" not in found[2]
-    assert not list(folder.glob("[Vv]*"))
