@@ -87,10 +87,3 @@ def test_lists_end_at_the_limit(run: Run, store: Path, option: str) -> None:
     for limit in (0, 1):
         _, out, _ = run("stats", "--store", store, option, "--json", "--limit", str(limit))
         assert len(json.loads(out)) == limit
-
-
-def test_a_corpus_that_has_outgrown_its_alpha_is_told(run: Run, lake: Path, tmp_path: Path) -> None:
-    (tmp_path / "more.csv").write_text("a,b\n" + "".join(f"x{n},y{n}\n" for n in range(100)))
-    mate.index([lake, tmp_path / "more.csv"], tmp_path / "a.mate", hashes="xash:128:alpha=1").close()
-    _, out, _ = run("stats", "--store", tmp_path / "a.mate")
-    assert "xash:128:alpha=1: the corpus has outgrown its alpha, equation 5 asks for 2: rebuild it" in out
