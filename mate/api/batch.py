@@ -181,7 +181,7 @@ def _pairs(queries: Iterable[tuple[AnyTable, Key]] | Mapping[str, tuple[AnyTable
 
 
 @dataclass(frozen=True)
-class Batch:
+class QueryBatch:
     """The queries of a batch, and how they are answered."""
 
     queries: list[PlannedQuery]

@@ -104,7 +104,7 @@ class Lake:
         >>> lake.search_many({"mine": ("sensors.csv", ["city", "day"])}, k=1)["mine"][0]["joinability"]
         5
         """
-        from mate.api.batch import Batch, plan_queries
+        from mate.api.batch import QueryBatch, plan_queries
         from mate.search.batches import BatchSearch
 
         check_options("search_many", options, BatchOptions)
@@ -116,7 +116,7 @@ class Lake:
         if into is not None:
             check_output(Path(into), snapshot.source_names, [queries, *(query.table for query in planned)])
         own_tables = snapshot.source_tables() if of_own_file else None
-        return Batch(planned, snapshot.index, search, own_tables).answer(into, options)
+        return QueryBatch(planned, snapshot.index, search, own_tables).answer(into, options)
 
     def suggest(self, table: AnyTable, k: int = 10, **options: Unpack[SuggestOptions]) -> Suggestions:
         """Find keys for a table: which of its columns, alone or together, join with which tables.
