@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -80,7 +80,7 @@ def _run_stats(options: argparse.Namespace) -> int:
             records = [{name: getattr(info, name) for name in header} for info in lake.tables()[: options.limit]]
             records = [record | {"columns": len(record["columns"])} for record in records]
         else:
-            _print_overview(lake.stats(), as_json=options.json)
+            _print_stats(lake.stats(), options)
             return 0
     if options.json:
         print_json(records)
@@ -89,35 +89,21 @@ def _run_stats(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_overview(stats: mate.Stats, *, as_json: bool) -> None:
-    if as_json:
+def _print_stats(stats: mate.Stats, options: argparse.Namespace) -> None:
+    if options.json:
         print_json({"manifest": stats.manifest, "bytes": stats.bytes, "outgrown": stats.outgrown})
         return
-    rows = [("built", stats.built), *contents(stats)]
-    cells, sizes = max(1, stats.cells), stats.bytes.items()
-    rows += [(f"  {name}", f"{size_text(size)} ({size / cells:.2f})") for name, size in sizes if size]
-    if stats.segments:
-        superseded = f", with {stats.superseded_tables:,} superseded tables" if stats.superseded_tables else ""
-        rows.append(("segments", f"{stats.segments:,}{superseded}"))
-        if stats.changes:
-            changes = f"{stats.changes:,} since it was built or compacted, the last at {stats.changed}"
-            rows.append(("changes", changes))
-    rows.append(("versions", ", ".join(f"{name} {text}" for name, text in stats.versions.items())))
-    show_stats(stats, rows)
+    show_overview(stats)
     for text, needed in stats.outgrown.items():
         say(f"{text}: the corpus has outgrown its alpha, equation 5 asks for {needed}: rebuild it")
     say_worth_compacting(stats.worth_compacting, stats.address)
 
 
-def show_stats(stats: mate.Stats, rows: Sequence[tuple[str, str]]) -> None:
-    """Print the address of an index, and a table about it."""
-    say(f"{stats.address}{f' [{stats.label}]' if stats.label else ''}")
-    show(table(("", ""), rows))
-
-
-def contents(stats: mate.Stats) -> list[tuple[str, str]]:
-    """Return the counts of an index as text."""
-    return [
+def show_overview(stats: mate.Stats, more: Iterable[tuple[str, str]] = ()) -> None:
+    """Print what an index holds, and more lines about it."""
+    cells = max(1, stats.cells)
+    rows = [
+        ("built", stats.built),
         ("tables", f"{stats.tables:,}"),
         ("columns", f"{stats.columns:,} ({stats.columns / max(1, stats.tables):.1f} per table)"),
         ("rows", f"{stats.rows:,}"),
@@ -125,8 +111,18 @@ def contents(stats: mate.Stats) -> list[tuple[str, str]]:
         ("distinct tokens", f"{stats.distinct_tokens:,}"),
         ("super keys", ", ".join(stats.hashes) or "none"),
         ("rejects", f"{stats.rejects:,}"),
-        ("size", f"{size_text(stats.total_bytes)} ({stats.total_bytes / max(1, stats.cells):.2f} bytes per cell)"),
+        ("size", f"{size_text(stats.total_bytes)} ({stats.total_bytes / cells:.2f} bytes per cell)"),
+        *((f"  {name}", f"{size_text(size)} ({size / cells:.2f})") for name, size in stats.bytes.items() if size),
     ]
+    if stats.segments:
+        superseded = f", with {stats.superseded_tables:,} superseded tables" if stats.superseded_tables else ""
+        rows.append(("segments", f"{stats.segments:,}{superseded}"))
+        if stats.changes:
+            changes = f"{stats.changes:,} since it was built or compacted, the last at {stats.changed}"
+            rows.append(("changes", changes))
+    rows.append(("versions", ", ".join(f"{name} {text}" for name, text in stats.versions.items())))
+    say(f"{stats.address}{f' [{stats.label}]' if stats.label else ''}")
+    show(table(("", ""), [*rows, *more]))
 
 
 def _run_check(options: argparse.Namespace) -> int:

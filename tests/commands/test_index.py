@@ -23,8 +23,8 @@ def lake(tmp_path: Path) -> Path:
 
 
 def shown(out: str) -> dict[str, str]:
-    """Return the lines of a summary by their first column."""
-    pairs = (re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in out.splitlines())
+    """Return the lines of a summary by their first column; of several, the first."""
+    pairs = (re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in reversed(out.splitlines()))
     return {pair[0]: pair[1].strip() for pair in pairs if len(pair) == 2}
 
 
