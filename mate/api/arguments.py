@@ -36,14 +36,9 @@ def whole_number(name: str, value: SupportsIndex, least: int = 1, most: int | No
     return number
 
 
-def text_list(texts: str | Iterable[str]) -> list[str]:
-    """Return one or several texts as a list."""
-    return [texts] if isinstance(texts, str) else list(map(str, texts))
-
-
-def path_list(paths: Paths) -> list[str]:
-    """Return one or several paths as texts."""
-    return [fspath(paths)] if isinstance(paths, str | PathLike) else [fspath(path) for path in paths]
+def text_list(given: Paths) -> list[str]:
+    """Return one or several texts or paths as a list of texts."""
+    return list(map(str, [given] if isinstance(given, str | PathLike) else given))
 
 
 def reader_name(format: str | None) -> str | None:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from mate.api.answers import Answer, Answers, Suggestions
-from mate.api.arguments import Key, Paths, TableRef, lake_address, path_list, reader_name, text_list, whole_number
+from mate.api.arguments import Key, Paths, TableRef, lake_address, reader_name, text_list, whole_number
 from mate.api.options import (
     BatchOptions,
     ChangeOptions,
@@ -224,7 +224,7 @@ class Lake:
         >>> [table.name for table in lake.add("sensors.csv").added]
         ['sensors']
         """
-        return self._change(lambda updates: updates.add_tables(path_list(paths), reader_name(format)), options)
+        return self._change(lambda updates: updates.add_tables(text_list(paths), reader_name(format)), options)
 
     def remove(self, tables: TableRef | Iterable[TableRef], **options: Unpack[ChangeOptions]) -> Report:
         """Remove tables; their files stay.
@@ -259,7 +259,7 @@ class Lake:
         from mate.build.changes.updates import Updates
 
         self._snapshot.require_open()
-        return Updates(self.address).compare(path_list(paths), reader_name(format))
+        return Updates(self.address).compare(text_list(paths), reader_name(format))
 
     def apply(self, difference: Difference, **options: Unpack[ChangeOptions]) -> Report:
         """Make the changes that `compare` found."""
