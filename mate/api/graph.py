@@ -96,7 +96,7 @@ class Graph:
 
     def neighbours(self, table_id: int) -> list[dict[str, Any]]:
         """Return the edges of a table, the most useful first."""
-        own = pc.or_(pc.equal(self.edges["child"], table_id), pc.equal(self.edges["parent"], table_id))
+        own = (pc.field("child") == table_id) | (pc.field("parent") == table_id)
         found: list[dict[str, Any]] = self.edges.filter(own).to_pylist()
         return found
 

@@ -74,7 +74,8 @@ def _run_serve(options: argparse.Namespace) -> int:
             say(f"{lake.address} is at {access.url()} (Ctrl-C stops the server)")
             for url in access.urls_for_others():
                 say(f"for others: {url}")
-            has_desktop = sys.platform in ("darwin", "win32") or {"DISPLAY", "WAYLAND_DISPLAY"} & {*os.environ}
+            displays = map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
+            has_desktop = sys.platform in ("darwin", "win32") or any(displays)
             if not options.no_open and sys.stdout.isatty() and has_desktop:  # else it opens in this terminal
                 webbrowser.open(access.url())
 
