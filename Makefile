@@ -100,7 +100,7 @@ notebooks: $(READY)
 	$(UNPACK)
 	MATE_RESULTS='$(abspath $(RESULTS))' $(BIN)/python notebooks/execute.py
 
-QUICK := tests/api tests/test_architecture.py tests/test_cli.py tests/test_docs.py::test_the_reference_is_that_of_the_code \
+QUICK := tests/api tests/test_architecture.py tests/commands/test_program.py tests/test_docs.py::test_the_reference_is_that_of_the_code \
          tests/test_text.py tests/test_token_ids.py tests/hashing tests/lake tests/baselines/hashes \
          tests/search/test_running_example.py tests/updates/test_operations.py \
          --ignore tests/api/test_graph_page.py

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.memory import available, roles, snapshot
 from experiments.queries import Query, Shape, sample_queries
-from mate.api.batch import Batch
-from mate.api.batch_queries import PlannedQuery
+from mate.api.batch import PlannedQuery, QueryBatch
 from mate.build.engine import Engine, LocalEngine, start_engine
 from mate.build.progress import NoProgress
 from mate.cli.terminal import console, table
@@ -116,7 +115,7 @@ def _ways(
     lake: Index, queries: Sequence[Query], search: BatchSearch, masters: Sequence[str]
 ) -> Iterator[tuple[str, Callable[[ExitStack], Callable[[], pa.Table]]]]:
     """Yield the ways to answer all queries, each with what starts it."""
-    batch = Batch([PlannedQuery(query.name, query.table, query.key) for query in queries], lake, search)
+    batch = QueryBatch([PlannedQuery(query.name, query.table, query.key) for query in queries], lake, search)
 
     def answers(engine: Engine) -> Callable[[], pa.Table]:
         return lambda: batch.run(None, engine, NoProgress()).to_arrow()

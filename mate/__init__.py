@@ -18,8 +18,13 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from mate.api.answers import Answer as Answer
+    from mate.api.answers import Answers as Answers
+    from mate.api.answers import SuggestedKey as SuggestedKey
+    from mate.api.answers import Suggestions as Suggestions
     from mate.api.batch import BatchAnswers as BatchAnswers
-    from mate.api.graph.graph import Graph as Graph
+    from mate.api.explanation import Explanation as Explanation
+    from mate.api.graph import Graph as Graph
     from mate.api.hash_functions import hash_functions as hash_functions
     from mate.api.hash_functions import hash_values as hash_values
     from mate.api.indexing import check as check
@@ -35,13 +40,8 @@ if TYPE_CHECKING:
     from mate.api.options import SearchSystem as SearchSystem
     from mate.api.options import SuggestOptions as SuggestOptions
     from mate.api.options import WorkOptions as WorkOptions
-    from mate.api.results.answers import Answer as Answer
-    from mate.api.results.answers import Answers as Answers
-    from mate.api.results.answers import SuggestedKey as SuggestedKey
-    from mate.api.results.answers import Suggestions as Suggestions
-    from mate.api.results.enriched import Enriched as Enriched
-    from mate.api.results.explanation import Explanation as Explanation
-    from mate.api.results.stats import Stats as Stats
+    from mate.api.outputs import Enriched as Enriched
+    from mate.api.stats import Stats as Stats
     from mate.api.synthetic_files import write_synthetic as write_synthetic
     from mate.api.tables import read as read
     from mate.build.changes.check import Findings as Findings
@@ -56,17 +56,17 @@ if TYPE_CHECKING:
     from mate.sql.vertica_check import check_vertica as check_vertica
 
 _PUBLIC = {
+    "mate.api.answers": "Answer Answers SuggestedKey Suggestions",
     "mate.api.batch": "BatchAnswers",
-    "mate.api.graph.graph": "Graph",
+    "mate.api.explanation": "Explanation",
+    "mate.api.graph": "Graph",
     "mate.api.hash_functions": "hash_functions hash_values",
     "mate.api.indexing": "check index repair",
     "mate.api.lake": "Lake open",
     "mate.api.options": "AnswerOptions BatchOptions ChangeOptions IndexOptions SearchOptions SearchSystem "
     "SuggestOptions WorkOptions",
-    "mate.api.results.answers": "Answer Answers SuggestedKey Suggestions",
-    "mate.api.results.enriched": "Enriched",
-    "mate.api.results.explanation": "Explanation",
-    "mate.api.results.stats": "Stats",
+    "mate.api.outputs": "Enriched",
+    "mate.api.stats": "Stats",
     "mate.api.synthetic_files": "write_synthetic",
     "mate.api.tables": "read",
     "mate.build.changes.check": "Findings",

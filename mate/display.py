@@ -1,9 +1,10 @@
-"""Format text for people; control characters become visible and never reach a terminal or page."""
+"""Text for people, and from them; control characters become visible and never reach a terminal or page."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 
 _ALLOWED = {"\u200c", "\u200d"}
 """Format characters that words and emoji need: zero-width non-joiner and joiner."""
@@ -52,6 +53,14 @@ def size_of(text: str) -> int | None:
     if not match:
         return None
     return min(LARGEST_SIZE, int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " ")))
+
+
+def split_names(texts: Iterable[str], header: Sequence[str], separator: str = ",") -> list[str]:
+    """Parse names of columns; one text may hold several, unless a column is called so as a whole."""
+    names: list[str] = []
+    for text in texts:
+        names += [text] if text in header else [part.strip() for part in text.split(separator)]
+    return names
 
 
 def counted(number: int, what: str) -> str:

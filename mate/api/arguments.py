@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterable
 from operator import index
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
+from typing import Literal, SupportsIndex, TypeAlias
 
 from mate.errors import MateError, QueryError, StoreError, did_you_mean
+from mate.lake.records import TableInfo
 from mate.storage import is_remote
 from mate.stores import is_database
-
-if TYPE_CHECKING:
-    from mate.lake.records import TableInfo
 
 Paths: TypeAlias = "str | PathLike[str] | Iterable[str | PathLike[str]]"
 TableRef: TypeAlias = "int | str | TableInfo"
@@ -24,8 +22,6 @@ Key: TypeAlias = "str | Iterable[str]"
 
 FORMATS = {"auto": None, "csv": "delimited", "parquet": "parquet", "json": "json", "dwtc": "dwtc"}
 """Readers of files by the names that people use."""
-
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
 def whole_number(name: str, value: SupportsIndex, least: int = 1, most: int | None = None) -> int:
@@ -40,20 +36,14 @@ def whole_number(name: str, value: SupportsIndex, least: int = 1, most: int | No
     return number
 
 
-def text_list(texts: str | Iterable[str]) -> list[str]:
-    """Return one or several texts as a list."""
-    return [texts] if isinstance(texts, str) else list(map(str, texts))
-
-
-def path_list(paths: Paths) -> list[str]:
-    """Return one or several paths as texts."""
-    return [fspath(paths)] if isinstance(paths, str | PathLike) else [fspath(path) for path in paths]
+def text_list(given: Paths) -> list[str]:
+    """Return one or several texts or paths as a list of texts."""
+    return list(map(str, [given] if isinstance(given, str | PathLike) else given))
 
 
 def reader_name(format: str | None) -> str | None:
     """Return the reader of a format; None: it is detected per file."""
-    if format is None:
-        return None
+    format = "auto" if format is None else format
     if format not in FORMATS:
         raise MateError(f'there is no format "{format}"; {did_you_mean(format, FORMATS)}')
     return FORMATS[format]
@@ -68,11 +58,12 @@ def lake_address(address: str | PathLike[str]) -> str:
     bare = text.strip()
     if not bare or "\0" in bare:
         raise StoreError("a lake is named by a path or the address of a database")
-    scheme = _SCHEME.match(bare)
-    if scheme and (is_database(bare) or is_remote(bare)):
-        return scheme[1].lower() + bare[scheme.end(1) :]
+    if is_database(bare) or is_remote(bare):
+        scheme, colon, rest = bare.partition(":")
+        return scheme.lower() + colon + rest
     if "://" in bare or (bare.startswith("//") and "@" in bare):
-        shown = f"{scheme[1]}://" if scheme and bare.startswith("://", scheme.end(1)) else "this"
+        scheme = bare.partition("://")[0]
+        shown = f"{scheme}://" if re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]+", scheme) else "this"
         raise StoreError(
             f"{shown} is no address of an index; "
             "it is the path of a folder, s3://bucket/folder, or a database's address"

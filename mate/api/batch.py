@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
-from os import PathLike
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mate.api.batch_queries import PlannedQuery
+from mate.api.arguments import Key, text_list
 from mate.api.options import WorkOptions, engine_for
 from mate.api.snapshot import SourceTables
-from mate.api.tables import as_frame
+from mate.api.tables import AnyTable, as_frame, read, user_table
 from mate.build.engine import Engine
 from mate.build.progress import NoProgress, Progress
+from mate.corpus import check_encoding, discover
+from mate.display import split_names
 from mate.errors import MateError, QueryError
 from mate.lake.base import Index
 from mate.search.batches import Answered, BatchQuery, BatchSearch, batch_tasks
 from mate.search.batches.file import AnswersFile, as_table
+from mate.search.query import QueryTable, key_columns
+
+Queries: TypeAlias = "str | PathLike[str] | Mapping[str, tuple[AnyTable, Key]] | Iterable[tuple[AnyTable, Key]]"
+"""A folder, a CSV file with the columns `query` and `key`, or pairs of a table and its key, with names or without."""
 
 ROUND = 512
 """Queries that are answered before their answers are written."""
@@ -87,7 +93,95 @@ class BatchAnswers:
 
 
 @dataclass(frozen=True)
-class Batch:
+class PlannedQuery:
+    """A query before it is read."""
+
+    name: str
+    table: AnyTable
+    key: Sequence[str] | None
+    """None: all columns."""
+    separator: str | None = None
+    """Separates names in a text of the key that is no name of a column."""
+    encoding: str | None = None
+    """Of a file; None: it is detected."""
+
+    def read(self, source_tables: SourceTables | None) -> BatchQuery | Answered:
+        """Return its key columns, and the tables of its own file, which are no answers; an error is its answer."""
+        try:
+            given = read(self.table, self.encoding) if isinstance(self.table, str | PathLike) else self.table
+            table = user_table(given, self.name).query
+            names = table.header if self.key is None else self.key
+            key = key_columns(table, split_names(names, table.header, self.separator) if self.separator else names)
+            own = source_tables.read_from(table.source) if source_tables else frozenset()
+        except MateError as error:
+            return Answered(self.name, error=str(error))
+        except OSError as error:
+            return Answered(self.name, error=f"{error.filename}: {error.strerror or error}")
+        return BatchQuery(self.name, QueryTable(table.name, table.columns.select(list(key)), table.source), key, own)
+
+    def fingerprint(self) -> list[object]:
+        """Return what identifies the query in a later run, without reading a file."""
+        state: object = None
+        with suppress(OSError, MateError):
+            if isinstance(self.table, str | PathLike):
+                found = Path(self.table).stat()
+                state = [fspath(Path(self.table).resolve()), found.st_size, found.st_mtime_ns]
+            else:
+                columns = user_table(self.table, self.name).query.columns
+                digest = hashlib.sha256(repr(columns.column_names).encode())
+                for batch in columns.to_batches():
+                    digest.update(batch.serialize())
+                state = digest.hexdigest()
+        return [self.name, self.key, self.encoding, state]
+
+
+def plan_queries(queries: Queries, key: Key | None, encoding: str | None = None) -> list[PlannedQuery]:
+    """Return queries with distinct names; `key` is that of all queries of a folder."""
+    if encoding is not None:
+        check_encoding(encoding)
+    if isinstance(queries, str | PathLike) and Path(queries).is_dir():
+        common = None if key is None else text_list(key)
+        files = [Path(file.path) for file in discover([queries])]
+        planned = [PlannedQuery(file.relative_to(queries).as_posix(), file, common, ",") for file in files]
+    elif key is not None:
+        raise QueryError("a key for all queries is for a folder of tables; listed queries have a key of their own")
+    else:
+        planned = _listed(Path(queries)) if isinstance(queries, str | PathLike) else _pairs(queries)
+    for name, count in Counter(query.name for query in planned).items():
+        if count > 1:
+            raise QueryError(f'two queries of the batch are called "{name}"; give each a name of its own')
+    return [replace(query, encoding=encoding) for query in planned]
+
+
+def _listed(path: Path) -> list[PlannedQuery]:
+    """Return the queries that a CSV file lists, with their keys; paths in it are relative to its folder."""
+    table = user_table(path, f"the list {path}").query
+    if not {"query", "key"} <= set(table.header):
+        columns = ", ".join(table.header)
+        raise QueryError(f"{path} lists queries: it needs the columns query and key, and has {columns}")
+    planned = []
+    for line, row in enumerate(table.columns.to_pylist(), start=1):
+        file, key = row["query"], row["key"]
+        if not file:
+            raise QueryError(f"{path}: query {line} has no file")
+        planned.append(PlannedQuery(row.get("name") or file, path.parent / file, [key] if key else None, ";"))
+    return planned
+
+
+def _pairs(queries: Iterable[tuple[AnyTable, Key]] | Mapping[str, tuple[AnyTable, Key]]) -> list[PlannedQuery]:
+    named = queries.items() if isinstance(queries, Mapping) else ((None, pair) for pair in queries)
+    planned = []
+    for number, (name, pair) in enumerate(named):
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise QueryError("a query of a batch is a pair of a table and its key, such as (frame, ['city', 'day'])")
+        table, key = pair
+        default = fspath(table) if isinstance(table, str | PathLike) else f"query {number}"
+        planned.append(PlannedQuery(default if name is None else name, table, None if key is None else text_list(key)))
+    return planned
+
+
+@dataclass(frozen=True)
+class QueryBatch:
     """The queries of a batch, and how they are answered."""
 
     queries: list[PlannedQuery]
@@ -98,10 +192,9 @@ class Batch:
 
     def answer(self, into: str | PathLike[str] | None, options: WorkOptions) -> BatchAnswers:
         """Answer all queries, and write the answers to a file if one is named."""
-        with ExitStack() as stack:
-            file = stack.enter_context(AnswersFile(Path(into), self.fingerprint())) if into is not None else None
-            engine = stack.enter_context(engine_for(options))
-            return self.run(file, engine, options.get("progress") or NoProgress())
+        file = nullcontext() if into is None else AnswersFile(Path(into), self.fingerprint())
+        with file as target, engine_for(options) as engine:
+            return self.run(target, engine, options.get("progress") or NoProgress())
 
     def run(self, file: AnswersFile | None, engine: Engine, progress: Progress) -> BatchAnswers:
         """Answer all queries, on threads unless the engine is Spark."""
@@ -129,8 +222,8 @@ class Batch:
         search = self.search if len(queries) < cores else _single_threaded(self.search)
 
         def answer(query: PlannedQuery) -> Answered:
-            loaded = self._load(query)
-            return loaded if isinstance(loaded, Answered) else search.answer(self.index, loaded)
+            found = query.read(self.source_tables)
+            return found if isinstance(found, Answered) else search.answer(self.index, found)
 
         answered = []
         with ThreadPoolExecutor(cores) as pool:
@@ -144,35 +237,17 @@ class Batch:
     ) -> list[Answered]:
         """Answer queries in tasks, each on some of the segments; files are read here."""
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            loaded = list(pool.map(self._load, queries))
-        found = {one.query: one for one in loaded if isinstance(one, Answered)}
-        sent = [query for query in loaded if not isinstance(query, Answered)]
+            read = list(pool.map(lambda query: query.read(self.source_tables), queries))
+        sent = [query for query in read if isinstance(query, BatchQuery)]
         tasks = batch_tasks(self.index, sent, _single_threaded(self.search), TASKS_PER_CORE * engine.parallelism)
-        found |= {one.query: one for one in tasks.merge(engine.run(tasks.items, tasks.answer, progress, phase))}
-        return [found[query.name] for query in queries]
-
-    def _load(self, planned: PlannedQuery) -> BatchQuery | Answered:
-        """Read a query; an error is its answer."""
-        try:
-            table, key = planned.read()
-            own = self.source_tables.read_from(table.source) if self.source_tables else frozenset()
-            return BatchQuery(planned.name, table, key, own)
-        except MateError as error:
-            return Answered(planned.name, error=str(error))
-        except OSError as error:
-            return Answered(planned.name, error=f"{error.filename}: {error.strerror or error}")
+        found = iter(tasks.merge(engine.run(tasks.items, tasks.answer, progress, phase)))
+        return [one if isinstance(one, Answered) else next(found) for one in read]
 
     def fingerprint(self) -> str:
         """Return what identifies this batch: lake, settings and queries."""
-        settings = {**asdict(self.search.settings), "exclude": sorted(self.search.settings.exclude)}
-        record = [
-            self.index.manifest.to_json(),
-            self.search.system,
-            settings,
-            self.source_tables is not None,
-            [query.fingerprint() for query in self.queries],
-        ]
-        return hashlib.sha256(json.dumps(record, default=str).encode()).hexdigest()
+        queries = [query.fingerprint() for query in self.queries]
+        record = (self.index.manifest.to_json(), self.search, self.source_tables is not None, queries)
+        return hashlib.sha256(repr(record).encode()).hexdigest()
 
 
 def _single_threaded(search: BatchSearch) -> BatchSearch:

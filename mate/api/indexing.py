@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any, Unpack
 
-from mate.api.arguments import Paths, lake_address, path_list, reader_name, text_list, whole_number
+from mate.api.arguments import Paths, lake_address, reader_name, text_list, whole_number
 from mate.api.lake import Lake
 from mate.api.options import ChangeOptions, IndexOptions, check_options
 from mate.build.build import BuildSettings, build, with_hashes
@@ -29,20 +29,10 @@ def index(paths: Paths, store: str | PathLike[str], **options: Unpack[IndexOptio
     (4, 4)
     >>> lake.close()
     """
-    address = lake_address(store)
-    settings = _settings(options, address)
-    settings.check()
-    with open_target(address) as target:
-        summary = build(path_list(paths), target, settings, options.get("progress") or NoProgress())
-    lake = Lake(address)
-    lake.build_summary = summary
-    return lake
-
-
-def _settings(options: IndexOptions, address: str) -> BuildSettings:
     check_options("mate.index", options, IndexOptions)
+    address = lake_address(store)
     settings: dict[str, Any] = {**options, "format": reader_name(options.get("format"))}
-    settings.pop("progress", None)
+    progress = settings.pop("progress", None) or NoProgress()
     bits = whole_number("bits", settings.pop("bits", 128))
     hashes = text_list(settings.pop("hashes", "xash" if "bits" in options else usual_hash(address)))
     nulls = {token(text, nulls=frozenset()) or "" for text in text_list(options.get("nulls", ()))}
@@ -51,7 +41,13 @@ def _settings(options: IndexOptions, address: str) -> BuildSettings:
         settings["memory"] = size_of(memory)
         if settings["memory"] is None:
             raise MateError(f"memory takes a number of bytes or a size such as 2GB, not {memory!r}")
-    return with_hashes(BuildSettings(**settings), hashes, bits)
+    checked = with_hashes(BuildSettings(**settings), hashes, bits)
+    checked.check()
+    with open_target(address) as target:
+        summary = build(text_list(paths), target, checked, progress)
+    lake = Lake(address)
+    lake.build_summary = summary
+    return lake
 
 
 def check(address: str | PathLike[str], progress: Progress | None = None) -> Findings:

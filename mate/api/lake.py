@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 import pyarrow as pa
 
-from mate.api.arguments import lake_address, path_list, reader_name, text_list, whole_number
+from mate.api.answers import Answer, Answers, Suggestions
+from mate.api.arguments import Key, Paths, TableRef, lake_address, reader_name, text_list, whole_number
 from mate.api.options import (
     BatchOptions,
     ChangeOptions,
@@ -22,26 +23,23 @@ from mate.api.options import (
     search_settings,
 )
 from mate.api.outputs import check_output
-from mate.api.results.answers import Answer, Answers, Suggestions
-from mate.api.results.stats import Stats
 from mate.api.snapshot import Snapshot
+from mate.api.stats import Stats
 from mate.api.tables import AnyTable, Frame, as_frame, user_table
 from mate.build.changes.naming import find_column
 from mate.errors import QueryError, UpdateError
+from mate.lake.base import Index
 from mate.lake.records import TableInfo
 from mate.search.query import unique_names
 from mate.stores import open_index
 
 if TYPE_CHECKING:
-    from mate.api.arguments import Key, Paths, TableRef
-    from mate.api.batch import BatchAnswers
-    from mate.api.batch_queries import Queries
-    from mate.api.graph.graph import Graph
+    from mate.api.batch import BatchAnswers, Queries
+    from mate.api.graph import Graph
     from mate.build.build import Summary
     from mate.build.changes.check import Findings
     from mate.build.changes.sync import Difference
     from mate.build.changes.updates import Report, Updates
-    from mate.lake.base import Index
 
 
 class Lake:
@@ -106,8 +104,7 @@ class Lake:
         >>> lake.search_many({"mine": ("sensors.csv", ["city", "day"])}, k=1)["mine"][0]["joinability"]
         5
         """
-        from mate.api.batch import Batch
-        from mate.api.batch_queries import plan_queries
+        from mate.api.batch import QueryBatch, plan_queries
         from mate.search.batches import BatchSearch
 
         check_options("search_many", options, BatchOptions)
@@ -119,7 +116,7 @@ class Lake:
         if into is not None:
             check_output(Path(into), snapshot.source_names, [queries, *(query.table for query in planned)])
         own_tables = snapshot.source_tables() if of_own_file else None
-        return Batch(planned, snapshot.index, search, own_tables).answer(into, options)
+        return QueryBatch(planned, snapshot.index, search, own_tables).answer(into, options)
 
     def suggest(self, table: AnyTable, k: int = 10, **options: Unpack[SuggestOptions]) -> Suggestions:
         """Find keys for a table: which of its columns, alone or together, join with which tables.
@@ -154,7 +151,7 @@ class Lake:
         >>> [(edge["child_name"], edge["key"], edge["parent_name"]) for edge in graph.edges.to_pylist()]
         [('inhabitants', ['town'], 'events')]
         """
-        from mate.api.graph.graph import compare_tables
+        from mate.api.graph import compare_tables
 
         check_options("graph", options, WorkOptions)
         return compare_tables(self._snapshot.index, whole_number("most_columns", most_columns, 1, 4), **options)
@@ -227,7 +224,7 @@ class Lake:
         >>> [table.name for table in lake.add("sensors.csv").added]
         ['sensors']
         """
-        return self._change(lambda updates: updates.add_tables(path_list(paths), reader_name(format)), options)
+        return self._change(lambda updates: updates.add_tables(text_list(paths), reader_name(format)), options)
 
     def remove(self, tables: TableRef | Iterable[TableRef], **options: Unpack[ChangeOptions]) -> Report:
         """Remove tables; their files stay.
@@ -262,7 +259,7 @@ class Lake:
         from mate.build.changes.updates import Updates
 
         self._snapshot.require_open()
-        return Updates(self.address).compare(path_list(paths), reader_name(format))
+        return Updates(self.address).compare(text_list(paths), reader_name(format))
 
     def apply(self, difference: Difference, **options: Unpack[ChangeOptions]) -> Report:
         """Make the changes that `compare` found."""
@@ -281,9 +278,8 @@ class Lake:
         [{'event': 'concert', 'town': 'Bonn'}]
         """
         info, new = self.find(table), user_table(rows, "the table of new rows").query
-        columns = {name: new.columns.column(name).to_pylist() for name in new.header}
-        empty = [None] * new.columns.num_rows
-        cells = list(zip(*(columns.get(name, empty) for name in _matched_names(info, new.header)), strict=True))
+        names = _matched_names(info, new.header)
+        cells = [[row.get(name) for name in names] for row in new.columns.to_pylist()]
         return self._change(lambda updates: updates.append_rows(info.table_id, cells), options)
 
     def add_column(self, table: TableRef, column: AnyTable, **options: Unpack[ChangeOptions]) -> Report:

@@ -7,21 +7,20 @@ command line passes on what it declares under that name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypedDict
 
-from mate.api.arguments import whole_number
+from mate.api.arguments import Key, Tables, whole_number
+from mate.build.progress import Progress
 from mate.errors import MateError, QueryError, did_you_mean
+from mate.lake.base import Index
+from mate.limits import Limits
+from mate.search.settings import FilterSettings, SearchSettings
 
 if TYPE_CHECKING:
-    from mate.api.arguments import Key, Tables
     from mate.build.engine import Engine
-    from mate.build.progress import Progress
-    from mate.lake.base import Index
-    from mate.limits import Limits
-    from mate.search.settings import FilterSettings, SearchSettings
 
 COLUMN_FIRST = "column-first"
 USEFULNESS = "usefulness"
@@ -107,14 +106,12 @@ class IndexOptions(WorkOptions, total=False):
     """Number of segments; by default as few as memory and cores allow."""
 
 
-@contextmanager
-def engine_for(options: WorkOptions) -> Iterator[Engine]:
+def engine_for(options: WorkOptions) -> AbstractContextManager[Engine]:
     """Start what runs the tasks of a graph or a batch: by default this process."""
     from mate.build.engine import NO_SPARK, start_engine
 
     settings, verbose = options.get("spark") or {}, options.get("verbose", False)
-    with start_engine(options.get("master", NO_SPARK), settings, verbose=verbose) as engine:
-        yield engine
+    return start_engine(options.get("master", NO_SPARK), settings, verbose=verbose)
 
 
 def check_options(call: str, given: Mapping[str, object], known: type) -> None:
@@ -144,11 +141,9 @@ class SearchSystem:
 
     def filters(self, index: Index) -> FilterSettings:
         """Return how it filters; refuse options that it would ignore."""
-        from mate.search.settings import FilterSettings
-
         if self.name == COLUMN_FIRST and index.has_directory:
-            for option, value in (("hash", self.hash), ("initial_column", self.initial_column)):
-                if value is not None:
+            for option in ("hash", "initial_column"):
+                if (value := getattr(self, option)) is not None:
                     raise QueryError(
                         f'{option} "{value}" is of no use here: column-first search of a lake has no row filter and no '
                         'initial column; it is for the paper\'s Algorithm 1 (system "mate") and the baselines'
@@ -166,8 +161,6 @@ def search_settings(
     index: Index, k: int, options: Mapping[str, object], exclude: frozenset[int]
 ) -> tuple[str, SearchSettings]:
     """Return the name of the system that searches, and its settings."""
-    from mate.search.settings import SearchSettings
-
     asked = options.get("system", COLUMN_FIRST)
     system = asked if isinstance(asked, SearchSystem) else SearchSystem(str(asked))
     known = {field.name for field in fields(SearchSettings)}

@@ -52,10 +52,9 @@ def write_synthetic(
         target.mkdir(parents=True, exist_ok=True)
         if not force and any(target.iterdir()):
             raise CorpusError(f"{target} is not empty; name another folder, or add --force to write into it")
-        cells = _write(lake, target, format, progress or NoProgress())
+        return WrittenLake(lake.tables, _write(lake, target, format, progress or NoProgress()))
     except OSError as error:
         raise CorpusError(f"{error.filename or target}: {error.strerror or error}") from error
-    return WrittenLake(lake.tables, cells)
 
 
 def _write(lake: SyntheticLake, folder: Path, format: str, progress: Progress) -> int:

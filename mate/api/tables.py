@@ -7,22 +7,18 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
 from mate.errors import QueryError
 from mate.extras import require
+from mate.lake.base import Ids
 from mate.search.query import QueryTable, from_arrow, from_pandas, read_query
-
-if TYPE_CHECKING:
-    from mate.lake.base import Ids
 
 Frame: TypeAlias = Literal["pandas", "arrow", "polars"]
 AnyTable: TypeAlias = "str | PathLike[str] | pa.Table | pa.RecordBatch | QueryTable | Any"
 """A path, a pandas or polars DataFrame, an Arrow table, or anything with the Arrow stream interface."""
-
-KINDS_OF_TABLES = "a path, a pandas or polars DataFrame, or an Arrow table"
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,8 @@ def _arrow_table(table: Any, name: str) -> pa.Table:
         with suppress(pa.ArrowInvalid, TypeError):
             arrow = pa.table(table)
     if not isinstance(arrow, pa.Table):
-        raise QueryError(f"{name} must be {KINDS_OF_TABLES}, not {type(table).__name__}")
+        kinds = "a path, a pandas or polars DataFrame, or an Arrow table"
+        raise QueryError(f"{name} must be {kinds}, not {type(table).__name__}")
     return arrow
 
 

@@ -1,4 +1,4 @@
-"""The commands of the `mate` program, grouped in modules: `add` declares them, `run...` does the work."""
+"""The commands of the `mate` program, grouped in modules: `add` declares them, `_run_...` does the work."""
 
 import argparse
 from typing import TypeAlias

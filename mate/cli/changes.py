@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import add_change, add_files, add_memory, add_spark, chosen, rows, whole
+from mate.cli.options import CHANGE, add_shared, add_spark, chosen, rows, whole
 from mate.cli.terminal import ProgressBar, print_json, say
 from mate.display import counted, size_text
 from mate.errors import MateError
@@ -81,9 +82,9 @@ def add(commands: Commands) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--rows", metavar="FILE", help="a table whose rows are added to T")
     what.add_argument("--column", metavar="FILE", help="a table with one column, as many rows as T, and a header")
-    add_change(parser)
-    add_files(parser)
-    parser.set_defaults(run=run_add)
+    add_shared(parser, *CHANGE, "--format")
+    add_spark(parser, "auto", "--memory")
+    parser.set_defaults(run=_run_add)
 
     parser = commands.add_parser("update", help="set cells of a table of an index", epilog=UPDATE)
     parser.add_argument("--table", required=True, metavar="T", help="number, file or name of the table")
@@ -91,8 +92,8 @@ def add(commands: Commands) -> None:
     parser.add_argument("--column", metavar="C", help="which column: its name, or its number from 1 on")
     parser.add_argument("--value", metavar="TEXT", help="the new value; an empty one is no value")
     parser.add_argument("--cells", metavar="FILE", help="many cells: a table with the columns row, column, value")
-    add_change(parser)
-    parser.set_defaults(run=run_update)
+    add_shared(parser, *CHANGE)
+    parser.set_defaults(run=_run_update)
 
     text = "remove tables from an index, or rows or a column from one of its tables"
     parser = commands.add_parser("remove", help=text, epilog=REMOVE)
@@ -102,24 +103,23 @@ def add(commands: Commands) -> None:
     text = "a row, or several as 8-20; may be repeated"
     what.add_argument("--row", action="append", type=rows, default=[], metavar="N", help=text)
     what.add_argument("--column", metavar="C", help="a column: its name, or its number from 1 on")
-    add_change(parser)
-    parser.set_defaults(run=run_remove)
+    add_shared(parser, *CHANGE)
+    parser.set_defaults(run=_run_remove)
 
     parser = commands.add_parser("sync", help="make an index follow the files that it was built from", epilog=SYNC)
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
-    add_change(parser)
-    add_files(parser)
-    parser.set_defaults(run=run_sync)
+    add_shared(parser, *CHANGE, "--format")
+    add_spark(parser, "auto", "--memory")
+    parser.set_defaults(run=_run_sync)
 
     parser = commands.add_parser("compact", help="merge the segments that changes left behind", epilog=COMPACT)
-    add_change(parser)
-    add_memory(add_spark(parser, "auto"))
-    parser.set_defaults(run=run_compact)
+    add_shared(parser, *CHANGE)
+    add_spark(parser, "auto", "--memory")
+    parser.set_defaults(run=_run_compact)
 
 
-def run_add(options: argparse.Namespace) -> int:
-    """Add tables, rows or a column."""
+def _run_add(options: argparse.Namespace) -> int:
     more = options.rows or options.column
     if bool(options.paths) == bool(more) or bool(options.table) != bool(more):
         raise MateError("mate add takes files, or --table T with --rows FILE or with --column FILE")
@@ -134,15 +134,13 @@ def run_add(options: argparse.Namespace) -> int:
     return _print_report(report, options)
 
 
-def run_update(options: argparse.Namespace) -> int:
-    """Set cells."""
+def _run_update(options: argparse.Namespace) -> int:
     cell = (options.row, options.column, options.value)
     if sum(part is not None for part in cell) != (0 if options.cells else 3):
         raise MateError("mate update takes --row, --column and --value, or --cells FILE")
     with mate.open(options.store) as lake:
-        table = lake.find(options.table)
         cells = _read_cells(options.cells) if options.cells else [(options.row - 1, options.column, options.value)]
-        report = lake.update(table, cells, **chosen(options, mate.ChangeOptions))
+        report = lake.update(options.table, cells, **chosen(options, mate.ChangeOptions))
     return _print_report(report, options)
 
 
@@ -156,61 +154,51 @@ def _read_cells(path: str) -> list[tuple[int, str, str | None]]:
     return [(row(cell["row"] or "") - 1, cell["column"] or "", cell["value"]) for cell in cells.to_pylist()]
 
 
-def run_remove(options: argparse.Namespace) -> int:
-    """Remove tables, rows or a column."""
+def _run_remove(options: argparse.Namespace) -> int:
     if (options.row or options.column is not None) and len(options.table) > 1:
         raise MateError("rows and columns are removed from one table at a time")
     how = chosen(options, mate.ChangeOptions)
     with mate.open(options.store) as lake:
-        tables = [lake.find(table) for table in options.table]
         if options.row:
-            report = lake.remove_rows(tables[0], chain.from_iterable(options.row), **how)
+            report = lake.remove_rows(options.table[0], chain.from_iterable(options.row), **how)
         elif options.column is not None:
-            report = lake.remove_column(tables[0], options.column, **how)
+            report = lake.remove_column(options.table[0], options.column, **how)
         else:
-            report = lake.remove(tables, **how)
+            report = lake.remove(options.table, **how)
     return _print_report(report, options)
 
 
-def run_sync(options: argparse.Namespace) -> int:
-    """Compare files with the index, and apply the difference."""
+def _run_sync(options: argparse.Namespace) -> int:
     with mate.open(options.store) as lake:
         difference = lake.compare(options.paths, options.format)
         if options.dry_run:
-            return _print_difference(difference, options)
+            _print_difference(difference, options)
+            return 0
         with ProgressBar("read") as bar:
             report = lake.apply(difference, **chosen(options, mate.ChangeOptions, progress=bar))
-    if not options.json:
-        say(_counts(difference))
     return _print_report(report, options)
 
 
-def _print_difference(difference: mate.Difference, options: argparse.Namespace) -> int:
-    new, changed = ([source.name for source in part] for part in (difference.new, difference.changed))
+def _print_difference(difference: mate.Difference, options: argparse.Namespace) -> None:
+    names = {"new": [source.name for source in difference.new], "changed": [s.name for s in difference.changed]}
+    names["gone"] = difference.gone
     if options.json:
-        print_json({"new": new, "changed": changed, "gone": difference.gone, "same": difference.same})
-        return 0
-    for sign, names in (("+", new), ("~", changed), ("-", difference.gone)):
-        for name in sorted(names):
+        print_json({**names, "same": difference.same})
+        return
+    for sign, listed in zip("+~-", names.values(), strict=True):
+        for name in sorted(listed):
             say(f"{sign} {name}")
-    say(_counts(difference))
-    return 0
+    new, changed, gone = map(len, names.values())
+    say(f"{counted(new, 'file')} new, {changed:,} changed, {gone:,} gone, {difference.same:,} as before")
 
 
-def _counts(difference: mate.Difference) -> str:
-    new, changed, gone = len(difference.new), len(difference.changed), len(difference.gone)
-    return f"{counted(new, 'file')} new, {changed:,} changed, {gone:,} gone, {difference.same:,} as before"
-
-
-def run_compact(options: argparse.Namespace) -> int:
-    """Merge segments."""
+def _run_compact(options: argparse.Namespace) -> int:
     with mate.open(options.store) as lake, ProgressBar("compact") as bar:
         report = lake.compact(**chosen(options, mate.ChangeOptions, progress=bar))
-    assert report.before
-    assert report.after
     before, after = (
         {"segments": len(manifest.segments), "bytes": sum(segment.bytes for segment in manifest.segments)}
         for manifest in (report.before, report.after)
+        if manifest
     )
     if options.json:
         print_json({"before": before, "after": after, "seconds": report.seconds})
@@ -224,12 +212,26 @@ def run_compact(options: argparse.Namespace) -> int:
 
 def _print_report(report: mate.Report, options: argparse.Namespace) -> int:
     """Print what a change did."""
+    tables = {"added": report.added, "changed": report.changed, "removed": report.removed}
+    before, after = (manifest and manifest.counts for manifest in (report.before, report.after))
     if options.json:
-        print_json(_as_json(report))
+        counts = {}
+        if before and after:
+            counts = {name: {"before": old, "after": getattr(after, name)} for name, old in asdict(before).items()}
+        record: dict[str, Any] = {verb: [table.record() for table in listed] for verb, listed in tables.items()}
+        record |= {"rows_written": report.rows_added, "rows_removed": report.rows_removed}
+        print_json({**record, "counts": counts, "seconds": report.seconds})
         return 0
-    say(f"{options.store}: {_summary(report)}")
-    if report.before and report.after and report.after.counts.rejects > report.before.counts.rejects:
-        more = report.after.counts.rejects - report.before.counts.rejects
+    if not before or not after:
+        say(f"{options.store}: nothing to do")
+        return 0
+    done = ", ".join(f"{_named(listed)} {verb}" for verb, listed in tables.items() if listed)
+    if done and (report.rows_added or report.rows_removed):
+        done += f", {counted(report.rows_added, 'row')} written, {report.rows_removed:,} taken out"
+    cells = f"; {after.cells - before.cells:+,} cells, now {after.cells:,}"
+    say(f"{options.store}: {done + cells if done else 'nothing changed'} ({report.seconds:.2f} s)")
+    if after.rejects > before.rejects:
+        more = after.rejects - before.rejects
         say(f"{more:,} more rejects; which, and why: mate stats --rejects --store {options.store}")
     if report.after != report.before:
         say_worth_compacting(report.worth_compacting, options.store)
@@ -240,39 +242,6 @@ def say_worth_compacting(segments: int, store: str) -> None:
     """Print a hint if it is worth merging so many segments."""
     if segments:
         say(f"{segments:,} segments are small or hold superseded tables; mate compact --store {store} merges them")
-
-
-def _as_json(report: mate.Report) -> dict[str, Any]:
-    counts = {}
-    if report.before and report.after:
-        before, after = report.before.counts, report.after.counts
-        for name in ("tables", "columns", "rows", "cells", "rejects"):
-            counts[name] = {"before": getattr(before, name), "after": getattr(after, name)}
-    return {
-        **{name: [_table(table) for table in getattr(report, name)] for name in ("added", "changed", "removed")},
-        "rows_written": report.rows_added,
-        "rows_removed": report.rows_removed,
-        "counts": counts,
-        "seconds": report.seconds,
-    }
-
-
-def _table(table: mate.TableInfo) -> dict[str, Any]:
-    return {"table_id": table.table_id, "name": table.name, "source": table.source, "rows": table.rows}
-
-
-def _summary(report: mate.Report) -> str:
-    if report.before is None or report.after is None:
-        return "nothing to do"
-    tables = {"added": report.added, "changed": report.changed, "removed": report.removed}
-    parts = [f"{_named(changed)} {verb}" for verb, changed in tables.items() if changed]
-    if not parts:
-        return f"nothing changed ({report.seconds:.2f} s)"
-    if report.rows_added or report.rows_removed:
-        parts.append(f"{counted(report.rows_added, 'row')} written, {report.rows_removed:,} taken out")
-    now = report.after.counts.cells
-    cells = now - report.before.counts.cells
-    return f"{', '.join(parts)}; {cells:+,} cells, now {now:,} ({report.seconds:.2f} s)"
 
 
 def _named(tables: Sequence[mate.TableInfo]) -> str:

@@ -9,7 +9,7 @@ from time import perf_counter
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import add_spark, add_store, add_whole, chosen
+from mate.cli.options import add_shared, add_spark, add_whole, chosen
 from mate.cli.terminal import ProgressBar, say
 
 EPILOG = """\
@@ -31,16 +31,15 @@ def add(commands: Commands) -> None:
     """Declare the command."""
     text = "find which tables of the index join with which, and which are copies"
     parser = commands.add_parser("graph", help=text, epilog=EPILOG)
-    add_store(parser)
+    add_shared(parser, "--store")
     text = "the folder that the graph is written to"
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help=text)
     add_whole(parser, "--most-columns", "most columns of a key, 1 to 4", 3, most=4)
     add_spark(parser, "none")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run_graph)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Compare all tables, write the graph, and print what is in it."""
+def _run_graph(options: argparse.Namespace) -> int:
     started = perf_counter()
     with mate.open(options.store) as lake, ProgressBar() as bar:
         graph = lake.graph(options.most_columns, **chosen(options, mate.WorkOptions, progress=bar))

@@ -10,7 +10,7 @@ from mate.cli import Commands
 from mate.cli.terminal import show, table
 
 MOST_SIZES = 7
-MOST_BITS = 24
+"""A hash with more sizes than these has them by the width of the table."""
 
 EPILOG = """\
 examples:
@@ -24,7 +24,7 @@ examples:
 def add(commands: Commands) -> None:
     """Declare the commands."""
     parser = commands.add_parser("hashes", help="list the hash functions that can build super keys")
-    parser.set_defaults(run=run_hashes)
+    parser.set_defaults(run=_run_hashes)
 
     parser = commands.add_parser(
         "hash",
@@ -37,11 +37,10 @@ def add(commands: Commands) -> None:
     parser.add_argument("values", nargs="+", metavar="VALUE", help="cell values; they are normalised to tokens first")
     text = "hash function (default: xash)"
     parser.add_argument("--hash", default="xash", metavar="NAME[:BITS[:PARAMETER=N]]", help=text)
-    parser.set_defaults(run=run_hash)
+    parser.set_defaults(run=_run_hash)
 
 
-def run_hashes(_: argparse.Namespace) -> int:
-    """Print a table of the hash functions."""
+def _run_hashes(_: argparse.Namespace) -> int:
     rows = [(one.name, _sizes(one.bits), one.summary) for one in mate.hash_functions()]
     show(table(("name", "bits", "what it is"), rows))
     return 0
@@ -52,7 +51,7 @@ def _sizes(bits: Sequence[int]) -> str:
     return ", ".join(map(str, bits)) if len(bits) <= MOST_SIZES else f"{bits[0]} to {bits[-1]} per column"
 
 
-def run_hash(options: argparse.Namespace) -> int:
+def _run_hash(options: argparse.Namespace) -> int:
     """Print the bits of each value and of their super key."""
     hashed = mate.hash_values(options.values, options.hash)
     names = ["(no value)" if token is None else token for token in hashed.tokens]
@@ -69,6 +68,4 @@ def run_hash(options: argparse.Namespace) -> int:
 
 def _bits(words: list[int]) -> str:
     bits = "".join(f"{word:064b}" for word in words)
-    places = [str(place) for place, bit in enumerate(bits, start=1) if bit == "1"]
-    shown = " ".join(places[:MOST_BITS])
-    return shown if len(places) <= MOST_BITS else f"{shown} … ({len(places)} bits)"
+    return " ".join(str(place) for place, bit in enumerate(bits, start=1) if bit == "1")

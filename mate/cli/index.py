@@ -1,16 +1,17 @@
-"""`mate index`: from files to an index, in this process or on Spark."""
+"""`mate index`: from files to an index, in this process or on Spark; `mate synthetic`: files to try it with."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import add_format, add_memory, add_spark, add_store, add_whole, chosen, whole
-from mate.cli.stats import contents, show_stats
+from mate.cli.options import add_shared, add_spark, add_whole, chosen, whole
+from mate.cli.stats import show_overview
 from mate.cli.terminal import ProgressBar, say
 
-EPILOG = """\
+INDEX = """\
 examples:
   mate index tables/ --store lake.mate
   mate index dwtc-000.json.gz dwtc-001.json.gz --store web.mate --bits 512
@@ -24,21 +25,39 @@ An index is a folder of segments. They are built inside it and published at the 
 exists is used until then, and stays as it is if the build fails or is stopped.
 """
 
+SYNTHETIC = """\
+examples:
+  mate synthetic lake                               1,000 CSV files in the folder lake
+  mate synthetic lake --tables 50 --rows 100 --seed 7
+  mate synthetic lake --tables 5000 --format parquet --skew 1.2 --near-misses 0.8
+"""
+
+SETTINGS = (
+    ("tables", int, "N", "number of tables (default: 1000)"),
+    ("seed", int, "S", "another seed gives other tables (default: 1)"),
+    ("rows", int, "N", "mean rows of a table (default: 1000)"),
+    ("columns", int, "N", "mean columns of a table (default: 9)"),
+    ("vocabulary", int, "N", "distinct names, places, words and phrases (default: 200000)"),
+    ("skew", float, "X", "exponent of the power law of value frequencies (default: 1.0)"),
+    ("joinable", float, "X", "share of tables with a composite key that others have too (default: 0.3)"),
+    ("near-misses", float, "X", "share of their rows that match on one key column only (default: 0.5)"),
+)
+
 
 def add(commands: Commands) -> None:
-    """Declare the command."""
+    """Declare the commands."""
     parser = commands.add_parser(
         "index",
         help="build an index from folders of web tables, CSV, JSON or Parquet files",
         description="Read every table under the given paths, and build an index that can be searched. Encoding,\n"
         "delimiter, header and format of each file are detected. What cannot be read is counted and listed with its\n"
         "reason (mate stats --rejects). It never stops the build unless you give --strict.",
-        epilog=EPILOG,
+        epilog=INDEX,
     )
     text = "files, folders, s3://..., or synthetic:tables=N,seed=S"
     parser.add_argument("paths", nargs="+", metavar="PATH", help=text)
-    add_store(parser, "where the index goes")
-    add_format(parser)
+    add_shared(parser, "--store", help="where the index goes: a folder, s3://..., or the address of a database")
+    add_shared(parser, "--format")
     parser.add_argument(
         "--hash",
         dest="hashes",
@@ -61,36 +80,52 @@ def add(commands: Commands) -> None:
     add_whole(group, "--max-cell", text, limits.cell_characters, dest="cell_characters")
     add_whole(group, "--max-columns", "a wider table is rejected", limits.columns, dest="columns")
     add_whole(group, "--max-rows", "further rows of a table are rejected", limits.rows, most=2**31 - 1, dest="rows")
-    group = add_spark(parser, "auto")
-    add_memory(group)
+    group = add_spark(parser, "auto", "--memory")
     text = "how many segments (default: as few as memory and cores allow)"
     group.add_argument("--segments", type=whole("--segments"), metavar="N", help=text)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run_index)
+
+    parser = commands.add_parser(
+        "synthetic",
+        help="write a synthetic lake of tables as files",
+        description="Write a synthetic lake, one file per table: values follow a power law, some tables join on\n"
+        "composite keys, and many rows match such a key on one column only. The same settings give the same files.",
+        epilog=SYNTHETIC,
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="where to write; created if it does not exist")
+    for name, kind, metavar, text in SETTINGS:
+        parser.add_argument(f"--{name}", type=kind, metavar=metavar, help=text)
+    parser.add_argument("--format", choices=("csv", "parquet"), default="csv", help="file format (default: csv)")
+    text = "write into a folder that contains files; those of the same name are replaced"
+    parser.add_argument("--force", action="store_true", help=text)
+    parser.set_defaults(run=_run_synthetic)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Build the index, publish it, and print a summary."""
+def _run_index(options: argparse.Namespace) -> int:
     limits = mate.Limits(**chosen(options, mate.Limits))
     with ProgressBar() as bar:
         settings = chosen(options, mate.IndexOptions, limits=limits, progress=bar)
         lake = mate.index(options.paths, options.store, **settings)
     with lake:
-        _print(lake)
-    return 0
-
-
-def _print(lake: mate.Lake) -> None:
-    stats, summary = lake.stats(), lake.build_summary
+        stats, summary = lake.stats(), lake.build_summary
     assert summary is not None
     seconds = sum(summary.seconds.values())
-    rows = [
-        *contents(stats),
-        ("segments", f"{stats.segments:,}"),
+    build = [
         ("rejected whole", f"{summary.rejected_tables:,} files or tables"),
         ("time", f"{seconds:.1f} s ({stats.cells / seconds / 1e3:,.0f} k cells/s)"),
         *((f"  {phase}", f"{spent:.1f} s") for phase, spent in summary.seconds.items()),
         ("ran on", summary.engine),
     ]
-    show_stats(stats, rows)
+    show_overview(stats, build)
     if stats.rejects:
         say(f"What was not indexed, and why: mate stats --rejects --store {lake.address}")
+    return 0
+
+
+def _run_synthetic(options: argparse.Namespace) -> int:
+    names = [name.replace("-", "_") for name, *_ in SETTINGS]
+    given = {name: value for name in names if (value := getattr(options, name)) is not None}
+    with ProgressBar("write tables") as bar:
+        written = mate.write_synthetic(options.folder, options.format, force=options.force, progress=bar, **given)
+    say(f"{written.tables:,} tables, {written.cells:,} cells in {options.folder}")
+    return 0

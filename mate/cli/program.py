@@ -6,12 +6,11 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from mate import __version__
-from mate.cli import changes, check, graph, hashes, index, search, serve, stats, synthetic
+from mate.cli import changes, graph, hashes, index, search, serve, stats
 from mate.display import visible
 from mate.errors import MateError
 from mate.termination import terminated_like_interrupted
@@ -40,7 +39,7 @@ TRACEBACK = "MATE_TRACEBACK"
 """Environment variable that shows unexpected errors with their traceback."""
 LEAST_MEMORY = 1_000_000_000
 """Bytes of address space that the libraries take before any work starts."""
-_NO_MEMORY = ("Failed to launch worker thread", "failed to map segment", "libllvmlite", "malloc of size")
+_NO_MEMORY = ("Failed to launch worker thread", "failed to map segment", "malloc of size")
 """How libraries say that memory is short without a MemoryError."""
 
 
@@ -60,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     root = _Parser(prog="mate", description=DESCRIPTION, epilog=EPILOG)
     root.add_argument("--version", action="version", version=f"mate {__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (index, search, graph, changes, serve, stats, check, synthetic, hashes):
+    for module in (index, search, graph, changes, serve, stats, hashes):
         module.add(commands)
     return root
 
@@ -85,7 +84,6 @@ class _WithoutPandas:
 
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
-        """Look for a module."""
         if name == "pandas":
             raise ModuleNotFoundError("pandas is not used by this program", name=name)
 
@@ -94,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; an error becomes one line on standard error and exit code 2."""
     try:
         options = parser().parse_args(arguments)
-        with terminated_like_interrupted(), _warnings_printed():
+        with terminated_like_interrupted(), _PrintedWarnings(logging.WARNING):
             code: int = options.run(options)
     except MateError as error:
         sys.stderr.write(f"mate: {error}\n")
@@ -126,20 +124,14 @@ def _explained(error: Exception) -> str:
     return f"this should not have happened ({type(error).__name__}: {first}); {TRACEBACK}=1 shows where"
 
 
-class _WarningPrinter(logging.Handler):
-    """Prints warnings of the library as errors are printed."""
+class _PrintedWarnings(logging.Handler):
+    """Prints warnings of the library as errors are printed, within a block."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a warning."""
         sys.stderr.write(f"mate: {visible(record.getMessage())}\n")
 
+    def __enter__(self) -> None:
+        logging.getLogger("mate").addHandler(self)
 
-@contextmanager
-def _warnings_printed() -> Iterator[None]:
-    handler = _WarningPrinter(logging.WARNING)
-    log = logging.getLogger("mate")
-    log.addHandler(handler)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("mate").removeHandler(self)

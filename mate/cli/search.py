@@ -4,14 +4,32 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
 
 import mate
-from mate.cli import Commands, batch
-from mate.cli.answers import EVIDENCE_HELP, show_answers, show_explanation
-from mate.cli.options import add_json, add_key, add_query, add_whole, chosen, split_names
-from mate.cli.terminal import print_json, say
-from mate.display import counted
+from mate.cli import Commands
+from mate.cli.options import QUERY, add_shared, add_spark, add_whole, chosen
+from mate.cli.terminal import ProgressBar, console, print_json, say, show, show_records, table
+from mate.display import counted, split_names
 from mate.errors import MateError
+
+HEADS = {"of key": "of\nkey", "rows per match": "rows per\nmatch", "vs chance": "vs\nchance"}
+"""Long heads of columns in lines."""
+WIDE = 120
+"""From this width on, a terminal has room for the source of each table."""
+MOST_PRINTED = 10
+"""Errors of a batch that are printed; all of them are in its file."""
+
+EVIDENCE_HELP = """\
+what the columns say:
+  of key           share of your distinct key combinations that the table holds
+  unique           distinct combinations per row in the table: 100% means that each row of yours meets at most one
+  rows per match   rows that one of your combinations meets, on average and at most: more than 1 means a fan-out
+  vs chance        how many times more combinations match than if the columns had nothing to do with each other;
+                   "chance" marks a result that is no better than that
+  names            how alike the names of key columns and of the table are, 0% to 100%; --no-names ignores them
+"""
 
 SEARCH = f"""\
 examples:
@@ -57,16 +75,11 @@ formula: --safe-csv puts an apostrophe before such cells. Plain numbers stay as 
 
 def add(commands: Commands) -> None:
     """Declare the commands."""
-    _add_search(commands)
-    _add_suggest(commands)
-    _add_join(commands)
-
-
-def _add_search(commands: Commands) -> None:
     text = "find the tables that join with a table of yours on several columns"
     parser = commands.add_parser("search", help=text, epilog=SEARCH)
-    add_query(parser, optional=True)
-    add_key(parser, required=False)
+    parser.set_defaults(run=_run_search)
+    add_shared(parser, "query", nargs="?")
+    add_shared(parser, "--encoding", "--store", "--key")
     add_whole(parser, "-k", "how many tables", 10)
     parser.add_argument(
         "--rank",
@@ -76,7 +89,7 @@ def _add_search(commands: Commands) -> None:
         "as in the paper (equal counts are in the order of unique, but table numbers decide which of them are among "
         "the first k)",
     )
-    _add_evidence_options(parser)
+    _add_answer_options(parser)
     how = parser.add_argument_group("how to search (the answers are the same)")
     how.add_argument(
         "--system",
@@ -91,49 +104,55 @@ def _add_search(commands: Commands) -> None:
         help="mate, baselines: how to choose the first key column: cardinality (the paper's), order, longest, "
         "postings, pairs, or the name of a key column (default: cardinality)",
     )
-    batch.add_options(parser)
-    parser.set_defaults(run=run_search)
+    many = parser.add_argument_group("many queries at once")
+    many.add_argument(
+        "--batch",
+        type=Path,
+        metavar="QUERIES",
+        help="a folder of tables, each with the columns of --key (or all its columns) as key; or a CSV file with "
+        "the columns query (a file), key (columns separated by ;) and optionally name (a label for its answers)",
+    )
+    text = "where the answers go: a Parquet file, one row per answer"
+    many.add_argument("-o", "--output", type=Path, metavar="FILE", help=text)
+    add_spark(parser, "none")
 
-
-def _add_suggest(commands: Commands) -> None:
     text = "find the key columns of a table of yours, and the tables that they join with"
     parser = commands.add_parser("suggest", help=text, epilog=SUGGEST)
-    add_query(parser)
+    parser.set_defaults(run=_run_suggest)
+    add_shared(parser, *QUERY)
     add_whole(parser, "-k", "how many suggestions", 10)
     add_whole(parser, "--most-columns", "most columns of a key, 1 to 4", 4, most=4)
     text = "columns that a key may contain (default: all); may be repeated"
     parser.add_argument("--columns", action="append", metavar="A,B", help=text)
-    _add_evidence_options(parser)
-    parser.set_defaults(run=run_suggest)
+    _add_answer_options(parser)
 
-
-def _add_evidence_options(parser: argparse.ArgumentParser) -> None:
-    text = "ignore the names of columns and tables"
-    parser.add_argument("--no-names", dest="names", action="store_false", help=text)
-    text = "leave out the tables of the query file itself"
-    parser.add_argument("--exclude-self", dest="exclude", action="store_const", const="self", help=text)
-    parser.add_argument("--explain", action="store_true", help="show the steps that led to the answer")
-    add_json(parser)
-
-
-def _add_join(commands: Commands) -> None:
     text = "write a table of yours with the columns of a table that was found"
     parser = commands.add_parser("join", help=text, epilog=JOIN)
-    add_query(parser)
-    add_key(parser, required=True)
+    parser.set_defaults(run=_run_join)
+    add_shared(parser, *QUERY)
+    add_shared(parser, "--key", required=True)
     text = "number (from mate search), file or name of a table"
     parser.add_argument("--table", required=True, metavar="T", help=text)
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the result: a .csv or .parquet file")
     choices = ("first", "all", "aggregate")
     parser.add_argument("--matches", default="first", choices=choices, help="what to do with several matches")
     parser.add_argument("--safe-csv", action="store_true", help="keep spreadsheets from running cells as formulas")
-    parser.set_defaults(run=run_join)
 
 
-def run_search(options: argparse.Namespace) -> int:
-    """Search and print the answers."""
+def _add_answer_options(parser: argparse.ArgumentParser) -> None:
+    text = "ignore the names of columns and tables"
+    parser.add_argument("--no-names", dest="names", action="store_false", help=text)
+    text = "leave out the tables of the query file itself"
+    parser.add_argument("--exclude-self", dest="exclude", action="store_const", const="self", help=text)
+    parser.add_argument("--explain", action="store_true", help="show the steps that led to the answer")
+    add_shared(parser, "--json")
+
+
+def _run_search(options: argparse.Namespace) -> int:
+    """Search and print the answers; with --batch, answer many queries."""
+    system = mate.SearchSystem(options.system, options.hash, options.initial_column)
     if options.batch is not None:
-        return batch.run(options)
+        return _run_batch(options, system)
     if options.query is None:
         raise MateError("name a table to search with, or many of them: --batch QUERIES")
     if options.key is None:
@@ -141,9 +160,9 @@ def run_search(options: argparse.Namespace) -> int:
     if options.output is not None or options.master != "none":
         raise MateError("-o and --master are for many queries: --batch QUERIES")
     with mate.open(options.store) as lake:
-        query = mate.read(options.query, encoding=options.encoding)
-        how = chosen(options, mate.SearchOptions, system=batch.search_system(options))
-        found = lake.search(query, split_names(options.key, query.header), options.k, **how)
+        query = mate.read(options.query, options.encoding)
+        key = split_names(options.key, query.header)
+        found = lake.search(query, key, options.k, **chosen(options, mate.SearchOptions, system=system))
         notes = [] if found else [f"no table of the index joins with {query.name} on {', '.join(found.key)}"]
         if found.rows_left_out:
             rows = counted(found.rows_left_out, "row")
@@ -152,16 +171,38 @@ def run_search(options: argparse.Namespace) -> int:
     return 0
 
 
-def run_suggest(options: argparse.Namespace) -> int:
-    """Suggest keys and print them."""
+def _run_batch(options: argparse.Namespace, system: mate.SearchSystem) -> int:
+    """Answer all queries and print how many; return 1 if one of them failed."""
+    if options.query is not None:
+        raise MateError("--batch has its own queries: leave the query table out")
+    if options.output is None:
+        raise MateError("a batch needs -o FILE, the Parquet file for its answers")
+    for name in ("json", "explain"):
+        if getattr(options, name):
+            raise MateError(f"--{name} is for one query; the answers of a batch are in the file of -o")
+    started = perf_counter()
+    with mate.open(options.store) as lake, ProgressBar("read queries") as bar:
+        how = chosen(options, mate.BatchOptions, system=system, progress=bar)
+        found = lake.search_many(options.batch, options.key, options.output, options.k, **how)
+    seconds = perf_counter() - started
+    rate = (len(found) - found.resumed) / max(seconds, 1e-3)
+    earlier = f" ({found.resumed:,} of them in an earlier run)" if found.resumed else ""
+    queries = f"{len(found):,} {'query' if len(found) == 1 else 'queries'}{earlier}"
+    answers = counted(found.answers, "answer")
+    say(f"{options.output}: {queries}, {answers} ({seconds:.1f} s, {rate:,.1f} queries per second)")
+    for query, error in list(found.errors.items())[:MOST_PRINTED]:
+        say(f"failed: {query}: {error}")
+    if len(found.errors) > MOST_PRINTED:
+        say(f"failed: {len(found.errors) - MOST_PRINTED:,} more; see the column error")
+    return 1 if found.errors else 0
+
+
+def _run_suggest(options: argparse.Namespace) -> int:
     with mate.open(options.store) as lake:
-        query = mate.read(options.query, encoding=options.encoding)
+        query = mate.read(options.query, options.encoding)
         columns = split_names(options.columns, query.header) if options.columns else query.header
-        how = chosen(options, mate.SuggestOptions, columns=columns)
-        found = lake.suggest(query, options.k, **how)
-        nothing = (
-            f"no columns of {query.name} form a key that joins with a table of the index; tried {', '.join(columns)}"
-        )
+        found = lake.suggest(query, options.k, **chosen(options, mate.SuggestOptions, columns=columns))
+        nothing = f"no columns of {query.name} form a key that joins with a table of the index; tried "
         notes = [] if found else [nothing + ", ".join(columns)]
         for one in found:
             if one.unique_part:
@@ -174,6 +215,19 @@ def run_suggest(options: argparse.Namespace) -> int:
     return 0
 
 
+def _run_join(options: argparse.Namespace) -> int:
+    with mate.open(options.store) as lake:
+        query = mate.read(options.query, options.encoding)
+        answer = lake.match(query, split_names(options.key, query.header), options.table)
+        joined = answer.enrich(options.matches)
+    joined.write(options.output, safe=options.safe_csv)
+    say(
+        f"{options.output}: {joined.rows:,} rows, {joined.matched_rows:,} of them matched on {answer.mapping_text}; "
+        f"{len(joined.added)} columns added: {', '.join(joined.added) or 'none'}"
+    )
+    return 0
+
+
 def _print(
     found: mate.Answers | mate.Suggestions, record: object, notes: Sequence[str], options: argparse.Namespace
 ) -> None:
@@ -182,23 +236,27 @@ def _print(
         print_json(record)
         return
     if found:
-        show_answers(found)
+        _show_answers(found)
     for note in notes:
         say(note)
     if options.explain:
-        show_explanation(found.explain())
+        say(f"\n{found.explain()}")
 
 
-def run_join(options: argparse.Namespace) -> int:
-    """Join and write the result."""
-    with mate.open(options.store) as lake:
-        query = mate.read(options.query, encoding=options.encoding)
-        answer = lake.match(query, split_names(options.key, query.header), options.table)
-        joined = answer.enrich(options.matches)
-    joined.write(options.output, safe=options.safe_csv)
-    mapping = ", ".join(f"{key} = {column}" for key, column in joined.mapping.items())
-    say(
-        f"{options.output}: {joined.rows:,} rows, {joined.matched_rows:,} of them matched on {mapping}; "
-        f"{len(joined.added)} columns added: {', '.join(joined.added) or 'none'}"
-    )
-    return 0
+def _show_answers(answers: mate.Answers | mate.Suggestions) -> None:
+    """Print answers as a table with their evidence, in lines that fit the terminal."""
+    texts = [answer.texts() for answer in answers]
+    is_wide = console().width >= WIDE
+    hidden = set() if is_wide else {"join on", "source"}
+    if not any(text["names"] for text in texts):
+        hidden.add("names")
+    columns = [column for column in texts[0] if column not in hidden]
+    header = [HEADS.get(column, column) for column in columns]
+    rows = [[text[column] for column in columns] for text in texts]
+    if is_wide:
+        show(table(header, rows))
+    else:
+        header[1] = "join-\nability"
+        show_records(header, rows, [f"on {text['join on']}" for text in texts])
+    if any(answer.evidence.is_chance for answer in answers):
+        say('"chance": no more combinations match than if the columns had nothing to do with each other')

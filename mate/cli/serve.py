@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import mate
 from mate.cli import Commands
-from mate.cli.options import add_store, whole
+from mate.cli.options import add_shared, whole
 from mate.cli.terminal import say
 from mate.errors import MateError
 from mate.extras import require
@@ -46,23 +46,22 @@ is only read. Files are read and written in the folder alone, and none is overwr
 def add(commands: Commands) -> None:
     """Declare the commands."""
     parser = commands.add_parser("serve", help="open a page in the browser to search an index with", epilog=SERVE)
-    add_store(parser)
+    add_shared(parser, "--store")
     port = whole("--port", 0, 65_535)
     parser.add_argument("--port", type=port, default=PORT, metavar="N", help=f"(default: {PORT}; 0: a free one)")
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: 127.0.0.1)")
     text = "host name of a proxy in front of the server; may be repeated"
     parser.add_argument("--name", action="append", default=[], metavar="HOST", help=text)
     parser.add_argument("--no-open", action="store_true", help="do not open the page in the browser")
-    parser.set_defaults(run=run_serve)
+    parser.set_defaults(run=_run_serve)
 
     parser = commands.add_parser("mcp", help="let an assistant search an index (Model Context Protocol)", epilog=MCP)
-    add_store(parser)
+    add_shared(parser, "--store")
     parser.add_argument("--folder", default=".", metavar="DIR", help="where files are read and written (default: here)")
-    parser.set_defaults(run=run_mcp)
+    parser.set_defaults(run=_run_mcp)
 
 
-def run_serve(options: argparse.Namespace) -> int:
-    """Serve the page until interrupted."""
+def _run_serve(options: argparse.Namespace) -> int:
     for module in ("starlette", "uvicorn"):
         require(module, "web", "mate serve")
     from mate.web.guard import access_to
@@ -75,20 +74,16 @@ def run_serve(options: argparse.Namespace) -> int:
             say(f"{lake.address} is at {access.url()} (Ctrl-C stops the server)")
             for url in access.urls_for_others():
                 say(f"for others: {url}")
-            if not options.no_open and sys.stdout.isatty() and _has_desktop():
+            displays = map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
+            has_desktop = sys.platform in ("darwin", "win32") or any(displays)
+            if not options.no_open and sys.stdout.isatty() and has_desktop:  # else it opens in this terminal
                 webbrowser.open(access.url())
 
         serve(lake, access, ready)
     return 0
 
 
-def _has_desktop() -> bool:
-    """Return whether a browser opens in a window, not in this terminal."""
-    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
-
-
-def run_mcp(options: argparse.Namespace) -> int:
-    """Answer an assistant until it stops."""
+def _run_mcp(options: argparse.Namespace) -> int:
     require("mcp", "mcp", "mate mcp")
     from mate.mcp.server import server
 

@@ -69,17 +69,14 @@ def show_records(header: Sequence[str], rows: Sequence[Sequence[object]], notes:
     from rich.text import Text
 
     cells = [[_cell(value) for value in row] for row in rows]
-    heads = [name.split("\n") for name in header]
-    lines = max(map(len, heads))
-    tops = [[""] * (lines - len(name)) + name for name in heads]
-    widths = [max(map(cell_len, column)) for column in zip(*cells, *zip(*tops, strict=True), strict=True)]
+    heads = list(zip(*(f"\n{name}".split("\n")[-2:] for name in header), strict=True))
+    widths = [max(map(cell_len, column)) for column in zip(*heads, *cells, strict=True)]
 
     def aligned(cells: Sequence[str]) -> str:
         padded = [" " * (width - cell_len(cell)) + cell for cell, width in zip(cells[:-1], widths, strict=False)]
         return "  ".join([*padded, cells[-1]])
 
-    for line in zip(*tops, strict=True):
-        say(aligned(line))
+    say("\n".join(map(aligned, heads)))
     say("─" * min(console().width, sum(widths) + 2 * (len(widths) - 1)))
     for row, note in zip(cells, notes, strict=True):
         say(aligned(row))

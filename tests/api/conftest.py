@@ -96,3 +96,30 @@ def folder(shared_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def lake(folder: Path) -> Iterator[mate.Lake]:
     with mate.open("lake.mate") as opened:
         yield opened
+
+
+EVIL = "pm</script><img src=x onerror=\"document.title='broken'\">&amp;\x01{{data}}"
+SHOWN_EVIL = EVIL.replace("\x01", "␁")
+
+
+@pytest.fixture(scope="session")
+def graphed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake and its graph: stations, their copy, readings with half of their keys there, a table that joins nothing.
+
+    The name of a column, and that of the lake, are code that a page must show and not obey.
+    """
+    folder = tmp_path_factory.mktemp("graph")
+    (folder / "files").mkdir()
+    pairs = [(f"city {n // 8}", f"day {4 * (n // 8) + n % 8}", f"level {n}") for n in range(96)]
+    half = [(*pair[:2], f"{n}.5") for n, pair in enumerate(pairs[:48])]
+    half += [(f"town {n}", f"date {n}", f"{n}.7") for n in range(48)]
+    write_csv(folder / "files/stations.csv", ["town", "date", "level"], pairs)
+    write_csv(folder / "files/copy.csv", ["town", "date", "level"], pairs)
+    write_csv(folder / "files/readings.csv", ["city", "day", EVIL], half)
+    write_csv(folder / "files/levels.csv", ["x"], [(f"alone {n}",) for n in range(9)])
+    with mate.index(folder / "files", folder / "{{data}}.mate") as lake:
+        graph = lake.graph()
+        written = graph.write(folder / "graph")
+        assert [path.name for path in written] == ["nodes.parquet", "edges.parquet", "graph.graphml", "graph.html"]
+        assert {edge["kind"] for edge in graph.neighbours(lake.find("copy").table_id)} == {"duplicate", "join"}
+    return folder

@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import mate
 
 KEY = ["city", "day"]
+NO_TABLE = "the query must be a path, a pandas or polars DataFrame, or an Arrow table"
 Call = Callable[[Any], object]
 
 
-def search(**options: Any) -> Call:
-    return lambda lake: lake.search("sensors.csv", KEY, **options)
+def search(query: object = "sensors.csv", key: object = KEY, **options: Any) -> Call:
+    return lambda lake: lake.search(query, key, **options)
 
 
 def suggest(**options: Any) -> Call:
@@ -54,8 +57,26 @@ def index(**options: Any) -> Call:
         (lambda lake: lake.remove_rows("weather", range(10**15)), "weather has no row 7; it has 6 rows"),
         (lambda lake: lake.add("none.csv"), "none.csv: no such file or folder"),
         (index(memory="much"), "memory takes a number of bytes or a size such as 2GB, not 'much'"),
+        (search("sensors.csv", ["city", "dya"]), 'sensors has no column "dya"; did you mean "day"?'),
+        (search("sensors.csv", []), "a query needs at least one key column"),
+        (search("sensors.csv", ""), 'sensors has no column ""; known: '),
+        (search("sensors.csv", ["city", "city"]), 'the key names the column "city" twice'),
+        (search("none.csv", ["a"]), "none.csv: no such file or folder"),
+        (search("lake", ["a"]), "lake is a folder; a query table is one file"),
+        (search(pa.table({"a": [None, None]}), ["a"]), "no row of query has a value in every key column (a)"),
+        (search(pa.table({"a": ["", "n/a"]}), ["a"]), "no row of query has a value in every key column (a)"),
+        (search(pa.table({"a": pa.array([], pa.string())}), ["a"]), "the query has no rows"),
+        (search(pd.DataFrame(), ["a"]), "the query has no columns"),
+        (search(pd.DataFrame([[1, 2]], columns=["a", "a"]), ["a"]), 'the query has several columns "a"; give each'),
+        (search(pd.DataFrame([[1, 2]], columns=[1, "1"]), ["1"]), 'the query has several columns "1"; give each'),
+        (search(pd.Series([1]), ["a"]), f"{NO_TABLE}, not Series"),
+        (search(pl.LazyFrame({"a": [1]}), ["a"]), f"{NO_TABLE}, not LazyFrame"),
+        (search(pl.Series([1]), ["a"]), f"{NO_TABLE}, not Series"),
+        (search(pa.array([1]), ["a"]), f"{NO_TABLE}, not Int64Array"),
+        (search({"a": [1]}, ["a"]), f"{NO_TABLE}, not dict"),
+        (search(None, ["a"]), f"{NO_TABLE}, not NoneType"),
         (
-            lambda lake: lake.search(pd.DataFrame({"a": pd.Series(["\ud800", "b"], dtype=object)}), "a"),
+            search(pd.DataFrame({"a": pd.Series(["\ud800", "b"], dtype=object)}), "a"),
             "column \"a\" has text that is not valid Unicode: '\\ud800'",
         ),
     ],
@@ -72,7 +93,7 @@ def test_a_wrong_argument_is_one_clear_error(lake: mate.Lake, call: Call, messag
 
 
 def test_whole_numbers_of_numpy_are_taken(lake: mate.Lake) -> None:
-    assert len(lake.search("sensors.csv", KEY, k=np.int64(1))) == 1
+    assert [len(lake.search("sensors.csv", KEY, k=k)) for k in (np.int64(1), 2**63, 10**30)] == [1, 2, 2]
     assert len(lake.suggest("sensors.csv", k=np.int64(1), most_columns=np.int64(2))) == 1
     assert lake.find(np.int64(3)).name == "weather"
     excluded = pd.Series([3, 2])

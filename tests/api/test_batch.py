@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,8 +84,11 @@ def test_threads_answer_as_one_by_one(many: mate.Lake, random_lake: Path, option
 @pytest.mark.parametrize("options", [{"k": 3}, {"rank": "joinability", "k": 40, "system": "mate"}])
 def test_spark_answers_as_one_by_one(many: mate.Lake, random_lake: Path, options: Any, spark: SparkSession) -> None:
     queries = random_lake / "queries"
-    found = many.search_many(queries, **options, master="local[2]")
+    watched = Watched()
+    found = many.search_many(queries, **options, master="local[2]", progress=watched)
     assert rows_of(found) == one_by_one(many, queries, **options)
+    phase, total, done = watched.noted[-1]
+    assert (phase, done) == ("search queries 1 to 20 of 20", total)
 
 
 # Queries
@@ -159,17 +162,20 @@ class StoppedError(Exception):
     pass
 
 
-class StopAfter:
-    """Progress that stops a batch after so many queries."""
+class Watched:
+    """Progress that is noted, with something to do at the start, and a number of queries to stop after."""
 
-    def __init__(self, queries: int) -> None:
-        self._queries = queries
+    def __init__(self, most: int = 1000, at_start: Callable[[], object] = bool) -> None:
+        self._most, self._at_start = most, at_start
+        self.noted: list[tuple[str, int, int]] = []
 
     def start(self, phase: str, total: int) -> None:
         self.phase, self.total = phase, total
+        self._at_start()
 
     def update(self, done: int, **counts: int) -> None:
-        if done > self._queries:
+        self.noted.append((self.phase, self.total, done))
+        if done > self._most:
             raise StoppedError
 
 
@@ -181,7 +187,7 @@ def rounds_of_four(monkeypatch: pytest.MonkeyPatch) -> None:
 def stopped(lake: mate.Lake, queries: Any, target: Path, **options: Any) -> None:
     """Begin a batch, and stop it after two rounds of four queries."""
     with pytest.raises(StoppedError):
-        lake.search_many(queries, into=target, progress=StopAfter(10), **options)
+        lake.search_many(queries, into=target, progress=Watched(10), **options)
     assert not target.exists()
 
 
@@ -222,15 +228,12 @@ def test_parts_of_another_batch_are_not_used(
 
 
 def test_two_runs_do_not_write_one_file(many: mate.Lake, random_lake: Path, tmp_path: Path) -> None:
-    class SecondRun:
-        def start(self, phase: str, total: int) -> None:
-            with pytest.raises(QueryError, match=r"another run is writing .*answers.parquet"):
-                many.search_many(random_lake / "few", into=tmp_path / "answers.parquet")
+    def second_run() -> None:
+        with pytest.raises(QueryError, match=r"another run is writing .*answers.parquet"):
+            many.search_many(random_lake / "few", into=tmp_path / "answers.parquet")
 
-        def update(self, done: int, **counts: int) -> None:
-            pass
-
-    found = many.search_many(random_lake / "few", into=tmp_path / "answers.parquet", progress=SecondRun())
+    watched = Watched(at_start=second_run)
+    found = many.search_many(random_lake / "few", into=tmp_path / "answers.parquet", progress=watched)
     assert rows_of(found) == rows_of(many.search_many(random_lake / "few"))
 
 
@@ -256,22 +259,3 @@ def test_files_are_read_in_the_encoding_that_is_given(lake: mate.Lake, folder: P
     (folder / "asked/one.csv").write_bytes("Straße,n\nBonn,1\nUlm,2\n".encode("cp500"))
     assert "one.csv" in lake.search_many("asked", "Straße").errors
     assert [row["table"] for row in lake.search_many("asked", "Straße", encoding="cp500")["one.csv"]]
-
-
-def test_a_query_with_the_content_of_a_table_leaves_it_out(lake: mate.Lake, folder: Path) -> None:
-    (folder / "copy.csv").write_bytes((folder / "lake/events.csv").read_bytes())
-    for path in ("copy.csv", "lake/../lake/events.csv"):
-        assert "events" in {answer.table.name for answer in lake.search(path, "town")}
-        assert "events" not in {answer.table.name for answer in lake.search(path, "town", exclude="self")}
-
-
-def test_spark_reports_progress_by_task(many: mate.Lake, random_lake: Path, spark: SparkSession) -> None:
-    reported = []
-
-    class Noted(StopAfter):
-        def update(self, done: int, **counts: int) -> None:
-            reported.append((self.phase, self.total, done))
-
-    many.search_many(random_lake / "queries", master="local[2]", progress=Noted(0))
-    phase, total, _ = reported[-1]
-    assert (phase, reported[-1][2]) == ("search queries 1 to 20 of 20", total)

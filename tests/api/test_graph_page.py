@@ -9,35 +9,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import mate
-from mate.api.graph.files import page as page_of
-from tests.lakes import write_csv
+from mate.api.graph import page as page_of
+from tests.api.conftest import SHOWN_EVIL
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-EVIL = "pm</script><img src=x onerror=\"document.title='broken'\">"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian, Ubuntu: apt-get install chromium)")
 
 
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Stations, a copy of them, readings that find half of their keys there, and a table that joins with nothing."""
-    folder = tmp_path_factory.mktemp("page")
-    (folder / "files").mkdir()
-    pairs = [(f"city {n // 8}", f"day {4 * (n // 8) + n % 8}", f"level {n}") for n in range(96)]
-    half = [(*pair[:2], f"{n}.5") for n, pair in enumerate(pairs[:48])]
-    half += [(f"town {n}", f"date {n}", f"{n}.7") for n in range(48)]
-    write_csv(folder / "files/stations.csv", ["town", "date", "level"], pairs)
-    write_csv(folder / "files/copy.csv", ["town", "date", "level"], pairs)
-    write_csv(folder / "files/readings.csv", ["city", "day", EVIL], half)
-    write_csv(folder / "files/levels.csv", ["x"], [(f"alone {n}",) for n in range(9)])
-    with mate.index(folder / "files", folder / "{{data}}.mate") as lake:
-        lake.graph().write(folder / "graph")
-    return folder / "graph/graph.html"
+@pytest.fixture
+def graph(graphed: Path) -> Path:
+    return graphed / "graph/graph.html"
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +50,9 @@ def page(browser: Browser, graph: Path) -> Iterator[Page]:
 
 
 def chosen(page: Page) -> str:
+    """Return the name of the table that is shown, once it is that of the address."""
+    number = page.evaluate("location.hash").removeprefix("#")
+    page.locator("#table .soft", has_text=f"table {number},").wait_for()
     return page.inner_text("#table h2")
 
 
@@ -78,17 +67,17 @@ def move(page: Page, slider: str, value: int) -> None:
 
 def test_search_and_choose_a_table(page: Page) -> None:
     page.fill("#search", "READ")
-    assert [button.inner_text().split()[0] for button in page.query_selector_all("#found button")] == ["readings"]
-    page.click("#found button")
+    assert [button.inner_text().split()[0] for button in page.query_selector_all("#found a")] == ["readings"]
+    page.click("#found a")
     assert chosen(page) == "readings"
     assert set(ends(page)) == {"stations", "copy"}
-    assert EVIL in page.inner_text("#table")
+    assert SHOWN_EVIL in page.inner_text("#table")
     assert page.locator("img").count() == 0
     page.fill("#search", "pm")  # a column
-    assert page.locator("#found button").count() == 1
+    assert page.locator("#found a").count() == 1
     page.fill("#search", "level")  # first the table of that name, then those with such a column, which have more edges
-    assert page.inner_text("#found button").startswith("levels")
-    assert page.locator("#found button").count() == 3
+    assert page.inner_text("#found a").startswith("levels")
+    assert page.locator("#found a").count() == 3
     page.fill("#search", "nowhere")
     assert page.inner_text("#found") == "no table"
 
@@ -114,21 +103,21 @@ def test_filters(page: Page) -> None:
 
 def test_follow_a_neighbour_and_go_back(page: Page) -> None:
     page.fill("#search", "readings")
-    page.click("#found button")
+    page.click("#found a")
     page.click("#picture .end >> nth=0")
     followed = chosen(page)
     assert followed in ("stations", "copy")
     page.click("#edges a:text-is('readings')")
     assert chosen(page) == "readings"
-    page.go_back()
-    page.wait_for_function(f"document.querySelector('#table h2').innerText === '{followed}'")
-    page.go_back()
-    page.wait_for_function("document.querySelector('#table h2').innerText === 'readings'")
+    for name in (followed, "readings"):
+        page.go_back()
+        assert chosen(page) == name
 
 
 def test_same_columns_are_told(page: Page) -> None:
     page.fill("#search", "stations")
-    page.click("#found button:has-text('stations')")
+    page.click("#found a:has-text('stations')")
+    assert chosen(page) == "stations"
     assert page.inner_text("#table").endswith("Same columns (could be united): copy")
 
 

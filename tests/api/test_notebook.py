@@ -29,19 +29,15 @@ class Tags(HTMLParser):
         self.text += data
 
 
-def test_evidence_is_shown_as_bars(lake: mate.Lake) -> None:
-    html = lake.search("sensors.csv", ["city", "day"])._repr_html_()
+def test_evidence_is_shown_as_bars_and_chance_is_marked(lake: mate.Lake) -> None:
+    found = lake.search("sensors.csv", ["city", "day"])
+    html = found._repr_html_()
     assert re.findall(r'<i style="width:(\d+%)"></i></span>(\d+%)', html)[:2] == [("83%", "83%"), ("100%", "100%")]
+    assert html.count('<span class="mate-mark">chance</span>') == sum(one.evidence.is_chance for one in found)
     page = Tags(html)
     assert page.tags.count("tr") == 3
     assert "sensors on city, day" in page.text
     assert "city = place, day = date" in page.text
-
-
-def test_chance_is_marked(lake: mate.Lake) -> None:
-    found = lake.search("sensors.csv", ["city", "day"])
-    marked = sum(answer.evidence.is_chance for answer in found)
-    assert found._repr_html_().count('<span class="mate-mark">chance</span>') == marked
 
 
 def test_nothing_found(lake: mate.Lake) -> None:

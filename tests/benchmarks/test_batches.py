@@ -11,7 +11,7 @@ import mate
 from benchmarks import batches
 from benchmarks.__main__ import main
 from experiments.queries import sample_queries
-from mate.api.batch import Batch
+from mate.api.batch import QueryBatch
 from mate.errors import MateError
 from mate.lake.folder import open_folder
 from mate.search.batches import Answered, BatchSearch
@@ -35,7 +35,7 @@ def test_all_ways_are_measured(store: Path, tmp_path: Path) -> None:
 
 
 def test_other_answers_are_no_result(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Batch, "_on_threads", lambda _, queries, *__: [Answered(query.name) for query in queries])
+    monkeypatch.setattr(QueryBatch, "_on_threads", lambda _, queries, *__: [Answered(query.name) for query in queries])
     search = BatchSearch("column-first", SearchSettings(k=3, rank="usefulness"))
     with open_folder(store) as lake, pytest.raises(MateError, match="threads: not the answers of single searches"):
         batches.measure(lake, list(sample_queries(lake, 4, batches.SHAPE, 1)), search, [], rounds=1)

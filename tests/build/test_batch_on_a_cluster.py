@@ -15,8 +15,7 @@ from tests.lakes import write_csv
 
 DRIVER = """
 import json, sys
-from mate.api.batch import Batch
-from mate.api.batch_queries import plan_queries
+from mate.api.batch import QueryBatch, plan_queries
 from mate.build.engine import SparkEngine
 from mate.build.progress import NoProgress
 from mate.build.session import spark_session
@@ -54,7 +53,7 @@ settings = {"spark.executor.memory": "512m", "spark.driver.memory": "512m"}
 index = open_folder(store)
 with spark_session("local-cluster[2,1,1024]", settings) as spark:
     search = BatchSearch("column-first", SearchSettings(k=5, rank="usefulness"))
-    batch = Batch(plan_queries(queries, None), index, search)
+    batch = QueryBatch(plan_queries(queries, None), index, search)
     found = batch.run(None, Deadly(spark), NoProgress())
 print(json.dumps(found.to_arrow().to_pylist()))
 """

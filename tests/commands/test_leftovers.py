@@ -13,6 +13,7 @@ import pytest
 from mate.cli import program
 from mate.cli.program import TRACEBACK, main
 from mate.termination import terminated_like_interrupted
+from tests.commands.conftest import Run, assert_refused
 
 
 @pytest.mark.parametrize(
@@ -30,33 +31,25 @@ from mate.termination import terminated_like_interrupted
         ),
     ],
 )
-def test_every_error_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, line: str
-) -> None:
+def test_every_error_is_one_line(monkeypatch: pytest.MonkeyPatch, run: Run, error: Exception, line: str) -> None:
     def fail(_: object) -> int:
         raise error
 
-    monkeypatch.setattr("mate.cli.changes.run_compact", fail)
-    assert main(["compact", "--store", "x"]) == 2
-    assert capsys.readouterr().err == f"mate: {line}\n"
+    monkeypatch.setattr("mate.cli.changes._run_compact", fail)
+    assert run("compact", "--store", "x") == (2, "", f"mate: {line}\n")
     monkeypatch.setenv(TRACEBACK, "1")
     with pytest.raises(type(error)):
         main(["compact", "--store", "x"])
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    "arguments", [["index", "lake", "--store", "st\udcff.mate"], ["remove", "--store", "x.mate", "--table", "\udcff"]]
+    "arguments",
+    [["index", "lake", "--store", "st\udcff.mate"], ["remove", "--store", "lake.mate", "--table", "\udcff"]],
 )
-def test_names_that_are_no_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "lake").mkdir()
-    (tmp_path / "lake/a.csv").write_text("a,b\n1,2\n3,4\n")
-    assert main(["index", "lake", "--store", "x.mate"]) == 0
-    capsys.readouterr()
-    assert main(arguments) in (0, 2)
-    err = capsys.readouterr().err
+def test_names_that_are_no_text(run: Run, arguments: list[str]) -> None:
+    code, _, err = run(*arguments)
+    assert code in (0, 2)
     assert err.count("\n") <= 1
     assert "should not have happened" not in err
 
@@ -79,24 +72,27 @@ def test_control_characters_that_were_typed_are_shown(capsys: pytest.CaptureFixt
         "//u:geheim@h/d",
         " mysql://u:geheim@h",
         "1x://u:geheim@h",
+        "Vertica://u:geheim@h/d",
+        "VERTICA://u:geheim@h:x/d",
     ],
 )
-def test_no_password_is_repeated(capsys: pytest.CaptureFixture[str], address: str) -> None:
-    assert main(["stats", "--store", address]) == 2
-    out, err = capsys.readouterr()
-    assert "geheim" not in out + err
-    assert err.count("\n") == 1
+@pytest.mark.parametrize("command", ["search sensors.csv --key city", "index lake", "stats", "check", "sync lake"])
+def test_no_password_is_repeated(folder: Path, run: Run, address: str, command: str) -> None:
+    before = sorted(folder.iterdir())
+    found = run(*command.split(), "--store", address)
+    assert_refused(found, "")
+    assert "geheim" not in found[2]
+    assert sorted(folder.iterdir()) == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_whoever_is_asked_to_end_is_interrupted(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: signal.Signals
+    monkeypatch: pytest.MonkeyPatch, run: Run, number: signal.Signals
 ) -> None:
     before = signal.signal(number, signal.SIG_DFL)
     try:
-        monkeypatch.setattr("mate.cli.changes.run_compact", lambda _: os.kill(os.getpid(), number))
-        assert main(["compact", "--store", "x"]) == 130
-        assert capsys.readouterr().err == "mate: interrupted\n"
+        monkeypatch.setattr("mate.cli.changes._run_compact", lambda _: os.kill(os.getpid(), number))
+        assert run("compact", "--store", "x") == (130, "", "mate: interrupted\n")
         assert signal.getsignal(number) is signal.SIG_DFL
         signal.signal(number, signal.SIG_IGN)  # as nohup does
         with terminated_like_interrupted():

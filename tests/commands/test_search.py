@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mate.cli.program import main
+from tests.commands.conftest import Run, assert_refused
 
 PEOPLE = """Vorname,Nachname,Land,Beruf
 Muhammad,Lee,US,Dancer
@@ -45,28 +46,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-Run = Any
-
-
 @pytest.fixture
-def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """``run("elsewhere.csv", ...)``: exit code, standard output, standard error; no path is too long for a line."""
+def search(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """``search("elsewhere.csv", ...)``: exit code, standard output, standard error; no path is too long for a line."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "400")
-
-    def search(*arguments: str, store: str = "x.mate") -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main(["search", "--store", store, *arguments])
-        return code, *capsys.readouterr()
-
-    return search
+    return lambda *arguments: run("search", "--store", "x.mate", *arguments)
 
 
 @pytest.mark.parametrize("columns", [80, 100, 120, 160])
-def test_tables_fit_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+def test_tables_fit_the_terminal(search: Run, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     """No header breaks within a word, no line is too long, and a mapping has a line of its own where it is narrow."""
     monkeypatch.setenv("COLUMNS", str(columns))
-    code, out, _ = run("elsewhere.csv", *KEY)
+    code, out, _ = search("elsewhere.csv", *KEY)
     assert code == 0
     lines = out.splitlines()
     head = [line.split() for line in lines[: next(n for n, line in enumerate(lines) if "─" in line)]]
@@ -79,8 +71,8 @@ def test_tables_fit_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, colu
         assert f"on {mapping}" in [line.strip() for line in lines]
 
 
-def found(run: Run, *arguments: str) -> dict[str, Any]:
-    code, out, err = run(*arguments, "--json")
+def found(search: Run, *arguments: str) -> dict[str, Any]:
+    code, out, err = search(*arguments, "--json")
     assert (code, err) == (0, "")
     answer: dict[str, Any] = json.loads(out)
     return answer
@@ -93,8 +85,8 @@ def names(answer: dict[str, Any]) -> list[str]:
 # Output
 
 
-def test_a_person_can_read_it(run: Run) -> None:
-    code, out, err = run("elsewhere.csv", *KEY)
+def test_a_person_can_read_it(search: Run) -> None:
+    code, out, err = search("elsewhere.csv", *KEY)
     assert (code, err) == (0, "")
     lines = [line.split() for line in out.splitlines() if line.strip()]
     assert " ".join(lines[0]) == "of rows per vs"
@@ -108,14 +100,14 @@ def test_a_person_can_read_it(run: Run) -> None:
     assert "postings" not in out
 
 
-def test_nothing_found_is_an_answer(run: Run, tmp_path: Path) -> None:
+def test_nothing_found_is_an_answer(search: Run, tmp_path: Path) -> None:
     (tmp_path / "q.csv").write_text("a,b\nMuhammad,Adams\n")
-    code, out, _ = run(str(tmp_path / "q.csv"), "--key", "a,b")
+    code, out, _ = search(str(tmp_path / "q.csv"), "--key", "a,b")
     assert (code, out.strip()) == (0, "no table of the index joins with q on a, b")
 
 
-def test_json(run: Run) -> None:
-    answer = found(run, "elsewhere.csv", *KEY, "-k", "3", "--system", "mate")
+def test_json(search: Run) -> None:
+    answer = found(search, "elsewhere.csv", *KEY, "-k", "3", "--system", "mate")
     assert answer["results"][2] == {
         "table_id": 1,
         "table": "people",
@@ -137,8 +129,8 @@ def test_json(run: Run) -> None:
     assert stats["seconds"]["prepare"] > 0
 
 
-def test_explain_shows_the_funnel(run: Run) -> None:
-    code, out, _ = run("elsewhere.csv", *KEY, "--explain", "--system", "mate", "--initial-column", "Last")
+def test_explain_shows_the_funnel(search: Run) -> None:
+    code, out, _ = search("elsewhere.csv", *KEY, "--explain", "--system", "mate", "--initial-column", "Last")
     counts = {" ".join(line.split()[:-1]): line.split()[-1] for line in out.splitlines() if len(line.split()) > 1}
     assert code == 0
     assert counts["distinct key tuples of the query"] == "4"
@@ -148,16 +140,7 @@ def test_explain_shows_the_funnel(run: Run) -> None:
     assert counts["pairs of posting and key tuple"] == "19"
     assert counts["checked exactly"] == "3"
     assert counts["answers"] == "3"
-    assert float(counts["total"]) > 0
-
-
-def test_every_system_and_strategy_gives_the_same_answer(run: Run) -> None:
-    expected = found(run, "elsewhere.csv", *KEY)["results"]
-    for options in (("scr",), ("mcr",), ("mate", "--hash", "xash"), ("mate", "--hash", "xash:128")):
-        assert found(run, "elsewhere.csv", *KEY, "--system", *options)["results"] == expected
-    for strategy in ("pairs", "postings", "cardinality", "order", "longest", "Last"):
-        options = ("--system", "mate", "--initial-column", strategy)
-        assert found(run, "elsewhere.csv", *KEY, *options)["results"] == expected
+    assert float(counts["total (ms)"]) > 0
 
 
 # Evidence and rank
@@ -180,29 +163,25 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_result_of_chance_is_marked(
-    numbers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(numbers)
-    capsys.readouterr()
-    assert main(["search", "births.csv", "--key", "year,month", "--store", "x.mate"]) == 0
-    out = capsys.readouterr().out
+def test_a_result_of_chance_is_marked(numbers: Path, run: Run) -> None:
+    code, out, _ = run("search", numbers / "births.csv", "--key", "year,month", "--store", numbers / "x.mate")
+    assert code == 0
     lines = {name: line.split() for line in out.splitlines() for name in ("batting", "calendar") if name in line}
     assert "chance" in lines["batting"]
     assert "chance" not in lines["calendar"]
     assert '"chance": no more combinations match than if the columns had nothing to do with each other' in out
 
 
-def test_ranks_and_names(run: Run, numbers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_and_names(search: Run, numbers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(numbers)
     for rank in ("usefulness", "joinability"):
-        results = found(run, "births.csv", "--key", "year,month", "--rank", rank)["results"]
+        results = found(search, "births.csv", "--key", "year,month", "--rank", rank)["results"]
         order = [result["evidence"]["usefulness" if rank == "usefulness" else "containment"] for result in results]
         assert order == sorted(order, reverse=True)
     assert results[0]["evidence"]["names"] is not None
-    without = found(run, "births.csv", "--key", "year,month", "--no-names")["results"]
+    without = found(search, "births.csv", "--key", "year,month", "--no-names")["results"]
     assert without[0]["evidence"]["names"] is None
-    code, out, _ = run("births.csv", "--key", "year,month", "--no-names")
+    code, out, _ = search("births.csv", "--key", "year,month", "--no-names")
     assert (code, "names" in out.split("─")[0]) == (0, False)
 
 
@@ -212,8 +191,8 @@ def test_ranks_and_names(run: Run, numbers: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     "key", [["First,Last"], ["first , LAST"], ["First", "Last"], ["Country, of birth", "Last,First"]]
 )
-def test_ways_to_name_the_key(run: Run, key: list[str]) -> None:
-    mapping = found(run, "elsewhere.csv", *(f"--key={text}" for text in key))["results"][2]["mapping"]
+def test_ways_to_name_the_key(search: Run, key: list[str]) -> None:
+    mapping = found(search, "elsewhere.csv", *(f"--key={text}" for text in key))["results"][2]["mapping"]
     assert (mapping["First"], mapping["Last"]) == ("Vorname", "Nachname")
     assert ("Country, of birth" in mapping) == ("Country, of birth" in key)
 
@@ -221,66 +200,49 @@ def test_ways_to_name_the_key(run: Run, key: list[str]) -> None:
 # The query's own tables
 
 
-def test_exclude_self_knows_the_file_and_its_copies(run: Run) -> None:
-    assert names(found(run, "elsewhere.csv", *KEY)) == ["query", "same content", "people"]
-    assert names(found(run, "elsewhere.csv", *KEY, "--exclude-self")) == ["people"]
-    assert names(found(run, "lake/query.csv", *KEY, "--exclude-self")) == ["people"]
-    assert names(found(run, "changed.csv", *KEY, "--exclude-self")) == ["query", "same content", "people"]
+def test_exclude_self_knows_the_file_and_its_copies(search: Run) -> None:
+    assert names(found(search, "elsewhere.csv", *KEY)) == ["query", "same content", "people"]
+    assert names(found(search, "elsewhere.csv", *KEY, "--exclude-self")) == ["people"]
+    assert names(found(search, "lake/query.csv", *KEY, "--exclude-self")) == ["people"]
+    assert names(found(search, "changed.csv", *KEY, "--exclude-self")) == ["query", "same content", "people"]
 
 
-def test_exclude_self_knows_the_path_after_the_file_changed(run: Run, folder: Path) -> None:
+def test_exclude_self_knows_the_path_after_the_file_changed(search: Run, folder: Path) -> None:
     own = folder / "lake/query.csv"
     own.write_text(QUERY + "One,more,row,3\n")
     try:
-        assert names(found(run, "lake/../lake/query.csv", *KEY, "--exclude-self")) == ["same content", "people"]
+        assert names(found(search, "lake/../lake/query.csv", *KEY, "--exclude-self")) == ["same content", "people"]
     finally:
         own.write_text(QUERY)
 
 
 # What goes wrong
 
-AS_IN_THE_PAPER = ["elsewhere.csv", "--key", "First", "--system", "mate"]
+ASKED = ["elsewhere.csv", "--key", "First"]
+AS_IN_THE_PAPER = [*ASKED, "--system", "mate"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["none.csv", "--key", "a"], "none.csv: no such file or folder"),
-        (["lake", "--key", "First"], "lake is a folder; a query table is one file"),
         (["elsewhere.csv", "--key", "Frist"], 'elsewhere has no column "Frist"; did you mean "first"?'),
-        (["elsewhere.csv", "--key", ""], 'elsewhere has no column ""; known: '),
         (["elsewhere.csv", "--key", "First,"], 'elsewhere has no column ""; known: '),
         (["elsewhere.csv", "--key", "First,first"], 'the key names the column "First" twice'),
-        (["elsewhere.csv", "--key", "First", "-k", "ten"], "-k takes a whole number from 1 on, not 'ten'"),
-        (["elsewhere.csv", "--key", "First", "--system", "mtae"], 'unknown system "mtae"; did you mean "mate"?'),
+        ([*ASKED, "--system", "mtae"], 'unknown system "mtae"; did you mean "mate"?'),
         ([*AS_IN_THE_PAPER, "--hash", "bf"], "the index has no bf; it was built with: xash:128"),
         ([*AS_IN_THE_PAPER, "--hash", "xash:64"], "the index has no xash with 64 bits; it was built"),
         ([*AS_IN_THE_PAPER, "--hash", "xash:x"], "a hash function is named NAME or NAME:BITS, not 'xash:x'"),
-        (["elsewhere.csv", "--key", "First", "--hash", "xash"], 'hash "xash" is of no use here: column-first'),
-        (["elsewhere.csv", "--key", "First", "--initial-column", "order"], 'initial_column "order" is of no use here'),
+        ([*ASKED, "--hash", "xash"], 'hash "xash" is of no use here: column-first'),
+        ([*ASKED, "--initial-column", "order"], 'initial_column "order" is of no use here'),
         ([*AS_IN_THE_PAPER, "--initial-column", "longst"], "no strategy or key column is called"),
+        ([*ASKED, "--store", "none.mate"], "there is no index at none.mate; build one with: mate index PATH --store"),
+        ([*ASKED, "--store", "changed.csv"], "changed.csv is a file; an index is a folder"),
+        ([*ASKED, "--store", "lake"], "lake is a folder without an index: it has no manifest.json"),
     ],
 )
-def test_errors_are_one_line(run: Run, arguments: list[str], message: str) -> None:
-    code, out, err = run(*arguments)
-    assert (code, out) == (2, "")
-    assert err.lower().startswith(f"mate: {message}".lower())
-    assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("store", "message"),
-    [
-        ("none.mate", "there is no index at none.mate; build one with: mate index PATH --store none.mate"),
-        ("elsewhere.csv", "elsewhere.csv is a file; an index is a folder"),
-        ("lake", "lake is a folder without an index: it has no manifest.json"),
-    ],
-)
-def test_a_store_that_is_none(run: Run, store: str, message: str) -> None:
-    code, out, err = run("elsewhere.csv", "--key", "First", store=store)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"mate: {message}")
-    assert err.count("\n") == 1
+def test_errors_are_one_line(search: Run, arguments: list[str], message: str) -> None:
+    assert_refused(search(*arguments), message)
 
 
 # Start-up

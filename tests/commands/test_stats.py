@@ -8,38 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from mate.build.build import BuildSettings, HashRequest, build
-from mate.build.lake_target import LakeTarget
-from mate.cli.program import main
+import mate
+from tests.commands.conftest import Run, write_people
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("stats") / "lake"
-    folder.mkdir()
-    (folder / "people.csv").write_text("name,country\nLee,US\nKim,KR\nSøren,DK\nLee,US,extra\n")
-    (folder / "towns.csv").write_text("town,country\nSeoul,KR\n,n/a\n")
-    (folder / "notes [1].zzz").write_text("no table")
-    return folder
+    return write_people(tmp_path_factory.mktemp("stats") / "lake")
 
 
 @pytest.fixture(scope="module")
 def store(lake: Path) -> Path:
     path = lake.with_name("lake [v2].mate")
-    with LakeTarget(path) as target:
-        hashes = (HashRequest("xash", 128), HashRequest("bf", 512))
-        build([str(lake)], target, BuildSettings(master="none", hashes=hashes))
+    mate.index(lake, path, hashes=["xash", "bf:512"]).close()
     return path
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    code = main(["stats", *map(str, arguments)])
-    out, err = capsys.readouterr()
-    return code, out, err
-
-
-def test_the_overview(capsys: pytest.CaptureFixture[str], store: Path) -> None:
-    code, out, err = run(capsys, "--store", store)
+def test_the_overview(run: Run, store: Path) -> None:
+    code, out, err = run("stats", "--store", store)
     lines = {" ".join(line.split()) for line in out.splitlines()}
     assert (code, err) == (0, "")
     assert out.splitlines()[0].strip() == str(store)
@@ -56,8 +42,8 @@ def test_the_overview(capsys: pytest.CaptureFixture[str], store: Path) -> None:
     assert "outgrown" not in out
 
 
-def test_the_overview_as_json(capsys: pytest.CaptureFixture[str], store: Path) -> None:
-    code, out, _ = run(capsys, "--store", store, "--json")
+def test_the_overview_as_json(run: Run, store: Path) -> None:
+    code, out, _ = run("stats", "--store", store, "--json")
     record = json.loads(out)
     assert code == 0
     assert record["manifest"]["counts"]["cells"] == 8
@@ -65,61 +51,39 @@ def test_the_overview_as_json(capsys: pytest.CaptureFixture[str], store: Path) -
     assert sum(record["bytes"].values()) == sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
 
 
-def test_rejects_name_file_line_and_reason(capsys: pytest.CaptureFixture[str], store: Path, lake: Path) -> None:
-    _, out, _ = run(capsys, "--store", store, "--rejects", "--json")
-    assert json.loads(out) == [
-        {
-            "source": str(lake / "notes [1].zzz"),
-            "line": None,
-            "kind": "file",
-            "reason": "unsupported file type .zzz",
-            "count": 1,
-        },
-        {
-            "source": str(lake / "people.csv"),
-            "line": 5,
-            "kind": "row",
-            "reason": "3 cells where the header has 2",
-            "count": 1,
-        },
+def test_rejects_name_file_line_and_reason(run: Run, store: Path, lake: Path) -> None:
+    rejects = json.loads(run("stats", "--store", store, "--rejects", "--json")[1])
+    assert [list(reject) for reject in rejects] == [["source", "line", "kind", "reason", "count"]] * 2
+    assert [tuple(reject.values()) for reject in rejects] == [
+        (str(lake / "notes [1].zzz"), None, "file", "unsupported file type .zzz", 1),
+        (str(lake / "people.csv"), 5, "row", "3 cells where the header has 2", 1),
     ]
-    code, out, _ = run(capsys, "--store", store, "--rejects")
+    code, out, _ = run("stats", "--store", store, "--rejects")
     assert code == 0
     whole = " ".join(out.split())
     assert f"{lake / 'people.csv'} 5 row 1 3 cells where the header has 2" in whole
     assert f"{lake / 'notes [1].zzz'} file 1 unsupported file type .zzz" in whole
 
 
-def test_tables_and_sources(capsys: pytest.CaptureFixture[str], store: Path, lake: Path) -> None:
-    _, out, _ = run(capsys, "--store", store, "--tables", "--json")
+def test_tables_and_sources(run: Run, store: Path, lake: Path) -> None:
+    _, out, _ = run("stats", "--store", store, "--tables", "--json")
     assert [(t["table_id"], t["name"], t["rows"], t["columns"]) for t in json.loads(out)] == [
         (0, "people", 3, 2),
         (1, "towns", 2, 2),
     ]
-    _, out, _ = run(capsys, "--store", store, "--sources", "--json")
+    _, out, _ = run("stats", "--store", store, "--sources", "--json")
     assert [(s["source"], s["sha256"], s["tables"]) for s in json.loads(out)] == [
         (str(path), hashlib.sha256(path.read_bytes()).hexdigest(), int(path.suffix == ".csv"))
         for path in sorted(lake.iterdir())
     ]
     for option in ("--tables", "--sources"):
-        code, out, _ = run(capsys, "--store", store, option)
+        code, out, _ = run("stats", "--store", store, option)
         assert code == 0
         assert str(lake / "towns.csv") in out
 
 
 @pytest.mark.parametrize("option", ["--rejects", "--tables", "--sources"])
-def test_lists_end_at_the_limit(capsys: pytest.CaptureFixture[str], store: Path, option: str) -> None:
+def test_lists_end_at_the_limit(run: Run, store: Path, option: str) -> None:
     for limit in (0, 1):
-        _, out, _ = run(capsys, "--store", store, option, "--json", "--limit", str(limit))
+        _, out, _ = run("stats", "--store", store, option, "--json", "--limit", str(limit))
         assert len(json.loads(out)) == limit
-
-
-def test_a_corpus_that_has_outgrown_its_alpha_is_told(
-    capsys: pytest.CaptureFixture[str], lake: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "more.csv").write_text("a,b\n" + "".join(f"x{n},y{n}\n" for n in range(100)))
-    with LakeTarget(tmp_path / "a.mate") as target:
-        settings = BuildSettings(master="none", hashes=(HashRequest("xash", 128, {"alpha": 1}),))
-        build([str(lake), str(tmp_path / "more.csv")], target, settings)
-    _, out, _ = run(capsys, "--store", tmp_path / "a.mate")
-    assert "xash:128:alpha=1: the corpus has outgrown its alpha, equation 5 asks for 2: rebuild it" in out

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mate.cli.program import main
 from tests.api.conftest import write_stations
+from tests.commands.conftest import Run, assert_refused
 
 
 @pytest.fixture(scope="module")
@@ -21,35 +21,32 @@ def folder(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shared)
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    capsys.readouterr()
-    code = main(["suggest", *arguments, "--store", "lake.mate"])
-    return code, *capsys.readouterr()
+SUGGEST = ("suggest", "query.csv", "--store", "lake.mate")
 
 
-def test_the_key_is_found(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "query.csv")
+def test_the_key_is_found(run: Run) -> None:
+    code, out, err = run(*SUGGEST)
     assert (code, err) == (0, "")
     first = next(line for line in out.splitlines() if "stations" in line)
     assert "city = town, day = date" in first
-    code, out, _ = run(capsys, "query.csv", "--json", "-k", "1")
+    code, out, _ = run(*SUGGEST, "--json", "-k", "1")
     [best] = json.loads(out)
     assert (code, best["key"], best["table"]) == (0, ["city", "day"], "stations")
     assert best["evidence"]["uniqueness"] == 1
 
 
-def test_names_and_explanation(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "query.csv", "--json", "--no-names")
+def test_names_and_explanation(run: Run) -> None:
+    _, out, _ = run(*SUGGEST, "--json", "--no-names")
     assert all(one["evidence"]["names"] is None for one in json.loads(out))
-    code, out, _ = run(capsys, "query.csv", "--explain")
+    code, out, _ = run(*SUGGEST, "--explain")
     assert code == 0
     assert "keys of several columns checked on a sample" in out
 
 
-def test_columns_and_their_number(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "query.csv", "--json", "--columns", "city,value")
+def test_columns_and_their_number(run: Run) -> None:
+    _, out, _ = run(*SUGGEST, "--json", "--columns", "city,value")
     assert all("day" not in one["key"] for one in json.loads(out))
-    _, out, _ = run(capsys, "query.csv", "--json", "--most-columns", "1")
+    _, out, _ = run(*SUGGEST, "--json", "--most-columns", "1")
     assert all(len(one["key"]) == 1 for one in json.loads(out))
 
 
@@ -60,5 +57,5 @@ def test_columns_and_their_number(capsys: pytest.CaptureFixture[str]) -> None:
         (["--most-columns", "5"], "--most-columns takes a whole number from 1 to 4, not '5'"),
     ],
 )
-def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
-    assert run(capsys, "query.csv", *arguments) == (2, "", f"mate: {message}\n")
+def test_errors_are_one_line(run: Run, arguments: list[str], message: str) -> None:
+    assert_refused(run(*SUGGEST, *arguments), message)

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.cli.program import main
 from mate.display import fan_out_text, times_text, visible
+from tests.commands.conftest import Run
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202e"
+STORE = ["--store", f"x{ESCAPE}.mate"]
 
 
 @given(st.text(st.characters()))
@@ -40,25 +41,22 @@ def test_how_they_are_shown(text: str, shown: str) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lake").mkdir()
     (tmp_path / f"lake/evil{ESCAPE}.csv").write_text(f"city{ESCAPE},day{ESCAPE}\nBonn{ESCAPE},1\nUlm,2\nUlm,2,3\n")
     (tmp_path / f"query{ESCAPE}.csv").write_text(f"a{ESCAPE},b\nUlm,2\nBonn{ESCAPE},1\nBonn,1,2\n")
-    main(["index", "lake", "--store", f"x{ESCAPE}.mate"])
-    _clean(capsys)
+    assert "owned" in without_controls(run("index", "lake", *STORE))
     return tmp_path
 
 
-def _clean(capsys: pytest.CaptureFixture[str]) -> str:
-    out, err = capsys.readouterr()
-    for text in (out, err):
-        bad = [c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs")]
-        assert not bad, text
+def without_controls(printed: tuple[int, str, str]) -> str:
+    """Return what a command printed, which controls no terminal."""
+    _, out, err = printed
+    assert not [c for c in out + err if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs")], out + err
     return out + err
 
 
-STORE = ["--store", f"x{ESCAPE}.mate"]
 QUERY = f"query{ESCAPE}.csv"
 KEY = ["--key", f"a{ESCAPE}", "--key", "b"]
 COMMANDS = [
@@ -84,15 +82,14 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command)[:12].encode().hex())
-def test_commands_send_none(folder: Path, capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+def test_commands_send_none(folder: Path, run: Run, command: list[str]) -> None:
     next((folder / "lake").iterdir()).with_name(f"new{ESCAPE}.csv").write_text("a\nb\n")
-    main([*command, *STORE])
-    assert "owned" in _clean(capsys)
+    assert "owned" in without_controls(run(*command, *STORE))
 
 
-def test_json_keeps_what_it_shows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["stats", "--tables", "--json", *STORE])
-    [table] = json.loads(capsys.readouterr().out)
+@pytest.mark.usefixtures("folder")
+def test_json_keeps_what_it_shows(run: Run) -> None:
+    [table] = json.loads(run("stats", "--tables", "--json", *STORE)[1])
     assert table["name"] == f"evil{ESCAPE}"
 
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate.cli import synthetic as command
+from mate.cli import index as command
 from mate.corpus import Chunk, Limits, discover, read
 from mate.corpus.synthetic import SyntheticLake
 from mate.corpus.synthetic.values import KINDS, pool_sizes, vocabulary_of

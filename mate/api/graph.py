@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Unpack
@@ -14,10 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mate.api.graph.files import EDGES, NODES, graphml, page
+from mate.api.answers import EVIDENCE
 from mate.api.options import WorkOptions, engine_for
 from mate.api.outputs import check_output
 from mate.build.progress import NoProgress
+from mate.display import visible
 from mate.errors import QueryError
 from mate.files import replacing
 from mate.lake.base import Index
@@ -29,6 +33,39 @@ from mate.search.suggest.copies import Copy, copies, same_columns
 
 RANGES, RANGES_PER_CORE = 200, 8
 """Ranges of tables that are compared at once: in this process, and on Spark, where each is a task."""
+PAGE = Path(__file__).with_name("graph.html")
+"""The page, with {{title}} and {{data}} in place of what is filled in. It sets all data as text, never as HTML."""
+
+_MEASURES = ("containment", "uniqueness", "usefulness", "fan_out", "most_fan_out", "chance", "names")
+_TEXT, _TEXTS, _NUMBER = pa.string(), pa.list_(pa.string()), pa.int64()
+NODES = pa.schema(
+    {
+        "table_id": _NUMBER,
+        "name": _TEXT,
+        "source": _TEXT,
+        "rows": _NUMBER,
+        "columns": _TEXTS,
+        "edges": _NUMBER,
+        "same_columns": _NUMBER,
+    }
+)
+EDGES = pa.schema(
+    {
+        "kind": _TEXT,
+        "child": _NUMBER,
+        "child_name": _TEXT,
+        "parent": _NUMBER,
+        "parent_name": _TEXT,
+        "key": _TEXTS,
+        "columns": _TEXTS,
+        "same_columns": pa.bool_(),
+        "joinability": _NUMBER,
+        "key_tuples": _NUMBER,
+        **{name: EVIDENCE[name] for name in _MEASURES},
+    }
+)
+_NODE_FIELDS = ("name", "source", "rows", "columns", "same_columns")
+_EDGE_FIELDS = tuple(name for name in EDGES.names if name not in ("child", "parent", "child_name", "parent_name"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +96,7 @@ class Graph:
 
     def neighbours(self, table_id: int) -> list[dict[str, Any]]:
         """Return the edges of a table, the most useful first."""
-        own = pc.or_(pc.equal(self.edges["child"], table_id), pc.equal(self.edges["parent"], table_id))
+        own = (pc.field("child") == table_id) | (pc.field("parent") == table_id)
         found: list[dict[str, Any]] = self.edges.filter(own).to_pylist()
         return found
 
@@ -104,17 +141,16 @@ def compare_tables(index: Index, most_columns: int, **options: Unpack[WorkOption
         joins_of, ranges = graph.joins_of, graph.ranges(RANGES)
         if engine.is_spark:
             [partition] = partitions_of(lake, 1)
-            joins_of, ranges = (
-                JoinTask(partition, most_columns).joins_of,
-                graph.ranges(RANGES_PER_CORE * engine.parallelism),
-            )
+            joins_of = JoinTask(partition, most_columns).joins_of
+            ranges = graph.ranges(RANGES_PER_CORE * engine.parallelism)
         found = all_joins(engine.run(ranges, joins_of, progress, "compare tables"))
     numbers = {info.table_id: table for table, info in infos.items()}
     joins = [edge for edge in found.edges if not copied.are_copies(numbers[edge.child], numbers[edge.parent])]
     rows = [_join_row(edge) for edge in joins] + [_copy_row(pair, infos) for pair in copied.pairs]
     group = {infos[table].table_id: place for place, own in enumerate(groups, start=1) for table in own}
-    edges = _edges(rows, {info.table_id: info.name for info in infos.values()}, group)
-    nodes = _nodes(list(infos.values()), edges, group)
+    tables = sorted(infos.values(), key=lambda info: info.table_id)
+    edges = _edges(rows, {info.table_id: info.name for info in tables}, group)
+    nodes = _nodes(tables, edges, group)
     return Graph(lake.address, nodes, edges, found.sharing, found.checked, graph.uncounted)
 
 
@@ -148,18 +184,66 @@ def _edges(rows: list[dict[str, Any]], names: dict[int, str], group: dict[int, i
     return pa.Table.from_pylist(rows, EDGES)
 
 
-def _nodes(infos: list[TableInfo], edges: pa.Table, group: dict[int, int]) -> pa.Table:
+def _nodes(tables: list[TableInfo], edges: pa.Table, group: dict[int, int]) -> pa.Table:
     degree = Counter([*edges["child"].to_pylist(), *edges["parent"].to_pylist()])
-    rows = [
-        {
-            "table_id": info.table_id,
-            "name": info.name,
-            "source": info.source,
-            "rows": info.rows,
-            "columns": info.column_names(),
-            "edges": degree[info.table_id],
-            "same_columns": group.get(info.table_id),
-        }
-        for info in sorted(infos, key=lambda info: info.table_id)
-    ]
+    rows = []
+    for info in tables:
+        own = {"edges": degree[info.table_id], "same_columns": group.get(info.table_id)}
+        rows.append({**info.record(), "columns": info.column_names(), **own})
     return pa.Table.from_pylist(rows, NODES)
+
+
+def graphml(nodes: pa.Table, edges: pa.Table) -> str:
+    """Return the graph as GraphML, which Gephi, yEd, Cytoscape and networkx read."""
+    types = {pa.int64(): "long", pa.float64(): "double", pa.bool_(): "boolean"}
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">']
+    for domain, schema, fields in (("node", NODES, _NODE_FIELDS), ("edge", EDGES, _EDGE_FIELDS)):
+        for name in fields:
+            kind = types.get(schema.field(name).type, "string")
+            lines.append(f'<key id="{domain}-{name}" for="{domain}" attr.name="{name}" attr.type="{kind}"/>')
+    lines.append('<graph edgedefault="directed">')
+    lines += [f'<node id="{n["table_id"]}">{_xml("node", n, _NODE_FIELDS)}</node>' for n in nodes.to_pylist()]
+    for edge in edges.to_pylist():
+        data = _xml("edge", edge, _EDGE_FIELDS)
+        lines.append(f'<edge source="{edge["child"]}" target="{edge["parent"]}">{data}</edge>')
+    return "\n".join([*lines, "</graph>", "</graphml>", ""])
+
+
+def _xml(domain: str, record: dict[str, Any], fields: Iterable[str]) -> str:
+    """Return the values of a record as XML, without the characters that XML cannot hold."""
+    data = ""
+    for name in fields:
+        value = record[name]
+        if value is not None:
+            text = ", ".join(value) if isinstance(value, list) else str(value)
+            text = text.lower() if isinstance(value, bool) else visible(text)
+            text = text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+            data += f'<data key="{domain}-{name}">{escape(text)}</data>'
+    return data
+
+
+def page(address: str, nodes: pa.Table, edges: pa.Table) -> str:
+    """Return one HTML page with everything in it, data as JSON that cannot end its element."""
+    place = {table_id: number for number, table_id in enumerate(nodes["table_id"].to_pylist())}
+    data = {
+        "nodes": [[_shown(record[name]) for name in ("table_id", *_NODE_FIELDS)] for record in nodes.to_pylist()],
+        "edges": [
+            [place[record["child"]], place[record["parent"]], *(_shown(record[name]) for name in _EDGE_FIELDS)]
+            for record in edges.to_pylist()
+        ],
+        "fields": _EDGE_FIELDS,
+    }
+    text = json.dumps(data, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    filled = {"{{title}}": escape(visible(address)), "{{data}}": text}
+    return re.sub("|".join(filled), lambda match: filled[match[0]], PAGE.read_text(encoding="utf-8"))
+
+
+def _shown(value: Any) -> Any:
+    """Return a value without control characters and needless digits."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, list):
+        return [visible(text) for text in value]
+    return round(value, 4) if isinstance(value, float) else value

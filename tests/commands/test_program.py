@@ -1,4 +1,6 @@
-"""The command line as a person meets it."""
+"""The program itself, and `mate hashes` and `mate hash`, as a person meets them."""
+
+from __future__ import annotations
 
 import subprocess
 import sys
@@ -10,12 +12,7 @@ import mate
 from mate import __version__
 from mate.cli.program import main
 from mate.hashing.by_width import unpacked
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main(arguments)
-    out, err = capsys.readouterr()
-    return code, out, err
+from tests.commands.conftest import Run, assert_refused
 
 
 def test_version_and_help_need_no_heavy_import() -> None:
@@ -33,27 +30,27 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"mate {__version__}\n"
 
 
-def test_hashes_lists_every_hash_of_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "hashes")
+def test_hashes_lists_every_hash_of_the_paper(run: Run) -> None:
+    code, out, _ = run("hashes")
     assert code == 0
     assert {line.split()[0] for line in out.splitlines()[2:] if line.strip()} >= {
         "bf", "city", "fingerprint", "ht", "lhbf", "md5", "murmur", "simhash", "wide", "xash",
     }  # fmt: skip
 
 
-def test_hash_shows_the_bits_of_the_papers_figure(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "hash", "--hash", "xash:128:alpha=4", "Muhammad")
+def test_hash_shows_the_bits_of_the_papers_figure(run: Run) -> None:
+    code, out, _ = run("hash", "--hash", "xash:128:alpha=4", "Muhammad")
     assert (code, out.count("8 51 62 100")) == (0, 2)
 
 
-def test_hash_sizes_a_key_by_the_columns_of_the_row(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "hash", "--hash", "wide:20", *"abcdefg")[1].startswith("wide(bits=20")
+def test_hash_sizes_a_key_by_the_columns_of_the_row(run: Run) -> None:
+    assert run("hash", "--hash", "wide:20", *"abcdefg")[1].startswith("wide(bits=20")
     assert len(mate.hash_values("abcdefg", "wide:20").super_key) == 3, "seven columns of 20 bits take three words"
 
 
 @pytest.mark.parametrize("function", ["fingerprint:16", "fingerprint"])
-def test_a_row_has_its_fingerprints_in_the_order_of_columns(capsys: pytest.CaptureFixture[str], function: str) -> None:
-    code, out, _ = run(capsys, "hash", "--hash", function, "muhammad", "", "us")
+def test_a_row_has_its_fingerprints_in_the_order_of_columns(run: Run, function: str) -> None:
+    code, out, _ = run("hash", "--hash", function, "muhammad", "", "us")
     assert code == 0
     *_, first, second, third, row = [line.split() for line in out.splitlines() if line.strip()]
     prints = [first[-1], second[-1], third[-1]]
@@ -66,15 +63,12 @@ def test_a_row_has_its_fingerprints_in_the_order_of_columns(capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("xahs", 'mate: unknown hash "xahs"; did you mean "xash"?'),
-        ("xash:100", "mate: xash has no 100-bit version; it has: 64, 128, 256, 512"),
-        ("xash:128:alpha=0", "mate: alpha must be a whole number from 1 (the length bit alone) to 38, not 0"),
-        ("xash:128:alpha", "mate: a hash is written NAME[:BITS[:PARAMETER=VALUE,...]], not 'xash:128:alpha'"),
-        ("xash:128:beta=3", "mate: xash does not take these parameters"),
+        ("xahs", 'unknown hash "xahs"; did you mean "xash"?'),
+        ("xash:100", "xash has no 100-bit version; it has: 64, 128, 256, 512"),
+        ("xash:128:alpha=0", "alpha must be a whole number from 1 (the length bit alone) to 38, not 0"),
+        ("xash:128:alpha", "a hash is written NAME[:BITS[:PARAMETER=VALUE,...]], not 'xash:128:alpha'"),
+        ("xash:128:beta=3", "xash does not take these parameters"),
     ],
 )
-def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], function: str, message: str) -> None:
-    code, out, err = run(capsys, "hash", "--hash", function, "lee")
-    assert (code, out) == (2, "")
-    assert err.startswith(message)
-    assert err.count("\n") == 1
+def test_errors_are_one_line(run: Run, function: str, message: str) -> None:
+    assert_refused(run("hash", "--hash", function, "lee"), message)

@@ -69,7 +69,32 @@ def search_explanation(statistics: Statistics, answers: int) -> Explanation:
         Step("segments", statistics.segments),
         Step("that know too few of the key tuples", statistics.segments_cut, 1),
     ]
-    steps += _column_steps(statistics) if statistics.system == "column-first" else _posting_steps(statistics)
+    if statistics.system == "column-first":
+        steps += [
+            Step("tables with a value of every key column", statistics.tables),
+            Step("that their bound left out", statistics.tables_cut_rule_1, 1),
+            Step("looked at", statistics.tables_checked, 1),
+            Step("of these, counted row by row", statistics.tables_by_row, 1),
+            Step("mappings bounded by joint key tuples", statistics.mappings_bounded),
+            Step("mappings checked exactly", statistics.mappings_checked),
+            Step("by the rows of their values", statistics.checks_by_postings, 1),
+            Step("by scanning columns", statistics.checks_by_scan, 1),
+            Step("rows read", statistics.rows_read),
+        ]
+    else:
+        steps += [
+            Step(f"postings of the initial column, {statistics.initial_column}", statistics.postings),
+            Step("pairs of posting and key tuple", statistics.pairs),
+            Step(f"that pass the row filter ({statistics.hash})", statistics.candidates, 1),
+            Step("tables", statistics.tables),
+            Step("cut by rule 1", statistics.tables_cut_rule_1, 1),
+            Step("cut by rule 2", statistics.tables_cut_rule_2, 1),
+            Step("checked exactly", statistics.tables_checked, 1),
+            Step("rows read", statistics.rows_read),
+            Step("candidates checked", statistics.checked),
+            Step("that hold", statistics.true_positives, 1),
+            Step("precision of the filter", statistics.precision, 1),
+        ]
     steps += [
         Step("rounds, until no other table could rank as high", statistics.rounds),
         Step("tables whose evidence was measured to rank them", statistics.tables_measured),
@@ -92,33 +117,3 @@ def suggestion_explanation(effort: Effort) -> Explanation:
         Step("suggestions", effort.suggestions),
     )
     return Explanation("suggest", steps, dict(effort.seconds))
-
-
-def _column_steps(statistics: Statistics) -> list[Step]:
-    return [
-        Step("tables with a value of every key column", statistics.tables),
-        Step("that their bound left out", statistics.tables_cut_rule_1, 1),
-        Step("looked at", statistics.tables_checked, 1),
-        Step("of these, counted row by row", statistics.tables_by_row, 1),
-        Step("mappings bounded by joint key tuples", statistics.mappings_bounded),
-        Step("mappings checked exactly", statistics.mappings_checked),
-        Step("by the rows of their values", statistics.checks_by_postings, 1),
-        Step("by scanning columns", statistics.checks_by_scan, 1),
-        Step("rows read", statistics.rows_read),
-    ]
-
-
-def _posting_steps(statistics: Statistics) -> list[Step]:
-    return [
-        Step(f"postings of the initial column, {statistics.initial_column}", statistics.postings),
-        Step("pairs of posting and key tuple", statistics.pairs),
-        Step(f"that pass the row filter ({statistics.hash})", statistics.candidates, 1),
-        Step("tables", statistics.tables),
-        Step("cut by rule 1", statistics.tables_cut_rule_1, 1),
-        Step("cut by rule 2", statistics.tables_cut_rule_2, 1),
-        Step("checked exactly", statistics.tables_checked, 1),
-        Step("rows read", statistics.rows_read),
-        Step("candidates checked", statistics.checked),
-        Step("that hold", statistics.true_positives, 1),
-        Step("precision of the filter", statistics.precision, 1),
-    ]

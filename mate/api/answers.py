@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
 
-from mate.api.results.enriched import Enriched
-from mate.api.results.explanation import Explanation, search_explanation, suggestion_explanation
+from mate.api.explanation import Explanation, search_explanation, suggestion_explanation
+from mate.api.outputs import Enriched
 from mate.api.snapshot import Snapshot
 from mate.api.tables import UserTable, as_frame
-from mate.display import counted, visible
+from mate.display import counted, fan_out_text, times_text, visible
 from mate.lake.records import TableInfo
+from mate.search.evidence import Evidence
+from mate.search.joins import added_names, enrich, joined_rows
 from mate.search.query import KeyTuples, key_tuples
+from mate.search.results import Matches, Result, SearchResult
 
 if TYPE_CHECKING:
-    from mate.search.evidence import Evidence
-    from mate.search.results import Matches, Result, SearchResult
     from mate.search.suggest import SuggestionResult
 
-EVIDENCE = {
-    "containment": "float64",
-    "uniqueness": "float64",
-    "fan_out": "float64",
-    "most_fan_out": "int64",
-    "chance": "float64",
-    "names": "float64",
-    "usefulness": "float64",
-    "is_chance": "bool",
-}
-COLUMNS = {
-    "table_id": "int64",
-    "table": "string",
-    "source": "string",
-    "joinability": "int64",
-    "mapping": "string",
-    **EVIDENCE,
-}
+_TEXT, _NUMBER = pa.string(), pa.int64()
+_MEASURES = ("containment", "uniqueness", "fan_out", "most_fan_out", "chance", "names", "usefulness", "is_chance")
+EVIDENCE = dict.fromkeys(_MEASURES, pa.float64()) | {"most_fan_out": _NUMBER, "is_chance": pa.bool_()}
+COLUMNS = {"table_id": _NUMBER, "table": _TEXT, "source": _TEXT, "joinability": _NUMBER, "mapping": _TEXT, **EVIDENCE}
 """Columns of answers as a table, with their types."""
 
 
@@ -82,6 +69,11 @@ class Answer:
         return self.result.mapping
 
     @property
+    def mapping_text(self) -> str:
+        """The mapping for people: `city = place, day = date`."""
+        return ", ".join(f"{key} = {column}" for key, column in self.mapping.items())
+
+    @property
     def evidence(self) -> Evidence:
         """Evidence for the join: containment, uniqueness, fan-out, chance, names."""
         if "evidence" not in vars(self.result):  # it was not measured for the ranking
@@ -97,8 +89,6 @@ class Answer:
     @property
     def added(self) -> list[str]:
         """Names of the columns that a join adds; a name that the query has too ends with the table's name."""
-        from mate.search.joins import added_names
-
         return added_names(self.query.query.header, self.result)
 
     def pairs(self) -> list[tuple[int, int]]:
@@ -107,8 +97,6 @@ class Answer:
         >>> lake.match("sensors.csv", ["city", "day"], "weather").pairs()
         [(0, 0), (1, 1), (2, 2), (4, 3), (5, 4)]
         """
-        from mate.search.joins import joined_rows
-
         rows, partner = joined_rows(self.find_key().row_tuple, self.matches, all_matches=False)
         joined = partner >= 0
         return list(zip(rows[joined].tolist(), partner[joined].tolist(), strict=True))
@@ -138,10 +126,9 @@ class Answer:
 
     def enrich(self, matches: str = "first") -> Enriched:
         """Join as `join` does; return the table with what is known of the join."""
-        from mate.search.joins import enrich
-
-        joined = enrich(self.snapshot.index, self.query.query.header, self.find_key(), self.result, matches)
-        return Enriched(self.query, joined, self.mapping, self.snapshot.source_names)
+        join = enrich(self.snapshot.index, self.query.query.header, self.find_key(), self.result, matches)
+        rows, added = len(join.query_rows), join.columns.column_names
+        return Enriched(rows, join.matched_rows, added, self.mapping, self.query, join, self.snapshot.source_names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data."""
@@ -154,15 +141,26 @@ class Answer:
             "evidence": {name: getattr(self.evidence, name) for name in EVIDENCE},
         }
 
+    def texts(self) -> dict[str, str]:
+        """Return the answer and its evidence for people, by the heads of their columns."""
+        evidence = self.evidence
+        return {
+            "table": f"{self.table_id}",
+            "joinability": f"{self.joinability:,}",
+            "of key": f"{evidence.containment:.0%}",
+            "unique": f"{evidence.uniqueness:.0%}",
+            "rows per match": fan_out_text(evidence.fan_out, evidence.most_fan_out),
+            "vs chance": "chance" if evidence.is_chance else times_text(self.joinability, evidence.chance),
+            "names": "" if evidence.names is None else f"{evidence.names:.0%}",
+            "name": self.table.name,
+            "join on": self.mapping_text,
+            "source": self.table.source,
+        }
+
     def __repr__(self) -> str:
         joins = counted(self.joinability, "key tuple")
-        shown = f"{self.table.name} (table {self.table_id}) joins {joins} on {mapping_text(self)}"
+        shown = f"{self.table.name} (table {self.table_id}) joins {joins} on {self.mapping_text}"
         return visible(f"<{type(self).__name__}: {shown}>")
-
-
-def mapping_text(answer: Answer) -> str:
-    """Return the mapping of an answer for people."""
-    return ", ".join(f"{key} = {column}" for key, column in answer.mapping.items())
 
 
 @dataclass(frozen=True, repr=False)
@@ -183,10 +181,10 @@ class SuggestedKey(Answer):
 One = TypeVar("One", bound=Answer)
 
 
-class _AnswerList(Sequence[One], Generic[One]):
+class _AnswerList(Sequence[One]):
     """Answers in their order."""
 
-    _columns: ClassVar[Mapping[str, str]] = COLUMNS
+    _columns: ClassVar = COLUMNS
 
     def __init__(self, answers: Sequence[One], caption: str) -> None:
         self._answers = list(answers)
@@ -213,15 +211,14 @@ class _AnswerList(Sequence[One], Generic[One]):
 
     def to_arrow(self) -> Any:
         """Return the answers as an Arrow table."""
-        types = {name: pa.type_for_alias(kind) for name, kind in self._columns.items()}
-        return pa.Table.from_pylist([_record(answer) for answer in self], pa.schema(types))
+        return pa.Table.from_pylist([_record(answer) for answer in self], pa.schema(self._columns))
 
     def to_pandas(self) -> Any:
         """Return the answers as a DataFrame."""
         return as_frame(self.to_arrow(), "pandas")
 
     def _repr_html_(self) -> str:
-        from mate.api.results.notebook import answers_html
+        from mate.api.notebook import answers_html
 
         return answers_html(self, self.caption)
 
@@ -232,16 +229,10 @@ class _AnswerList(Sequence[One], Generic[One]):
 
 
 def _record(answer: Answer) -> dict[str, Any]:
-    """Return an answer as a row of a table."""
+    """Return an answer as a row of a table, lists as text."""
     record = answer.to_dict()
-    record |= record.pop("evidence")
-    record["mapping"] = mapping_text(answer)
-    for name in ("key", "unique_part"):
-        if record.get(name) is not None:
-            record[name] = ", ".join(record[name])
-    if "copies" in record:
-        record["copies"] = ", ".join(map(str, record["copies"]))
-    return record
+    record |= {**record["evidence"], "mapping": answer.mapping_text}
+    return {name: ", ".join(map(str, value)) if isinstance(value, list) else value for name, value in record.items()}
 
 
 class Answers(_AnswerList[Answer]):
@@ -293,7 +284,7 @@ class Suggestions(_AnswerList[SuggestedKey]):
     (('city',), {'city': 'town'})
     """
 
-    _columns: ClassVar[Mapping[str, str]] = {"key": "string", **COLUMNS, "unique_part": "string", "copies": "string"}
+    _columns: ClassVar = {"key": _TEXT, **COLUMNS, "unique_part": _TEXT, "copies": _TEXT}
 
     def __init__(self, query: UserTable, snapshot: Snapshot, found: SuggestionResult) -> None:
         nulls = frozenset(snapshot.index.manifest.nulls)

@@ -1,1 +1,0 @@
-"""The graph of a lake: which tables join with which, and which are copies of each other."""

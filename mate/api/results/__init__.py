@@ -1,1 +1,0 @@
-"""What calls return: answers, explanations, joined tables, statistics."""
