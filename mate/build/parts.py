@@ -16,7 +16,8 @@ from mate.build.engine import Engine
 from mate.build.progress import Progress
 from mate.build.sources import FileSource, Item, Provenance, Source, Unit, unit_size
 from mate.corpus import File, Limits
-from mate.corpus.parts import Correction, Cutting, Part, Parts, Span, changed, cut_file, look_at, read_part
+from mate.corpus.formats import cut_file, look_at, read_part
+from mate.corpus.parts import Correction, Cutting, Look, Part, Parts, Span, changed
 from mate.errors import CorpusError
 
 PHASE = "look at large files"
@@ -153,7 +154,7 @@ def _look(files: Sequence[_LargeFile], engine: Engine, progress: Progress) -> No
         pending = [(file, again) for file in files if not file.settled and (again := file.settle())]
 
 
-def _look_at(file: File, cutting: Cutting, span: Span) -> Any:
+def _look_at(file: File, cutting: Cutting, span: Span) -> Look | None:
     """Look at a span; return nothing if the file has changed."""
     try:
         return look_at(file, cutting, span)

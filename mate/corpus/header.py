@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mate.corpus.dialect import usual_width
-from mate.corpus.rows import Row
+from mate.corpus.rows import Row, usual_width
 from mate.corpus.table import Limits, check_width
 
 BODY_ROWS = 200

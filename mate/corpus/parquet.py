@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import BinaryIO
 
 import numpy as np
@@ -15,8 +16,9 @@ import pyarrow.parquet as pq
 
 from mate.corpus.arrow_text import as_text, as_whole, may_be_whole
 from mate.corpus.compression import arrow_file, unpacked_name
+from mate.corpus.parts import Cutting, Look, Part, Parts, Span
 from mate.corpus.rows import CHARACTERS
-from mate.corpus.table import Chunk, Limits, Reject, Table, check_width, rows_beyond
+from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.display import visible
 from mate.errors import CorpusError
 
@@ -35,10 +37,10 @@ def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterato
     try:
         file, table = open_file(source, stream, limits)
         groups = range(file.num_row_groups)
-        whole = check(file, groups).whole if any(map(may_be_whole, file.schema_arrow.types)) else frozenset()
-        for batch in batches(file, groups, limits):
-            yield from chunks(table, rows, batch, whole)
-            rows += len(batch)
+        whole = check(file, groups)[1] if any(map(may_be_whole, file.schema_arrow.types)) else frozenset()
+        for chunk in chunks(file, table, groups, limits, whole):
+            yield chunk
+            rows += chunk.rows
         announced = file.metadata.num_rows
         if rows == limits.rows:
             yield from rows_beyond(source, limits, announced - rows)
@@ -112,7 +114,7 @@ def _columns_with_lists(metadata: pq.FileMetaData) -> list[int]:
     return [place for place in range(metadata.num_columns) if metadata.schema.column(place).max_repetition_level]
 
 
-def batches(file: pq.ParquetFile, groups: Iterable[int], limits: Limits) -> Iterator[pa.RecordBatch]:
+def batches(file: pq.ParquetFile, groups: Sequence[int], limits: Limits) -> Iterator[pa.RecordBatch]:
     """Yield row groups, so many rows at a time, up to the limit of rows.
 
     A batch ends where its row group does, so that what is read before damaged data is the same whichever row groups
@@ -134,20 +136,11 @@ def batches(file: pq.ParquetFile, groups: Iterable[int], limits: Limits) -> Iter
         raise CorruptError(_first_line(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class RowGroupCheck:
-    """What decoding row groups once has found."""
+def check(file: pq.ParquetFile, groups: Sequence[int]) -> tuple[int, frozenset[int], bool]:
+    """Decode row groups once, since all values decide how a column is written, and damage in one ends the table.
 
-    rows: int
-    """Rows that can be read."""
-    damaged: bool
-    """Whether there are others, which cannot."""
-    whole: frozenset[int]
-    """Places of the columns that are written as whole numbers or dates."""
-
-
-def check(file: pq.ParquetFile, groups: Iterable[int]) -> RowGroupCheck:
-    """Decode row groups once: damage in one ends the table there, and all values decide how a column is written."""
+    Return the rows that can be read, the places of the columns of whole numbers or dates, and whether there is damage.
+    """
     rows, damaged = 0, False
     whole = frozenset(place for place, kind in enumerate(file.schema_arrow.types) if may_be_whole(kind))
     try:
@@ -156,19 +149,27 @@ def check(file: pq.ParquetFile, groups: Iterable[int]) -> RowGroupCheck:
             rows += len(batch)
     except CorruptError:
         damaged = True
-    return RowGroupCheck(rows, damaged, whole)
+    return rows, whole, damaged
 
 
-def chunks(table: Table, first_row: int, batch: pa.RecordBatch, whole: Set[int]) -> Iterator[Chunk]:
-    """Yield a batch as text, row by row, some columns as whole values; in several chunks if the text is long."""
-    rows = len(batch)
-    if rows > 1 and sum(map(_text_bytes, batch.columns)) > CHARACTERS:
-        half = rows // 2
-        yield from chunks(table, first_row, batch.slice(0, half), whole)
-        yield from chunks(table, first_row + half, batch.slice(half), whole)
-    elif rows:
-        columns = [as_whole(column) if place in whole else column for place, column in enumerate(batch.columns)]
-        yield Chunk(table, first_row, _row_major(list(map(as_text, columns))))
+def chunks(
+    file: pq.ParquetFile, table: Table, groups: Sequence[int], limits: Limits, whole: Set[int], first_row: int = 0
+) -> Iterator[Chunk]:
+    """Yield row groups as text, row by row, some columns as whole values."""
+    for batch in batches(file, groups, limits):
+        for rows in _pieces(batch):
+            columns = [as_whole(column) if place in whole else column for place, column in enumerate(rows.columns)]
+            yield Chunk(table, first_row, _row_major(list(map(as_text, columns))))
+            first_row += len(rows)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Halve a batch until its text is not too long."""
+    if len(batch) > 1 and sum(map(_text_bytes, batch.columns)) > CHARACTERS:
+        yield from _pieces(batch.slice(0, len(batch) // 2))
+        yield from _pieces(batch.slice(len(batch) // 2))
+    elif len(batch):
+        yield batch
 
 
 def _text_bytes(column: pa.Array) -> int:
@@ -204,3 +205,50 @@ def _row_major(columns: list[pa.StringArray]) -> pa.StringArray:
 
 def _first_line(error: Exception) -> str:
     return visible(str(error).strip().splitlines()[0].rstrip("."))
+
+
+@dataclass(frozen=True)
+class ParquetCutting(Cutting):
+    """A Parquet file that is cut into parts of whole row groups."""
+
+    rows: int
+    """Rows that its metadata announce."""
+    whole: frozenset[int] = frozenset()
+    """Places of the columns that are written as whole numbers or dates: the same in all parts."""
+
+    def look(self, stream: BinaryIO, span: Span) -> Look:
+        """Decode everything once, for damage and for how columns are written."""
+        file, _ = open_file(self.source, stream, self.limits)
+        rows, whole, damaged = check(file, range(*span))
+        return Look(span, RejectCounts(self.source, "row"), rows=rows, more=None if damaged else whole)
+
+    def settle(self, looks: Sequence[Look]) -> Parts:
+        """Number the rows up to the limit; a damaged file is read whole."""
+        if any(look.more is None for look in looks) or sum(look.rows or 0 for look in looks) != self.rows:
+            return Parts(())
+        cutting = replace(self, whole=frozenset.intersection(*(look.more for look in looks)))
+        return cutting.parts(looks, RejectCounts(self.source, "row"))
+
+    def read(self, stream: BinaryIO, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
+        """Yield the rows."""
+        file, table = open_file(self.source, stream, limits)
+        return chunks(file, table, range(*part.span), limits, self.whole, part.first_row)
+
+
+def cut(source: str, stream: BinaryIO, limits: Limits, size: int) -> ParquetCutting:
+    """Group row groups to parts of about `size` bytes.
+
+    The file is taken to be packed evenly. The packed sizes of its columns would be exact, but to ask for them ends the
+    process if they contradict the schema.
+    """
+    file, _ = open_file(source, stream, limits)
+    metadata = file.metadata
+    ends = list(accumulate(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)))
+    size = size * ends[-1] // max(1, stream.seek(0, io.SEEK_END))  # these are sizes of unpacked data
+    spans: list[Span] = []
+    start, filled = 0, 0
+    for group, end in enumerate(ends, start=1):
+        if end - filled >= size or group == len(ends):
+            spans.append(Span(start, group))
+            start, filled = group, end
+    return ParquetCutting(source, limits, tuple(spans), metadata.num_rows)

@@ -15,7 +15,7 @@ from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
 from mate.corpus import Chunk, Limits, Reject, check_encoding, delimited
 from mate.corpus.encoding import find_encoding, lines_end_in_bytes
-from mate.corpus.parts import CUTTERS
+from mate.corpus.formats import CUTTERS
 from mate.errors import CorpusError
 from mate.lake.folder import open_folder
 from mate.search.query import read_query

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.corpus import json_lines, json_records
+from mate.corpus import json_records
 from mate.corpus.table import Chunk, Limits
 from tests.corpus.reading import Found, cells_of, header_of, rejects_of
 
@@ -81,7 +81,7 @@ def test_bad_json_records_are_left_out() -> None:
 
 
 def test_a_line_that_is_too_long_is_one_bad_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_lines, "LONGEST_RECORD", 20)
+    monkeypatch.setattr(json_records, "LONGEST_RECORD", 20)
     found = read('{"a": 1}\n{"a": "' + "x" * 90 + '"}\n{"a": 2}\n{\n')
     assert cells_of(found) == ["1", "2"]
     assert [(line, count) for line, _, _, count in rejects_of(found)] == [(2, 1), (4, 1)]

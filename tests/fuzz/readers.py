@@ -16,7 +16,8 @@ from mate.build.changes.check import check
 from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
 from mate.corpus import READERS, Chunk, File, Limits, Reject, detect, read
-from mate.corpus.parts import Parts, cut_file, look_at, read_part
+from mate.corpus.formats import cut_file, look_at, read_part
+from mate.corpus.parts import Parts
 from mate.lake.folder import open_folder
 from tests.fuzz.mutations import SEEDS, packed, spoiled
 

@@ -1,0 +1,215 @@
+"""Large files read in parts, so that one file is the work of many tasks; what is read is the same as from the whole.
+
+A file goes through three steps. It is *cut* roughly. Each span is then *looked at* by itself, for what the others
+must know of it: how many lines and rows it has, which columns, what is rejected. From that the parts are *settled*:
+each knows its place in the file, and is read without the others.
+
+Compressed files are not cut, since they unpack from their start only.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, islice, pairwise, takewhile
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, rows_beyond
+from mate.errors import CorpusError
+
+_BLOCK = 1 << 18
+
+
+class Span(NamedTuple):
+    """A piece of a file: bytes from `start` to `stop`, or row groups of a Parquet file."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a span has; lines count from 1, where it begins."""
+
+    span: Span
+    rejects: RejectCounts
+    lines: int = 0
+    rows: int | None = None
+    """None if the file has a table per line."""
+    tables: int = 0
+    more: Any = None
+    """What else its format must know of it."""
+
+
+class Correction(NamedTuple):
+    """The looks from `first` to `stop` (excluded) do not fit the others: one look at this span replaces them."""
+
+    first: int
+    stop: int
+    span: Span
+
+
+@dataclass(frozen=True)
+class Cutting(ABC):
+    """A large file that is cut. It travels to the tasks, and what `look` returns travels back to the driver."""
+
+    source: str
+    limits: Limits
+    spans: tuple[Span, ...]
+    """Where to cut, as far as can be told without reading everything."""
+
+    @abstractmethod
+    def look(self, stream: BinaryIO, span: Span) -> Look:
+        """Read a span and return what the others must know of it."""
+
+    @abstractmethod
+    def settle(self, looks: Sequence[Look]) -> Parts | Correction:
+        """Return the parts, or what must be looked at again."""
+
+    @abstractmethod
+    def read(self, stream: BinaryIO, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
+        """Yield the chunks of a part, and rejects that only a record can tell."""
+
+    def parts(self, looks: Iterable[Look], rejects: RejectCounts, lines: int = 0, more: Iterable[Reject] = ()) -> Parts:
+        """Number the lines, rows and tables of spans that follow `lines` others; the last part has the rejects."""
+        cutting = replace(self, spans=())  # a file of many parts has many spans
+        parts: list[Part] = []
+        rows = tables = 0
+        for look in looks:
+            rejects.merge(look.rejects, lines)
+            taken = None if look.rows is None else max(0, min(look.rows, self.limits.rows - rows))
+            if taken != 0:
+                parts.append(Part(cutting, look.span, rows, taken, lines, tables))
+            lines += look.lines
+            rows += look.rows or 0
+            tables += look.tables
+        beyond = rows_beyond(self.source, self.limits, rows - self.limits.rows)
+        if parts:
+            parts[-1] = replace(parts[-1], rejects=(*rejects.rejects(), *beyond, *more))
+        return Parts(parts, 1 if parts and parts[0].rows is not None else tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a file that is read on its own and yields exactly what the whole file would yield there."""
+
+    cutting: Cutting
+    span: Span
+    first_row: int = 0
+    """Rows of the table before this part."""
+    rows: int | None = None
+    """Rows of the part, if the whole file is one table."""
+    lines_before: int = 0
+    tables_before: int = 0
+    rejects: tuple[Reject, ...] = ()
+    """Those of the whole file, which its last part reports."""
+
+    @property
+    def continues(self) -> bool:
+        """Whether its first rows belong to the table that the part before ends with."""
+        return self.first_row > 0
+
+    def read(self, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
+        """Yield the rows that were counted, and the rejects."""
+        limits = limits if self.rows is None else replace(limits, rows=self.rows)
+        rows = 0
+        for item in self.cutting.read(stream, self, limits):
+            yield item
+            rows += item.rows if isinstance(item, Chunk) else 0
+            if rows == self.rows:
+                break
+        if self.rows is not None and rows < self.rows:
+            raise CorpusError(changed(self.cutting.source))
+        yield from self.rejects
+
+
+class Parts(NamedTuple):
+    """A file, cut."""
+
+    parts: Sequence[Part]
+    """In their order; none if the file is better read whole: its reader says what is wrong."""
+    tables: int = 1
+    """Tables in all parts."""
+
+
+def changed(source: str) -> str:
+    """Say that a file is no longer what it was at the first look."""
+    return f"{source} was changed while it was read: run the command again"
+
+
+# --- places to cut: a line ends with one byte that means nothing else ---
+
+
+def even_cuts(start: int, stop: int, size: int) -> list[int]:
+    """Return places that cut a length into equal pieces of at least `size`."""
+    pieces = max(1, (stop - start) // size)
+    return [start + (stop - start) * number // pieces for number in range(1, pieces)]
+
+
+def spans_between(places: Sequence[int]) -> tuple[Span, ...]:
+    """Return the spans between places, without empty ones."""
+    return tuple(Span(start, stop) for start, stop in pairwise(accumulate(places, max)) if start < stop)
+
+
+def line_spans(stream: BinaryIO, size: int) -> tuple[Span, ...]:
+    """Cut a file behind line feeds into spans of about `size` bytes."""
+    end = stream.seek(0, io.SEEK_END)
+    places = [0]
+    for at in even_cuts(0, end, size):
+        if at > places[-1]:
+            places.append(after_line_feed(stream, at))
+    return spans_between([*places, end])
+
+
+def after_line_feed(stream: BinaryIO, at: int) -> int:
+    """Return where the first line at `at` or later begins, lines ending with line feeds only."""
+    stream.seek(max(0, at - 1))
+    while at and (block := stream.readline(_BLOCK)) and not block.endswith(b"\n"):
+        pass
+    return stream.tell()
+
+
+def line_start(stream: BinaryIO, at: int) -> int:
+    """Return where the first line at `at` or later begins; the end of the file if there is none."""
+    if at == 0:
+        return 0
+    return next((place for place in _line_ends(stream, at - 1) if place >= at), at)
+
+
+def after_lines(stream: BinaryIO, at: int, lines: int) -> int:
+    """Return where so many more lines end."""
+    return next(islice(_line_ends(stream, at), lines, None), stream.seek(0, io.SEEK_END))
+
+
+def count_lines(stream: BinaryIO, start: int, stop: int) -> int:
+    """Count the lines that begin from `start`, where one does, to before `stop`."""
+    return sum(1 for _ in takewhile(lambda place: place < stop, _line_ends(stream, start)))
+
+
+def _line_ends(stream: BinaryIO, at: int) -> Iterator[int]:
+    """Yield `at` and where the lines from there on end, by whatever characters: in Latin-1, each byte is one."""
+    text = io.TextIOWrapper(piece(stream, at), "latin-1", newline="")
+    return accumulate(map(len, text), initial=at)
+
+
+def piece(stream: BinaryIO, start: int, stop: int = sys.maxsize) -> BinaryIO:
+    """Return some bytes of a file as a stream; others may be read in between."""
+    return cast(BinaryIO, io.BufferedReader(_Piece(stream, start, stop), _BLOCK))
+
+
+class _Piece(io.RawIOBase):
+    def __init__(self, stream: BinaryIO, start: int, stop: int) -> None:
+        self._stream, self._at, self._stop = stream, start, stop
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        self._stream.seek(self._at)
+        data = self._stream.read(min(len(buffer), self._stop - self._at))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
