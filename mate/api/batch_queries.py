@@ -42,6 +42,7 @@ class PlannedQuery:
         for text in self.key or ():
             is_name = self.separator is None or text in table.header
             names += [text] if is_name else [part.strip() for part in text.split(self.separator)]
+        table = table.for_key(names)
         key = key_columns(table, names)
         return QueryTable(table.name, table.columns.select(list(key)), table.source), key
 

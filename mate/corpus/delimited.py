@@ -127,7 +127,7 @@ def find_table(source: str, text: io.TextIOWrapper, quoted: bool, limits: Limits
         if row:
             above.add(line, "line above the header")
         line += lines_of(row)
-    table = Table(source, 0, rows.line, unpacked_name(source).stem, found.header)
+    table = Table(source, 0, rows.line, unpacked_name(source).stem, found.header, found.joined)
     rows.take(found.header_rows)
     return TableStart(table, dialect, rows.line, above), rows
 

@@ -101,6 +101,12 @@ ROWS = {
         0,
         ["", "", "women / number", "women / share", "men / number", "men / share"],
     ),
+    "two header rows over two columns of numbers": (
+        "town;women;\nname;number;share\nBonn;5;10\nUlm;6;11\nJena;7;12\n",
+        0,
+        ["town / name", "women / number", "women / share"],
+    ),
+    "a value that is missing below an empty name": ("town;\nBonn;unknown\nUlm;6\nJena;7\n", 1, ["Bonn", "unknown"]),
     "a last row of one value": ("town;year;n\nBonn;2020;5\nKöln;2020;6\nAachen;;\n", -1, ["Aachen", "", ""]),
     "signs of Windows": (
         "id,sign\n1,„zitiert“\n2,10 € – 20 €\n3,Müller’s\n4,Ä\n".encode("cp1252"),
