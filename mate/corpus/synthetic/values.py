@@ -1,35 +1,45 @@
-"""What the columns of a synthetic lake hold: kinds of columns with their names, the words and dates, and cells as text.
+"""What the columns of a synthetic lake hold: the draws that all depends on, kinds of columns, words and dates, cells.
 
-A kind's values are known words first, then made-up ones.
+Every key has a stream of draws, each at its place: splitmix64 as a hash of key and place. A kind's values are known
+words first, then made-up ones.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from functools import lru_cache
-from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mate.corpus.synthetic.shapes import (
-    SLOT,
-    ColumnBatch,
-    Hashes,
-    Numbers,
-    TableBatch,
-    Units,
-    mix,
-    starts_of,
-    stream,
-    unit_of,
-)
 from mate.corpus.synthetic.words import COMPANIES, ENDS, HEADS, KNOWN, MIDDLES
 from mate.values.arrow import strings_from_buffers
+
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+Numbers: TypeAlias = npt.NDArray[np.int64]
+Units: TypeAlias = npt.NDArray[np.float64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def mix(x: Hashes) -> Hashes:
+    """Scramble the bits of each number."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def stream(key: Hashes, place: Any) -> Hashes:
+    """Return the hash at a place of a key's stream."""
+    return mix(key + (np.atleast_1d(place).astype(np.uint64) + np.uint64(1)) * _GOLDEN)
+
+
+def unit_of(hashes: Hashes) -> Units:
+    """Return numbers from 0 to just below 1, from the upper 53 bits."""
+    return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
 
 FORMS = 8
 WORDS, UPPER, SPACED, INTEGER, AMOUNT, CODE, IDENTIFIER, SERIAL = range(FORMS)
@@ -87,21 +97,25 @@ LEAST_MAGNITUDE, MAGNITUDES = np.array([kind.magnitudes for kind in KINDS.values
 HEADERS = [kind.headers for kind in KINDS.values()]
 
 
-def headers_of(batch: TableBatch, columns: ColumnBatch) -> list[tuple[str, ...]]:
-    """Return the names of each table's columns."""
-    variants = zip(columns.kind.tolist(), stream(columns.key, SLOT).tolist(), strict=True)
-    names = (HEADERS[kind][number % len(HEADERS[kind])] for kind, number in variants)
-    return [_distinct(islice(names, width)) for width in batch.columns.tolist()]
+class ColumnBatch(NamedTuple):
+    """Columns of a batch of tables, one table's after the other's."""
+
+    owner: Numbers
+    key: Hashes
+    slot: Numbers
+    """Place in the domain's key tuple, -1 for a column outside the key."""
+    kind: Numbers
+    salt: Hashes
+    """The column's key, for key columns that of the domain's slot: what its values depend on."""
+    size: Numbers
+    """How many values it draws from: those of a vocabulary, or a power of ten for numbers."""
+    choices: Numbers
+    """Distinct values of a categorical column, else 0."""
 
 
-def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """Number the names that come more than once."""
-    seen: Counter[str] = Counter()
-    result = []
-    for name in names:
-        seen[name] += 1
-        result.append(name if seen[name] == 1 else f"{name} {seen[name]}")
-    return tuple(result)
+def starts_of(sizes: Numbers) -> Numbers:
+    """Return where each of several groups begins, one after the other."""
+    return np.cumsum(sizes) - sizes
 
 
 # --- words and dates ---
