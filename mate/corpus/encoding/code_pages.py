@@ -38,13 +38,9 @@ one, since code pages of one kind score nearly the same; where there is little t
 STRANGE = 10.0
 """How much a sign in the middle of a word speaks against a code page, in letters."""
 
-_UTF_8_SEQUENCE = re.compile(
-    rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|([\x80-\xff])"
-)
-_CONTEXT = 12
-_ASCII_START = re.compile(rb"\A[^\n\r\x80-\xff]*")
-_ASCII_END = re.compile(rb"[^\n\r\x80-\xff]*\Z")
-_HIGH_CONTEXT = re.compile(rb"[^\n\r]{0,12}[\x80-\xff][^\n\r]{0,12}")
+_STRAY = re.compile("[\udc80-\udcff]")
+_STRAY_CONTEXT = re.compile("[^\n\r\x80-\U0010ffff]{0,12}(?:[\udc80-\udcff][^\n\r\x80-\U0010ffff]{0,12})+")
+"""Bytes that are not valid UTF-8, as Python escapes them, and the ASCII around them."""
 _IN_WORD = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?=[^\W\d_])")
 _WITHIN_WORDS = frozenset("’‘´·–—\u2011\xad\u30fb\u200c\u200d")
 """Signs that stand between letters."""
@@ -73,12 +69,12 @@ def find_code_page(stream: BinaryIO, utf_8: str) -> tuple[str, str, str | None]:
     """Return encoding, error handler and rival of a text that is not valid UTF-8; `utf_8` if most of it is."""
     evidence = _Evidence(stream)
     if evidence.sound > evidence.stray:
-        return utf_8, _STRAY_HANDLERS[_western(bytes(evidence.stray_contexts))], None
+        return utf_8, _STRAY_HANDLERS[_western(evidence.stray_contexts)], None
     likelihoods = _likelihoods(evidence.cells[:SCORED_BYTES])
     likelihood, share = max(likelihoods.get(name, 0.0) for name in WESTERN), NEARLY
     best = max((name for name in OTHERS if name in likelihoods), key=likelihoods.__getitem__, default=None)
     if best is None or likelihoods[best] < CLEARLY * likelihood or evidence.high_bytes < LEAST_BYTES:
-        best = _western(bytes(evidence.contexts))
+        best = _western(evidence.cells)
     else:
         likelihood, share = likelihoods[best], TWIN
     return best, "replace", _rival(evidence, best, likelihoods, share * likelihood, likelihood)
@@ -164,21 +160,22 @@ def _detected(cells: bytes) -> dict[str, float]:
 
 
 class _Evidence:
-    """Bytes beyond ASCII with what surrounds them, and how many of them are valid UTF-8."""
+    """Cells with bytes beyond ASCII, and how many of these bytes are valid UTF-8."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self.contexts = bytearray()
-        self.stray_contexts = bytearray()
-        self.sound = 0
-        self.stray = 0
+        self.sound = self.stray = 0
+        """Characters in UTF-8, and bytes that are none."""
         self._cells = bytearray()
+        self._contexts = bytearray()
         rest = b""
-        while (len(self.contexts) < EVIDENCE_BYTES or not self.stray) and (block := stream.read(BLOCK)):
+        while (len(self._cells) < EVIDENCE_BYTES or not self.stray) and (block := stream.read(BLOCK)):
             lines, end, rest = (rest + block).rpartition(b"\n")
             self._collect(lines + end)
         self._collect(rest)
         self.cells = bytes(self._cells[:EVIDENCE_BYTES])
-        """Cells with bytes beyond ASCII, one per line."""
+        """One per line."""
+        self.stray_contexts = bytes(self._contexts[:EVIDENCE_BYTES])
+        """Stray bytes with the ASCII around them."""
         self._distinct = b"\n".join(set(bytes(self._cells).splitlines()))
         self.high_bytes = sum(byte > 127 for byte in self._distinct)
         """Bytes beyond ASCII in different cells."""
@@ -188,24 +185,16 @@ class _Evidence:
         return len(_NOT_ASCII.findall(self._distinct.decode(encoding, "replace")))
 
     def _collect(self, block: bytes) -> None:
-        for match in _HIGH_CONTEXT.finditer(block) if len(self.contexts) < EVIDENCE_BYTES else ():
-            self.contexts += match.group() + b"\n"
         for cell in _BETWEEN_CELLS.split(block) if len(self._cells) < EVIDENCE_BYTES else ():
             if not cell.isascii():
                 self._cells += cell + b"\n"
-        for match in _UTF_8_SEQUENCE.finditer(block):
-            if match.group(1) is None:
-                self.sound += 1
-            else:
-                self.stray += 1
-                self._collect_stray(block, match.start())
-
-    def _collect_stray(self, block: bytes, at: int) -> None:
-        """Collect a stray byte with the ASCII around it."""
-        if len(self.stray_contexts) < EVIDENCE_BYTES:
-            before, after = block[max(0, at - _CONTEXT) : at], block[at + 1 : at + 1 + _CONTEXT]
-            self.stray_contexts += _ASCII_END.findall(before)[0] + block[at : at + 1] + _ASCII_START.findall(after)[0]
-            self.stray_contexts += b"\n"
+        text = block.decode("utf-8", "surrogateescape")
+        stray = len(_STRAY.findall(text))
+        self.stray += stray
+        self.sound += len(text) - len(text.encode("ascii", "ignore")) - stray
+        if stray and len(self._contexts) < EVIDENCE_BYTES:
+            contexts = "\n".join([*_STRAY_CONTEXT.findall(text), ""])
+            self._contexts += contexts.encode("utf-8", "surrogateescape")
 
 
 def _western(contexts: bytes) -> str:
