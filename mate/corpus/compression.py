@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import io
 import lzma
+import sys
 import zlib
 from collections.abc import Callable
 from pathlib import PurePath
@@ -24,8 +25,9 @@ OPENERS: dict[str, Callable[[BinaryIO], io.BufferedIOBase]] = {
     "gzip": lambda stream: gzip.GzipFile(fileobj=stream),
     "bz2": bz2.BZ2File,
     "xz": lzma.LZMAFile,
-    "zstd": lambda stream: io.BufferedReader(pa.CompressedInputStream(arrow_file(stream), "zstd")),
+    "zstd": lambda stream: io.BufferedReader(pa.CompressedInputStream(stream, "zstd")),
 }
+BLOCK = 1 << 18
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
 DAMAGE = (EOFError, zlib.error, lzma.LZMAError, OSError)
@@ -41,11 +43,11 @@ def compression_of(head: bytes) -> str | None:
 
 
 def plain(stream: BinaryIO) -> tuple[BinaryIO, str | None]:
-    """Return the stream from its start, decompressed, and the name of its compression."""
+    """Return the stream from its start, decompressed, and the name of its compression; the caller's stays open."""
     stream.seek(0)
     name = compression_of(stream.read(10))
-    stream.seek(0)
-    return cast(BinaryIO, OPENERS[name](stream)) if name else stream, name
+    packed = piece(stream, 0)
+    return cast(BinaryIO, OPENERS[name](packed)) if name else packed, name
 
 
 def unpacked_name(path: str) -> PurePath:
@@ -54,18 +56,24 @@ def unpacked_name(path: str) -> PurePath:
     return name.with_suffix("") if name.suffix.lower() in SUFFIXES else name
 
 
-def arrow_file(stream: BinaryIO) -> pa.PythonFile:
-    """Hand a stream to Arrow, which would close it when done; the caller's stream stays open."""
-    return pa.PythonFile(_OpenStream(stream), mode="r")
+def piece(stream: BinaryIO, start: int, stop: int = sys.maxsize) -> BinaryIO:
+    """Return some bytes of a file as a stream; others may be read in between."""
+    return cast(BinaryIO, io.BufferedReader(_Piece(stream, start, stop), BLOCK))
 
 
-class _OpenStream:
-    def __init__(self, stream: BinaryIO) -> None:
-        self.read, self.seek, self.tell = stream.read, stream.seek, stream.tell
-        self.closed = False
+class _Piece(io.RawIOBase):
+    def __init__(self, stream: BinaryIO, start: int, stop: int) -> None:
+        self._stream, self._at, self._stop = stream, start, stop
 
-    def close(self) -> None:
-        self.closed = True
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        self._stream.seek(self._at)
+        data = self._stream.read(min(len(buffer), self._stop - self._at))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
 def damage(error: BaseException, name: str | None) -> str:

@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from mate.corpus.compression import DAMAGE, compression_of, damage, plain, unpacked_name
+from mate.corpus.compression import DAMAGE, compression_of, damage, piece, plain, unpacked_name
 from mate.corpus.encoding import TextEncoding, find_encoding, lines_end_in_bytes
 from mate.corpus.header import filled, find_header
 from mate.corpus.parts import (
@@ -35,7 +35,6 @@ from mate.corpus.parts import (
     count_lines,
     even_cuts,
     line_start,
-    piece,
     spans_between,
 )
 from mate.corpus.rows import CHARACTERS, CsvDialect, Row, Rows, find_dialect, lines_of
@@ -76,19 +75,15 @@ def _read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Rej
         encoding = find_encoding(lambda: plain(stream)[0], limits.encoding)
     except DAMAGE as error:
         raise CorpusError(damage(error, compression)) from error
-    text = io.TextIOWrapper(plain(stream)[0], encoding.name, encoding.errors, newline="")
-    try:
-        start, rows = find_table(source, text, encoding.quotes, limits)
-        reader = RowReader(rows, start, limits)
-        yield from reader.chunks(first_row=0, has_footer=True)
-        if not reader.fitting:
-            raise CorpusError("no data rows")
-        reader.rejects.merge(start.above)
-        yield from reader.rejects.rejects()
-        yield from rows_beyond(source, limits, reader.fitting - limits.rows)
-        yield from encoding_rejects(source, encoding)
-    finally:
-        text.detach()  # the caller's stream stays open
+    start, rows = find_table(source, encoding.text(plain(stream)[0]), encoding.quotes, limits)
+    reader = RowReader(rows, start, limits)
+    yield from reader.chunks(first_row=0, has_footer=True)
+    if not reader.fitting:
+        raise CorpusError("no data rows")
+    reader.rejects.merge(start.above)
+    yield from reader.rejects.rejects()
+    yield from rows_beyond(source, limits, reader.fitting - limits.rows)
+    yield from encoding_rejects(source, encoding)
 
 
 def encoding_rejects(source: str, encoding: TextEncoding) -> Iterator[Reject]:
@@ -311,10 +306,9 @@ class DelimitedCutting(Cutting):
     def rows(self, stream: BinaryIO, start: int) -> Rows:
         """Return the rows from a place on."""
         # A byte order mark stands at the start only; the same character further down is text.
-        encoding = self.encoding.name
-        encoding = "utf-8" if start and encoding == "utf-8-sig" else encoding
-        lines = io.TextIOWrapper(piece(stream, start), encoding, self.encoding.errors, newline="")
-        return Rows(lines, self.start.dialect, len(self.start.table.header))
+        marked = start and self.encoding.name == "utf-8-sig"
+        encoding = replace(self.encoding, name="utf-8") if marked else self.encoding
+        return Rows(encoding.text(piece(stream, start)), self.start.dialect, len(self.start.table.header))
 
 
 def cut(source: str, stream: BinaryIO, limits: Limits, size: int) -> DelimitedCutting | None:
@@ -324,8 +318,7 @@ def cut(source: str, stream: BinaryIO, limits: Limits, size: int) -> DelimitedCu
     encoding = find_encoding(lambda: piece(stream, 0), limits.encoding)
     if not lines_end_in_bytes(encoding.name):
         return None
-    text = io.TextIOWrapper(piece(stream, 0), encoding.name, encoding.errors, newline="")
-    start, _ = find_table(source, text, encoding.quotes, limits)
+    start, _ = find_table(source, encoding.text(piece(stream, 0)), encoding.quotes, limits)
     end = stream.seek(0, io.SEEK_END)
     first = after_lines(stream, 0, start.line - 1)
     cutting = DelimitedCutting(source, limits, (), start, encoding, end)

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from mate.corpus.arrow_text import value_as_text
-from mate.corpus.compression import DAMAGE, compression_of, damage, plain, unpacked_name
-from mate.corpus.parts import Cutting, Look, Part, Parts, Span, line_spans, piece
+from mate.corpus.compression import DAMAGE, compression_of, damage, piece, plain, unpacked_name
+from mate.corpus.parts import Cutting, Look, Part, Parts, Span, line_spans
 from mate.corpus.rows import CHARACTERS
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.errors import CorpusError
@@ -29,7 +29,6 @@ MOST_KEYS = 1 << 20
 LONGEST_RECORD = 64 << 20
 NESTED = "invalid JSON: nested too deeply or a number too long"
 
-_ROWS = 16
 _NAMES = {list: "a list", dict: "an object", str: "a string", int: "a number", float: "a number", bool: "true or false"}
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -115,22 +114,19 @@ def chunks(
     """Yield rows as chunks of the one table of a file."""
     table = Table(source, 0, 1, unpacked_name(source).stem, header)
     size = max(1, limits.chunk_cells // len(header))
-    while some := _some(rows, size):
+    while some := list(_some(rows, size)):
         yield Chunk(table, first_row, pa.array(chain.from_iterable(some), pa.string()))
         first_row += len(some)
 
 
-def _some(rows: Iterator[Row], count: int) -> list[Row]:
-    """Return the next rows, fewer than ``count`` only at the end or where they are very long."""
-    taken: list[Row] = []
+def _some(rows: Iterator[Row], count: int) -> Iterator[Row]:
+    """Yield the next rows, fewer than ``count`` only at the end or where they are very long."""
     characters = 0
-    while len(taken) < count and characters < CHARACTERS:
-        more = list(islice(rows, min(_ROWS, count - len(taken))))
-        if not more:
-            break
-        taken += more
-        characters += sum(len(cell) for cell in chain.from_iterable(more) if cell)
-    return taken
+    for row in islice(rows, count):
+        yield row
+        characters += sum(map(len, filter(None, row)))
+        if characters > CHARACTERS:
+            return
 
 
 def _records(reopen: Callable[[], BinaryIO]) -> Iterator[Record]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mate.corpus.arrow_text import as_text, as_whole, may_be_whole
-from mate.corpus.compression import arrow_file, unpacked_name
+from mate.corpus.compression import unpacked_name
 from mate.corpus.parts import Cutting, Look, Part, Parts, Span
 from mate.corpus.rows import CHARACTERS
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
@@ -68,7 +68,7 @@ def open_file(source: str, stream: BinaryIO, limits: Limits) -> tuple[pq.Parquet
 
 def _parquet_file(stream: BinaryIO) -> pq.ParquetFile:
     try:
-        file = pq.ParquetFile(arrow_file(stream))
+        file = pq.ParquetFile(stream)
         file.schema_arrow.names  # noqa: B018 (read here, where it may fail)
         for kind in file.schema_arrow.types:
             _read_time_zones(kind)

@@ -10,17 +10,15 @@ Compressed files are not cut, since they unpack from their start only.
 from __future__ import annotations
 
 import io
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice, pairwise, takewhile
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple
 
+from mate.corpus.compression import BLOCK, piece
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, rows_beyond
 from mate.errors import CorpusError
-
-_BLOCK = 1 << 18
 
 
 class Span(NamedTuple):
@@ -167,7 +165,7 @@ def line_spans(stream: BinaryIO, size: int) -> tuple[Span, ...]:
 def after_line_feed(stream: BinaryIO, at: int) -> int:
     """Return where the first line at `at` or later begins, lines ending with line feeds only."""
     stream.seek(max(0, at - 1))
-    while at and (block := stream.readline(_BLOCK)) and not block.endswith(b"\n"):
+    while at and (block := stream.readline(BLOCK)) and not block.endswith(b"\n"):
         pass
     return stream.tell()
 
@@ -193,23 +191,3 @@ def _line_ends(stream: BinaryIO, at: int) -> Iterator[int]:
     """Yield `at` and where the lines from there on end, by whatever characters: in Latin-1, each byte is one."""
     text = io.TextIOWrapper(piece(stream, at), "latin-1", newline="")
     return accumulate(map(len, text), initial=at)
-
-
-def piece(stream: BinaryIO, start: int, stop: int = sys.maxsize) -> BinaryIO:
-    """Return some bytes of a file as a stream; others may be read in between."""
-    return cast(BinaryIO, io.BufferedReader(_Piece(stream, start, stop), _BLOCK))
-
-
-class _Piece(io.RawIOBase):
-    def __init__(self, stream: BinaryIO, start: int, stop: int) -> None:
-        self._stream, self._at, self._stop = stream, start, stop
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        self._stream.seek(self._at)
-        data = self._stream.read(min(len(buffer), self._stop - self._at))
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)

@@ -7,6 +7,7 @@ What remains uncertain is reported: a table in the wrong encoding joins with not
 from __future__ import annotations
 
 import codecs
+import io
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -70,6 +71,10 @@ class TextEncoding:
     """Another encoding that is as likely."""
     undecodable: int = 0
     """Characters that stand for bytes which the encoding does not have."""
+
+    def text(self, stream: BinaryIO) -> io.TextIOWrapper:
+        """Return the text of bytes, its line ends as they are."""
+        return io.TextIOWrapper(stream, self.name, self.errors, newline="")
 
 
 def find_encoding(reopen: Callable[[], BinaryIO], named: str | None = None) -> TextEncoding:
