@@ -11,7 +11,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mate.corpus import delimited, encoding
-from mate.corpus.encoding import code_pages
 from mate.corpus.rows import LONGEST_ROW_LINES, STRAY_QUOTE, CsvDialect, Rows
 from mate.corpus.table import Chunk, Limits, Reject
 from tests.corpus.languages import GERMAN
@@ -54,9 +53,8 @@ def test_stray_bytes_in_utf8_are_read_by_the_code_page_that_fits(code_page: str)
 
 
 def test_stray_bytes_behind_much_utf8_text_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_pages, "EVIDENCE_BYTES", 100)
-    for module in (code_pages, encoding):
-        monkeypatch.setattr(module, "BLOCK", 64)  # blocks end inside characters
+    monkeypatch.setattr(encoding, "EVIDENCE_BYTES", 100)
+    monkeypatch.setattr(encoding, "BLOCK", 64)  # blocks end inside characters
     text = "id,name\n" + "".join(f"{n},Köln und Zürich – Grüße\n" for n in range(100))
     found = table(text.encode() + "100,José\n".encode("mac_roman"))
     assert found[-2:] == [["99", "Köln und Zürich – Grüße"], ["100", "José"]]
