@@ -86,7 +86,7 @@ def discover(paths: Iterable[str | os.PathLike[str]], format: str | None = None)
     files = {file for path in paths for file in _files(Path(path))}
     if not files:
         raise CorpusError("no file found under the given paths")
-    return sorted(file if file.problem else _with_format(file, format) for file in files)
+    return sorted(file if file.problem else _detected(file.path, format) for file in files)
 
 
 def read(
@@ -97,12 +97,10 @@ def read(
     So is one on which a reader fails in any other way: one file never stops a build. `opened` opens its bytes, where
     that is not done by its path.
     """
-    if file.problem:
-        yield Reject(file.path, None, "file", file.problem)
-        return
-    if file.format is None:
+    if file.problem or file.format is None:
         suffix = unpacked_name(file.path).suffix.lower()
-        yield Reject(file.path, None, "file", f"unsupported file type {suffix or 'without an ending'}")
+        reason = file.problem or f"unsupported file type {suffix or 'without an ending'}"
+        yield Reject(file.path, None, "file", reason)
         return
     try:
         with opened() if opened else Path(file.path).open("rb") as stream:
@@ -155,23 +153,20 @@ def _opened(file: File) -> Iterator[BinaryIO]:
 
 
 def _files(path: Path) -> Iterator[File]:
-    if path.is_dir():
-        yield from _walk(path)
-    elif problem := _problem(path):
-        raise CorpusError(f"{_shown(path)}: {problem}")
-    else:
+    """Yield a file, or the files of a folder."""
+    if not path.is_dir():
+        if problem := _problem(path):
+            raise CorpusError(f"{_shown(path)}: {problem}")
         yield File(str(path), None)
-
-
-def _walk(folder: Path) -> Iterator[File]:
+        return
     unreadable: list[OSError] = []
-    for where, folders, names in os.walk(folder, onerror=unreadable.append):
+    for where, folders, names in os.walk(path, onerror=unreadable.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
         left_out = _download_files(Path(where), names)
         for name in (*names, *(name for name in folders if Path(where, name).is_symlink())):
             if not name.startswith(".") and name not in left_out:
-                path = Path(where, name)
-                yield File(_shown(path), None, _problem(path))
+                found = Path(where, name)
+                yield File(_shown(found), None, _problem(found))
     for error in unreadable:
         yield File(_shown(Path(error.filename)), None, f"a folder that cannot be read: {error.strerror}")
 
@@ -187,15 +182,12 @@ def _download_files(folder: Path, names: Collection[str]) -> set[str]:
     These are the list of checksums; unfinished files, if there is such a list or a note about them; and a
     ``sources.csv`` with the columns of a download. A ``sources.csv`` with other columns is somebody's table.
     """
-    parts = {name for name in names if name.endswith(UNFINISHED) and (CHECKSUMS in names or note_of(name) in names)}
-    is_list = SOURCES in names and _first_line(folder / SOURCES) == ",".join(SOURCES_COLUMNS)
-    return {CHECKSUMS, *parts, *([SOURCES] if is_list else [])}
-
-
-def _first_line(path: Path) -> str:
-    with contextlib.suppress(OSError), path.open("rb") as stream:
-        return stream.readline(1_000).decode("utf-8", "replace").strip()
-    return ""
+    found = {name for name in names if name.endswith(UNFINISHED) and (CHECKSUMS in names or note_of(name) in names)}
+    if SOURCES in names:
+        with contextlib.suppress(OSError), (folder / SOURCES).open("rb") as stream:
+            if stream.readline(1_000).strip() == ",".join(SOURCES_COLUMNS).encode():
+                found.add(SOURCES)
+    return {CHECKSUMS, *found}
 
 
 def _problem(path: Path) -> str:
@@ -218,9 +210,9 @@ def _shown(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _with_format(file: File, format: str | None) -> File:
+def _detected(path: str, format: str | None) -> File:
     try:
-        with Path(file.path).open("rb") as stream:
-            return File(file.path, format or detect(file.path, stream.read(HEAD)))
+        with Path(path).open("rb") as stream:
+            return File(path, format or detect(path, stream.read(HEAD)))
     except OSError as error:
-        return File(file.path, None, f"cannot be read: {error.strerror}")
+        return File(path, None, f"cannot be read: {error.strerror}")

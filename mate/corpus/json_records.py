@@ -130,17 +130,15 @@ def _some(rows: Iterator[Row], count: int) -> Iterator[Row]:
 
 
 def _records(reopen: Callable[[], BinaryIO]) -> Iterator[Record]:
-    head = reopen().read(BLOCK)
-    if not head.removeprefix(codecs.BOM_UTF8).lstrip():
+    start = _first_byte(reopen())
+    if not start:
         raise CorpusError("empty file")
-    if is_array(head):
-        return enumerate(_array_records(_JsonText(reopen())), start=1)
-    return line_records(reopen())
+    return enumerate(_array_records(_JsonText(reopen())), start=1) if start == b"[" else line_records(reopen())
 
 
-def is_array(head: bytes) -> bool:
-    """Tell from the first bytes of a file of JSON records whether they are in one array."""
-    return head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+def _first_byte(stream: BinaryIO) -> bytes:
+    """Return the first byte of a text that is no space: a bracket if its records are in one array."""
+    return stream.read(BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()[:1]
 
 
 def line_records(stream: BinaryIO) -> Iterator[Record]:
@@ -241,8 +239,7 @@ class JsonCutting(Cutting):
 
 def cut(source: str, stream: BinaryIO, limits: Limits, size: int) -> JsonCutting | None:
     """Choose where to cut; None if the file is one array, or compressed."""
-    head = stream.read(BLOCK)
-    if compression_of(head) or is_array(head):
+    if compression_of(stream.read(10)) or _first_byte(piece(stream, 0)) == b"[":
         return None
     return JsonCutting(source, limits, line_spans(stream, size))
 
@@ -253,17 +250,16 @@ def cut(source: str, stream: BinaryIO, limits: Limits, size: int) -> JsonCutting
 def _array_records(text: _JsonText) -> Iterator[dict[str, Any] | CorpusError]:
     """Yield the elements of a JSON array, holding one at a time."""
     text.skip("[")
-    if text.peek() == "]":
-        return
-    while True:
+    more = text.peek() != "]"
+    while more:
         value, escaped = text.value()
         try:
             yield _checked(value, escaped)
         except CorpusError as error:
             yield error
-        if text.peek() == "]":
-            return
-        text.skip(",")
+        more = text.peek() != "]"
+        if more:
+            text.skip(",")
 
 
 class _JsonText:

@@ -53,32 +53,29 @@ def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterato
 
 
 def open_file(source: str, stream: BinaryIO, limits: Limits) -> tuple[pq.ParquetFile, Table]:
-    """Return a Parquet file and its table, if it has one."""
-    file = _parquet_file(stream)
-    width = len(file.schema_arrow)
-    if not width or not file.metadata.num_rows:
-        raise CorpusError("no data rows" if width else "no columns")
-    check_width(width, limits)
-    _check_lists(file)
-    values, size = _listed_values(file.metadata), stream.seek(0, io.SEEK_END)
-    if values > LISTED_VALUES + LISTED_PER_BYTE * size:
-        raise CorpusError(f"{values:,} values in lists, too many for a file of {size:,} bytes")
-    return file, Table(source, 0, 1, unpacked_name(source).stem, tuple(file.schema_arrow.names))
-
-
-def _parquet_file(stream: BinaryIO) -> pq.ParquetFile:
+    """Return a Parquet file and its table, if it has one that can be read without ending the process."""
     try:
         file = pq.ParquetFile(stream)
-        file.schema_arrow.names  # noqa: B018 (read here, where it may fail)
+        names = file.schema_arrow.names
         for kind in file.schema_arrow.types:
             _read_time_zones(kind)
-        return file
+        if not names or not file.metadata.num_rows:
+            raise CorpusError("no data rows" if names else "no columns")
+        check_width(len(names), limits)
+        listed = _columns_with_lists(file.metadata)
+        for group in range(file.metadata.num_row_groups) if listed else ():
+            # Reading a row fails if the metadata of lists contradict the schema; to ask for them ends the process.
+            next(file.reader.iter_batches(0, [group], listed), None)
     except UnicodeDecodeError as error:
         raise CorpusError("not a readable Parquet file: the name of a column or time zone is not UTF-8") from error
     except MemoryError:  # Arrow's own is one of its errors as well, and says nothing of the file
         raise
     except (pa.ArrowException, OSError) as error:
         raise CorpusError(f"not a readable Parquet file: {_first_line(error)}") from error
+    values, size = _listed_values(file.metadata), stream.seek(0, io.SEEK_END)
+    if values > LISTED_VALUES + LISTED_PER_BYTE * size:
+        raise CorpusError(f"{values:,} values in lists, too many for a file of {size:,} bytes")
+    return file, Table(source, 0, 1, unpacked_name(source).stem, tuple(names))
 
 
 def _read_time_zones(kind: pa.DataType) -> None:
@@ -89,19 +86,6 @@ def _read_time_zones(kind: pa.DataType) -> None:
         _read_time_zones(kind.value_type)
     for place in range(kind.num_fields):
         _read_time_zones(kind.field(place).type)
-
-
-def _check_lists(file: pq.ParquetFile) -> None:
-    """Read one row of the columns with lists, which fails if their metadata contradict the schema.
-
-    To ask for such metadata ends the process.
-    """
-    listed = _columns_with_lists(file.metadata)
-    try:
-        for group in range(file.metadata.num_row_groups) if listed else ():
-            next(file.reader.iter_batches(0, [group], listed), None)
-    except (pa.ArrowException, OSError) as error:
-        raise CorpusError(f"not a readable Parquet file: {_first_line(error)}") from error
 
 
 def _listed_values(metadata: pq.FileMetaData) -> int:
@@ -159,7 +143,8 @@ def chunks(
     for batch in batches(file, groups, limits):
         for rows in _pieces(batch):
             columns = [as_whole(column) if place in whole else column for place, column in enumerate(rows.columns)]
-            yield Chunk(table, first_row, _row_major(list(map(as_text, columns))))
+            row_major = np.arange(len(rows) * len(columns)).reshape(len(columns), len(rows)).T.ravel()
+            yield Chunk(table, first_row, pa.concat_arrays(map(as_text, columns)).take(pa.array(row_major)))
             first_row += len(rows)
 
 
@@ -181,26 +166,16 @@ def _text_bytes(column: pa.Array) -> int:
     if isinstance(column, pa.ExtensionArray):
         return _text_bytes(column.storage)
     if pa.types.is_dictionary(kind):
-        return _referred_bytes(column)
+        words = column.dictionary
+        if kind.value_type in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
+            lengths = pc.binary_length(words).cast(pa.int64())
+            return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
+        return int(column.indices.nbytes) + len(column) * int(words.nbytes) // max(1, len(words))
     if pa.types.is_struct(kind):
         return sum(map(_text_bytes, column.flatten()))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return int(column.nbytes) + _text_bytes(column.flatten())
     return int(column.nbytes)
-
-
-def _referred_bytes(column: pa.DictionaryArray) -> int:
-    values, kind = column.dictionary, column.type.value_type
-    if kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
-        lengths = pc.binary_length(values).cast(pa.int64())
-        return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
-    return int(column.indices.nbytes) + len(column) * int(values.nbytes) // max(1, len(values))
-
-
-def _row_major(columns: list[pa.StringArray]) -> pa.StringArray:
-    rows = len(columns[0])
-    order = np.arange(rows * len(columns)).reshape(len(columns), rows).T.ravel()
-    return pa.concat_arrays(columns).take(pa.array(order))
 
 
 def _first_line(error: Exception) -> str:
