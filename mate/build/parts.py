@@ -17,7 +17,8 @@ from mate.build.progress import Progress
 from mate.build.sources import FileSource, Item, Provenance, Source, Unit, unit_size
 from mate.corpus import File, Limits
 from mate.corpus.formats import cut_file, look_at, read_part
-from mate.corpus.parts import Correction, Cutting, Look, Part, Parts, Span, changed
+from mate.corpus.lines import Span
+from mate.corpus.parts import Correction, Cutting, Look, Part, Parts, changed
 from mate.errors import CorpusError
 
 PHASE = "look at large files"

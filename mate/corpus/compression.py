@@ -7,13 +7,14 @@ import contextlib
 import gzip
 import io
 import lzma
-import sys
 import zlib
 from collections.abc import Callable
 from pathlib import PurePath
 from typing import BinaryIO, cast
 
 import pyarrow as pa
+
+from mate.corpus.lines import piece
 
 MAGIC = {
     b"\x1f\x8b\x08": "gzip",
@@ -27,7 +28,6 @@ OPENERS: dict[str, Callable[[BinaryIO], io.BufferedIOBase]] = {
     "xz": lzma.LZMAFile,
     "zstd": lambda stream: io.BufferedReader(pa.CompressedInputStream(stream, "zstd")),
 }
-BLOCK = 1 << 18
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
 DAMAGE = (EOFError, zlib.error, lzma.LZMAError, OSError)
@@ -54,26 +54,6 @@ def unpacked_name(path: str) -> PurePath:
     """Return a path without the ending of a compression: ``data/towns.csv.gz`` is ``data/towns.csv``."""
     name = PurePath(path)
     return name.with_suffix("") if name.suffix.lower() in SUFFIXES else name
-
-
-def piece(stream: BinaryIO, start: int, stop: int = sys.maxsize) -> BinaryIO:
-    """Return some bytes of a file as a stream; others may be read in between."""
-    return cast(BinaryIO, io.BufferedReader(_Piece(stream, start, stop), BLOCK))
-
-
-class _Piece(io.RawIOBase):
-    def __init__(self, stream: BinaryIO, start: int, stop: int) -> None:
-        self._stream, self._at, self._stop = stream, start, stop
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        self._stream.seek(self._at)
-        data = self._stream.read(min(len(buffer), self._stop - self._at))
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
 
 
 def damage(error: BaseException, name: str | None) -> str:

@@ -21,22 +21,11 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from mate.corpus.compression import DAMAGE, compression_of, damage, piece, plain, unpacked_name
+from mate.corpus.compression import DAMAGE, compression_of, damage, plain, unpacked_name
 from mate.corpus.encoding import TextEncoding, find_encoding, lines_end_in_bytes
 from mate.corpus.header import filled, find_header
-from mate.corpus.parts import (
-    Correction,
-    Cutting,
-    Look,
-    Part,
-    Parts,
-    Span,
-    after_lines,
-    count_lines,
-    even_cuts,
-    line_start,
-    spans_between,
-)
+from mate.corpus.lines import Span, after_lines, count_lines, even_cuts, line_start, piece, spans_between
+from mate.corpus.parts import Correction, Cutting, Look, Part, Parts
 from mate.corpus.rows import CHARACTERS, CsvDialect, Row, Rows, find_dialect, lines_of
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.errors import CorpusError

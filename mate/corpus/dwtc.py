@@ -17,9 +17,10 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from mate.corpus.compression import DAMAGE, compression_of, damage, piece, plain
+from mate.corpus.compression import DAMAGE, compression_of, damage, plain
 from mate.corpus.json_records import check_text, kind_of, numbered_lines, parse
-from mate.corpus.parts import Cutting, Look, Part, Parts, Span, line_spans
+from mate.corpus.lines import Span, line_spans, piece
+from mate.corpus.parts import Cutting, Look, Part, Parts
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.errors import CorpusError
 from mate.limits import MOST_PADDING

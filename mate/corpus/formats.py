@@ -14,7 +14,8 @@ from typing import BinaryIO
 
 from mate.corpus import delimited, dwtc, json_records, parquet
 from mate.corpus.compression import unpacked_head, unpacked_name
-from mate.corpus.parts import Cutting, Look, Part, Span, changed
+from mate.corpus.lines import Span
+from mate.corpus.parts import Cutting, Look, Part, changed
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.errors import CorpusError, did_you_mean
 

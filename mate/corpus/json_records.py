@@ -17,8 +17,9 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from mate.corpus.arrow_text import value_as_text
-from mate.corpus.compression import DAMAGE, compression_of, damage, piece, plain, unpacked_name
-from mate.corpus.parts import Cutting, Look, Part, Parts, Span, line_spans
+from mate.corpus.compression import DAMAGE, compression_of, damage, plain, unpacked_name
+from mate.corpus.lines import Span, line_spans, piece
+from mate.corpus.parts import Cutting, Look, Part, Parts
 from mate.corpus.rows import CHARACTERS
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.errors import CorpusError

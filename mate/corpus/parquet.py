@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from mate.corpus.arrow_text import as_text, as_whole, may_be_whole
 from mate.corpus.compression import unpacked_name
-from mate.corpus.parts import Cutting, Look, Part, Parts, Span
+from mate.corpus.lines import Span
+from mate.corpus.parts import Cutting, Look, Part, Parts
 from mate.corpus.rows import CHARACTERS
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.display import visible

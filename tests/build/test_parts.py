@@ -23,7 +23,7 @@ from mate.build.parts import FilePart
 from mate.build.progress import NoProgress
 from mate.build.sources import FileSource, Source, Unit, find_sources, plan_units
 from mate.corpus import Limits, delimited
-from mate.corpus.parts import line_start
+from mate.corpus.lines import line_start
 from mate.errors import CorpusError
 from mate.lake.folder import open_folder
 

@@ -20,16 +20,8 @@ from hypothesis import strategies as st
 
 from mate.corpus import READERS, Chunk, File, Limits, Reject, delimited
 from mate.corpus.formats import CUTTERS, cut_file, look_at, read_part
-from mate.corpus.parts import (
-    Parts,
-    Span,
-    after_line_feed,
-    after_lines,
-    count_lines,
-    even_cuts,
-    line_start,
-    spans_between,
-)
+from mate.corpus.lines import Span, after_line_feed, after_lines, count_lines, even_cuts, line_start, spans_between
+from mate.corpus.parts import Parts
 from mate.errors import CorpusError
 
 LINE_START = {"delimited": line_start, "dwtc": after_line_feed, "json": after_line_feed}

@@ -27,19 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from mate.corpus.synthetic import values
-from mate.corpus.synthetic.values import (
-    CellDraws,
-    ColumnBatch,
-    Hashes,
-    Numbers,
-    Units,
-    cell_texts,
-    mix,
-    pool_sizes,
-    starts_of,
-    stream,
-    unit_of,
-)
+from mate.corpus.synthetic.values import ColumnBatch, Hashes, Numbers, Units, mix, starts_of, stream, unit_of
 from mate.corpus.table import Chunk, Limits, Table
 from mate.errors import CorpusError, did_you_mean
 
@@ -198,7 +186,6 @@ class SyntheticLake:
             yield self._shapes(np.arange(start, min(start + _BLOCK, stop)))
 
     def _sizes(self) -> Numbers:
-        """Return the cells of each table."""
         return np.concatenate([shapes.rows * shapes.columns for shapes in self._blocks(0, self.tables)])
 
     # --- cells ---
@@ -233,7 +220,7 @@ class SyntheticLake:
         choices = (2 + 38 * unit_of(stream(key, CHOICES)) ** 2).astype(np.int64)
         magnitude = (unit_of(stream(key, MAGNITUDE)) * values.MAGNITUDES[kind]).astype(np.int64)
         numbers = 10 ** (values.LEAST_MAGNITUDE[kind] + np.where(is_key, 2, magnitude))
-        size = np.where(values.TEXT[kind], np.array(pool_sizes(self.vocabulary))[kind], numbers)
+        size = np.where(values.TEXT[kind], np.array(values.pool_sizes(self.vocabulary))[kind], numbers)
         categorical = values.TEXT[kind] & ~is_key & (unit_of(stream(key, CATEGORICAL)) < 0.5)
         return ColumnBatch(owner, key, slot, kind, salt, size, np.where(categorical, choices, 0))
 
@@ -252,7 +239,7 @@ class SyntheticLake:
         self._place_keys(unit, batch, columns, column, row)
         rank = self._rank(unit, columns.size[column])
         noise = (own & np.uint64(2047)).astype(np.int64)
-        return cell_texts(columns, CellDraws(column, row, rank, unit, noise), self.vocabulary)
+        return values.cell_texts(columns, values.CellDraws(column, row, rank, unit, noise), self.vocabulary)
 
     def _choose_categories(self, unit: Units, columns: ColumnBatch, column: Numbers) -> None:
         cells = np.flatnonzero(columns.choices[column])
