@@ -220,7 +220,7 @@ class SyntheticLake:
         choices = (2 + 38 * unit_of(stream(key, CHOICES)) ** 2).astype(np.int64)
         magnitude = (unit_of(stream(key, MAGNITUDE)) * values.MAGNITUDES[kind]).astype(np.int64)
         numbers = 10 ** (values.LEAST_MAGNITUDE[kind] + np.where(is_key, 2, magnitude))
-        size = np.where(values.TEXT[kind], np.array(values.pool_sizes(self.vocabulary))[kind], numbers)
+        size = np.where(values.TEXT[kind], values.vocabulary_of(self.vocabulary).sizes[kind], numbers)
         categorical = values.TEXT[kind] & ~is_key & (unit_of(stream(key, CATEGORICAL)) < 0.5)
         return ColumnBatch(owner, key, slot, kind, salt, size, np.where(categorical, choices, 0))
 
