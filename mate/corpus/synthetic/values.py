@@ -7,6 +7,7 @@ words first, then made-up ones.
 from __future__ import annotations
 
 from functools import lru_cache
+from string import ascii_uppercase
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -249,7 +250,7 @@ def _digits(numbers: Numbers, width: int) -> pa.StringArray:
 
 def _codes(salt: Hashes, rank: Numbers) -> pa.StringArray:
     """Return codes such as ``KX-004120``, the letters the column's or the domain's own."""
-    letters = (pa.array(_CAPITALS).take(pa.array((salt >> np.uint64(shift)) % np.uint64(26))) for shift in (0, 8))
+    letters = (_CAPITALS.take(pa.array((salt >> np.uint64(shift)) % np.uint64(26))) for shift in (0, 8))
     return pc.binary_join_element_wise(*letters, "-", _digits(rank, 6), "")
 
 
@@ -260,4 +261,4 @@ def _identifiers(unit: Units) -> pa.StringArray:
     return strings_from_buffers(data.ravel(), np.arange(len(data) + 1) * 10)
 
 
-_CAPITALS = list("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_CAPITALS = pa.array(list(ascii_uppercase))
