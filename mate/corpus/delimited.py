@@ -50,15 +50,8 @@ _RUN_UP = 1 << 16
 """Bytes that are read to find out where rows begin behind them."""
 
 
-def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
+def read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
     """Yield the table of a delimited text file, compressed or not."""
-    try:
-        yield from _read(source, stream, limits or Limits())
-    except CorpusError as error:
-        yield Reject(source, None, "file", str(error))
-
-
-def _read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
     _, compression = plain(stream)
     try:
         encoding = find_encoding(lambda: plain(stream)[0], limits.encoding)

@@ -34,9 +34,9 @@ _SURROGATE = re.compile(rb"\\u[dD]")
 Row = Sequence[str | None]
 
 
-def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
+def read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
     """Yield every table of a shard; tables that only lay out a page are counted, and read if the limits say so."""
-    reader = ShardReader(source, limits or Limits())
+    reader = ShardReader(source, limits)
     plain_stream, compression = plain(stream)
     line = 0
     try:

@@ -106,13 +106,17 @@ def read(
     try:
         with opened() if opened else Path(file.path).open("rb") as stream:
             yield from READERS[file.format](file.path, stream, limits or Limits())
-    except OSError as error:
-        yield Reject(file.path, None, "file", f"cannot be read: {error.strerror or error}")
+        return
     except MemoryError:
         raise
+    except CorpusError as error:
+        reason = str(error)
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}"
     except Exception as error:
-        reason = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
-        yield Reject(file.path, None, "file", f"cannot be read: {reason[:200]}")
+        what = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+        reason = f"cannot be read: {what[:200]}"
+    yield Reject(file.path, None, "file", reason)
 
 
 def cut_file(file: File, limits: Limits, size: int) -> Cutting | None:

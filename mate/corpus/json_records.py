@@ -7,9 +7,10 @@ is held at a time. A null, or a key that a record leaves out, is a null cell.
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, BinaryIO
@@ -39,26 +40,19 @@ Record = tuple[int, dict[str, Any] | CorpusError | None]
 Row = list[str | None]
 
 
-def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
+def read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
     """Yield the table of a file of JSON objects, as one array or one per line."""
-    _, compression = plain(stream)
-    try:
-        yield from _read(source, lambda: plain(stream)[0], limits or Limits())
-    except CorpusError as error:
-        yield Reject(source, None, "file", str(error))
-    except DAMAGE as error:
-        yield Reject(source, None, "file", damage(error, compression))
-
-
-def _read(source: str, reopen: Callable[[], BinaryIO], limits: Limits) -> Iterator[Chunk | Reject]:
     keys = RecordKeys(source, MOST_KEYS)
-    for number, record in _records(reopen):
-        keys.add(number, record)
+    try:
+        for number, record in _records(stream):
+            keys.add(number, record)
+    except DAMAGE as error:
+        raise CorpusError(damage(error, plain(stream)[1])) from error
     header = tuple(keys.names)
     check_width(len(header), limits)
     count = keys.rows(len(header))
     if count:
-        yield from chunks(source, header, islice(rows_of(_records(reopen), header), limits.rows), limits)
+        yield from chunks(source, header, islice(rows_of(_records(stream), header), limits.rows), limits)
     yield from keys.bad.rejects()
     yield from rows_beyond(source, limits, count - limits.rows)
     if not count:
@@ -130,11 +124,12 @@ def _some(rows: Iterator[Row], count: int) -> Iterator[Row]:
             return
 
 
-def _records(reopen: Callable[[], BinaryIO]) -> Iterator[Record]:
-    start = _first_byte(reopen())
+def _records(stream: BinaryIO) -> Iterator[Record]:
+    start = _first_byte(plain(stream)[0])
     if not start:
         raise CorpusError("empty file")
-    return enumerate(_array_records(_JsonText(reopen())), start=1) if start == b"[" else line_records(reopen())
+    text, _ = plain(stream)
+    return enumerate(_array_records(_JsonText(text)), start=1) if start == b"[" else line_records(text)
 
 
 def _first_byte(stream: BinaryIO) -> bytes:
@@ -267,8 +262,7 @@ class _JsonText:
     """A JSON text, of which only what is around the value being read is in memory."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+        self._stream = io.TextIOWrapper(stream, "utf-8-sig", newline="")
         self._text = ""
         self._at = 0
 
@@ -306,11 +300,9 @@ class _JsonText:
             size *= 2
 
     def _more(self, size: int) -> bool:
-        block = self._stream.read(size)
         try:
-            text = self._decode(block, not block)
+            text = self._stream.read(size)
         except UnicodeDecodeError as error:
             raise CorpusError("invalid UTF-8") from error
-        self._text = self._text[self._at :] + text
-        self._at = 0
-        return bool(block)
+        self._text, self._at = self._text[self._at :] + text, 0
+        return bool(text)

@@ -32,25 +32,21 @@ class CorruptError(Exception):
     """Data of a Parquet file that cannot be decoded."""
 
 
-def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
+def read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
     """Yield the table of a Parquet file, a batch of a row group at a time."""
-    limits, rows = limits or Limits(), 0
+    file, table = open_file(source, stream, limits)
+    groups, announced, rows = range(file.num_row_groups), file.metadata.num_rows, 0
+    whole = check(file, groups)[1] if any(map(may_be_whole, file.schema_arrow.types)) else frozenset()
     try:
-        file, table = open_file(source, stream, limits)
-        groups = range(file.num_row_groups)
-        whole = check(file, groups)[1] if any(map(may_be_whole, file.schema_arrow.types)) else frozenset()
         for chunk in chunks(file, table, groups, limits, whole):
             yield chunk
             rows += chunk.rows
-        announced = file.metadata.num_rows
         if rows == limits.rows:
             yield from rows_beyond(source, limits, announced - rows)
         elif rows != announced:
             raise CorruptError(f"there should be {announced}")
     except CorruptError as error:
-        yield Reject(source, None, "file", f"corrupt Parquet data after {rows} rows: {error}")
-    except CorpusError as error:
-        yield Reject(source, None, "file", str(error))
+        raise CorpusError(f"corrupt Parquet data after {rows} rows: {error}") from error
 
 
 def open_file(source: str, stream: BinaryIO, limits: Limits) -> tuple[pq.ParquetFile, Table]:

@@ -14,14 +14,13 @@ from mate.corpus import delimited, encoding
 from mate.corpus.rows import LONGEST_ROW_LINES, STRAY_QUOTE, CsvDialect, Rows
 from mate.corpus.table import Chunk, Limits, Reject
 from tests.corpus.languages import GERMAN
-from tests.corpus.reading import header_of, rejects_of, rows_of
+from tests.corpus.reading import header_of, read_bytes, rejects_of, rows_of
 
 Cells = list[list[str | None]]
 
 
 def read(data: bytes | str, limits: Limits | None = None, source: str = "towns.csv") -> list[Chunk | Reject]:
-    stream = io.BytesIO(data if isinstance(data, bytes) else data.encode())
-    return list(delimited.read(source, stream, limits))
+    return read_bytes("delimited", data if isinstance(data, bytes) else data.encode(), limits, source)
 
 
 def table(data: bytes | str) -> Cells:
@@ -349,7 +348,7 @@ def test_chunks_keep_to_their_size() -> None:
 
 def test_the_callers_stream_stays_open() -> None:
     stream = io.BytesIO(PLAIN.encode())
-    list(delimited.read("towns.csv", stream))
+    list(delimited.read("towns.csv", stream, Limits()))
     assert not stream.closed
 
 
@@ -442,6 +441,6 @@ def test_a_table_that_is_too_wide_is_refused_before_it_is_looked_at(monkeypatch:
     """Rows that are filled up to the width would be a thousand times the file."""
     monkeypatch.setattr("mate.corpus.header._columns", lambda *_: pytest.fail("rows were filled up"))
     data = (",".join(f"c{n}" for n in range(5_000)) + "\n" + ",".join(["1"] * 5_000) + "\na,b\n" * 5).encode()
-    [reject] = delimited.read("t.csv", io.BytesIO(data), Limits(columns=2_000))
+    [reject] = read(data, Limits(columns=2_000))
     assert isinstance(reject, Reject)
     assert reject.reason == "5000 columns, more than the limit of 2000"

@@ -1,5 +1,4 @@
 import gzip
-import io
 import json
 from typing import Any
 
@@ -7,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.corpus import dwtc
 from mate.corpus.table import Chunk, Limits, Reject
-from tests.corpus.reading import rejects_of
+from tests.corpus.reading import read_bytes, rejects_of
 
 COLUMNS = [["town", "Bonn", "Köln"], ["people", "5", "6"]]
 
@@ -20,7 +18,7 @@ def record(relation: object = COLUMNS, **fields: Any) -> bytes:
 
 
 def read(data: bytes, limits: Limits | None = None) -> list[Chunk | Reject]:
-    return list(dwtc.read("dwtc-000.json.gz", io.BytesIO(data), limits))
+    return read_bytes("dwtc", data, limits)
 
 
 def only_chunk(data: bytes) -> Chunk:
@@ -141,6 +139,6 @@ def test_any_text_comes_back(rows: list[list[str]]) -> None:
 def test_a_table_is_not_filled_up_with_millions_of_cells() -> None:
     """Every cell of the file may stand for a hundred, as long as they are few."""
     record = {"relation": [["x"] * 30_000] + [[]] * 60, "hasHeader": True, "headerPosition": "FIRST_ROW"}
-    [reject] = dwtc.read("t.json", io.BytesIO(json.dumps(record).encode()), Limits())
+    [reject] = read(json.dumps(record).encode())
     assert isinstance(reject, Reject)
     assert "columns of very different lengths" in reject.reason

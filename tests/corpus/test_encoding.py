@@ -13,7 +13,7 @@ import pytest
 from mate.build.build import BuildSettings, build
 from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
-from mate.corpus import Chunk, Limits, Reject, check_encoding, delimited
+from mate.corpus import Chunk, Limits, Reject, check_encoding
 from mate.corpus.encoding import find_encoding, lines_end_in_bytes
 from mate.corpus.formats import CUTTERS
 from mate.errors import CorpusError
@@ -33,6 +33,7 @@ from tests.corpus.languages import (
     Language,
     table,
 )
+from tests.corpus.reading import read_bytes
 from tests.lakes import cells_of
 
 CASES = [(encoding, language) for encoding, languages in ENCODED.items() for language in languages]
@@ -42,7 +43,7 @@ UTF_16 = [(encoding, language) for encoding in ("utf-16-le", "utf-16-be") for la
 
 
 def read(data: bytes, limits: Limits | None = None) -> tuple[list[Chunk], list[Reject]]:
-    found = list(delimited.read("t.csv", io.BytesIO(data), limits))
+    found = read_bytes("delimited", data, limits, "t.csv")
     return [i for i in found if isinstance(i, Chunk)], [i for i in found if isinstance(i, Reject)]
 
 
@@ -111,10 +112,10 @@ def test_small_tables_say_when_they_may_read_differently() -> None:
 
 def test_utf_8_costs_no_detector() -> None:
     program = (
-        "import io, sys; from mate.corpus import delimited\n"
-        "assert list(delimited.read('t.csv', io.BytesIO('Stra\\u00dfe;a\\n\\u041c\\u043e;1\\n'.encode()), None))\n"
+        "import io, sys; from mate.corpus import Limits, delimited\n"
+        "assert list(delimited.read('t', io.BytesIO('Stra\\u00dfe;a\\n\\u041c\\u043e;1\\n'.encode()), Limits()))\n"
         "assert 'chardet' not in sys.modules\n"
-        "assert list(delimited.read('t.csv', io.BytesIO('Stra\\u00dfe;a\\n\\u00fcber;1\\n'.encode('cp1252')), None))\n"
+        "assert list(delimited.read('t', io.BytesIO('Stra\\u00dfe;a\\n\\u00fcber;1\\n'.encode('cp1252')), Limits()))\n"
         "assert 'chardet' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

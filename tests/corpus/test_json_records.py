@@ -1,5 +1,4 @@
 import gzip
-import io
 import json
 
 import pytest
@@ -8,12 +7,11 @@ from hypothesis import strategies as st
 
 from mate.corpus import json_records
 from mate.corpus.table import Chunk, Limits
-from tests.corpus.reading import Found, cells_of, header_of, rejects_of
+from tests.corpus.reading import Found, cells_of, header_of, read_bytes, rejects_of
 
 
 def read(data: bytes | str, limits: Limits | None = None) -> Found:
-    stream = io.BytesIO(data if isinstance(data, bytes) else data.encode())
-    return list(json_records.read("towns.json", stream, limits))
+    return read_bytes("json", data if isinstance(data, bytes) else data.encode(), limits)
 
 
 OBJECTS = [

@@ -13,7 +13,7 @@ import pytest
 from mate.corpus import parquet
 from mate.corpus.formats import File, cut_file
 from mate.corpus.table import Chunk, Limits, Reject
-from tests.corpus.reading import Found, cells_of, header_of, rejects_of
+from tests.corpus.reading import Found, cells_of, header_of, read_bytes, rejects_of
 
 
 def file_of(columns: dict[str, Any], **options: Any) -> bytes:
@@ -23,7 +23,7 @@ def file_of(columns: dict[str, Any], **options: Any) -> bytes:
 
 
 def read(data: bytes, limits: Limits | None = None) -> Found:
-    return list(parquet.read("towns.parquet", io.BytesIO(data), limits))
+    return read_bytes("parquet", data, limits)
 
 
 def test_dictionaries_are_decoded_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,12 +195,12 @@ def test_what_arrow_says_of_damage_is_one_visible_line(monkeypatch: pytest.Monke
         raise pa.ArrowInvalid("do not know type \x0e.\nMore.")
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", fails)
-    [reject] = parquet.read("t.parquet", io.BytesIO(file_of({"a": ["x"]})))
+    [reject] = read(file_of({"a": ["x"]}))
     assert isinstance(reject, Reject)
     assert reject.reason == "corrupt Parquet data after 0 rows: do not know type ␎"
 
 
 def test_the_callers_stream_stays_open() -> None:
     stream = io.BytesIO(file_of({"a": [1]}))
-    list(parquet.read("towns.parquet", stream))
+    list(parquet.read("towns.parquet", stream, Limits()))
     assert not stream.closed

@@ -18,11 +18,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mate.corpus import READERS, Chunk, File, Limits, Reject, delimited
+from mate.corpus import Chunk, File, Limits, Reject, delimited
 from mate.corpus.formats import CUTTERS, cut_file, look_at, read_part
 from mate.corpus.lines import Span, after_line_feed, after_lines, count_lines, even_cuts, line_start, spans_between
 from mate.corpus.parts import Parts
 from mate.errors import CorpusError
+from tests.corpus.reading import read_bytes
 
 LINE_START = {"delimited": line_start, "dwtc": after_line_feed, "json": after_line_feed}
 Read = tuple[list[tuple[Any, ...]], list[Reject], Any]
@@ -45,7 +46,7 @@ def collect(items: Iterable[Chunk | Reject]) -> Read:
 
 
 def read_whole(format: str, data: bytes, limits: Limits) -> Read:
-    return collect(READERS[format]("towns", io.BytesIO(data), limits))
+    return collect(read_bytes(format, data, limits))
 
 
 def read_cut(format: str, data: bytes, limits: Limits, places: Sequence[int]) -> Read | None:
