@@ -111,18 +111,15 @@ def test_a_shard_that_is_cut_off_keeps_what_was_read() -> None:
     assert rejects_of(found) == [(None, "file", f"truncated gzip stream after {tables} records", 1)]
 
 
+def test_a_table_that_is_too_wide_or_too_long_is_a_reject_of_its_line() -> None:
+    many = record([["a", *map(str, range(10))], ["b", *map(str, range(10))]])
+    assert rejects_of(read(many, Limits(columns=1))) == [(1, "record", "2 columns, more than the limit of 1", 1)]
+    assert rejects_of(read(many, Limits(rows=7))) == [(1, "row", "beyond the limit of 7 rows", 3)]
+
+
 def test_an_empty_shard() -> None:
     assert rejects_of(read(b"")) == [(None, "file", "empty file", 1)]
     assert rejects_of(read(gzip.compress(b"\n"))) == [(None, "file", "empty file", 1)]
-
-
-def test_limits() -> None:
-    many = [["a", *map(str, range(10))], ["b", *map(str, range(10))]]
-    too_wide = rejects_of(read(record(), Limits(columns=1)))
-    assert too_wide == [(1, "record", "2 columns, more than the limit of 1", 1)]
-    found = read(record(many), Limits(rows=7, chunk_cells=6))
-    assert [(item.first_row, item.rows) for item in found if isinstance(item, Chunk)] == [(0, 3), (3, 3), (6, 1)]
-    assert rejects_of(found) == [(1, "row", "beyond the limit of 7 rows", 3)]
 
 
 @given(

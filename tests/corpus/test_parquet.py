@@ -126,14 +126,6 @@ def test_parquet_is_given_row_by_row_in_chunks() -> None:
     assert [chunk.first_row for chunk in chunks] == [0, 3, 4, 7, 8]  # a chunk ends where its row group does
 
 
-def test_parquet_limits() -> None:
-    data = file_of({"a": list(range(10)), "b": list(range(10))})
-    assert rejects_of(read(data, Limits(columns=1))) == [(None, "file", "2 columns, more than the limit of 1", 1)]
-    found = read(data, Limits(rows=7, chunk_cells=6))
-    assert len(cells_of(found)) == 14
-    assert rejects_of(found) == [(8, "row", "beyond the limit of 7 rows", 3)]
-
-
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -198,9 +190,3 @@ def test_what_arrow_says_of_damage_is_one_visible_line(monkeypatch: pytest.Monke
     [reject] = read(file_of({"a": ["x"]}))
     assert isinstance(reject, Reject)
     assert reject.reason == "corrupt Parquet data after 0 rows: do not know type ␎"
-
-
-def test_the_callers_stream_stays_open() -> None:
-    stream = io.BytesIO(file_of({"a": [1]}))
-    list(parquet.read("towns.parquet", stream, Limits()))
-    assert not stream.closed

