@@ -113,15 +113,13 @@ def _sample(text: io.TextIOWrapper) -> tuple[list[str], bool]:
     """Return the first lines, enough to know the table by, and whether they are all there are."""
     lines: list[str] = []
     characters = 0
-    while len(lines) < SAMPLE_LINES and (characters < SAMPLE_CHARACTERS or len(lines) < FEWEST_LINES):
-        if characters > CHARACTERS // 4:
-            break
-        line = text.readline()
-        if not line:
-            return lines, True
+    for line in text:
         lines.append(line)
         characters += len(line)
-    return lines, False
+        enough = characters >= SAMPLE_CHARACTERS and len(lines) >= FEWEST_LINES
+        if enough or len(lines) >= SAMPLE_LINES or characters > CHARACTERS // 4:
+            return lines, False
+    return lines, True
 
 
 class RowReader:

@@ -265,41 +265,33 @@ for _code_page in WESTERN:
 
 
 def find_code_page(stream: BinaryIO, utf_8: str) -> tuple[str, str, str | None]:
-    """Return encoding, error handler and rival of a text that is not valid UTF-8; `utf_8` if most of it is."""
+    """Return encoding and error handler of a text that is not valid UTF-8; `utf_8` if most of it is.
+
+    Also a rival: the likeliest other encoding, if it is as good as the answer and cells would read differently by it.
+    """
     evidence = _Evidence(stream)
     if evidence.sound > evidence.stray:
         return utf_8, f"mate.{_western(evidence.stray_contexts)}", None
     likelihoods = _likelihoods(evidence.cells[:SCORED_BYTES])
-    likelihood, share = max(likelihoods.get(name, 0.0) for name in WESTERN), NEARLY
-    best = max((name for name in OTHERS if name in likelihoods), key=likelihoods.__getitem__, default=None)
-    if best is None or likelihoods[best] < CLEARLY * likelihood or evidence.high_bytes < LEAST_BYTES:
-        best = _western(evidence.cells)
-    else:
-        likelihood, share = likelihoods[best], TWIN
-    return best, "replace", _rival(evidence, best, likelihoods, share * likelihood, likelihood)
-
-
-def _rival(
-    evidence: _Evidence, best: str, likelihoods: dict[str, float], least: float, likelihood: float
-) -> str | None:
-    """Return the likeliest other encoding, if it is as good as the answer and cells would read differently by it."""
-    characters = evidence.characters(best)
-    if best not in WESTERN and characters < LITTLE:
-        least = LITTLE_TEXT * likelihood
+    western = max(likelihoods[name] for name in WESTERN)
+    best = max(OTHERS, key=likelihoods.__getitem__)
+    likelihood, share = likelihoods[best], TWIN if evidence.characters(best) >= LITTLE else LITTLE_TEXT
+    if not likelihood or likelihood < CLEARLY * western or evidence.high_bytes < LEAST_BYTES:
+        best, likelihood, share = _western(evidence.cells), western, NEARLY
     # Our own scores choose among the Western ones: they are doubted if the detector finds next to nothing for it.
-    doubted = best not in WESTERN or likelihoods.get(best, 0.0) < LITTLE_TEXT * likelihood
-    others = (*WESTERN, *OTHERS) if characters < SMALL and doubted else OTHERS
+    doubted = best not in WESTERN or likelihoods[best] < LITTLE_TEXT * likelihood
+    others = (*WESTERN, *OTHERS) if doubted and evidence.characters(best) < SMALL else OTHERS
     text = evidence.cells.decode(best, "replace")
-    likely = (name for name in others if likelihoods.get(name, 0.0) > least)
-    differing = (name for name in likely if evidence.cells.decode(name, "replace") != text)
-    return max(differing, key=likelihoods.__getitem__, default=None)
+    rivals = (name for name in others if likelihoods[name] > share * likelihood)
+    differing = (name for name in rivals if evidence.cells.decode(name, "replace") != text)
+    return best, "replace", max(differing, key=likelihoods.__getitem__, default=None)
 
 
 def _likelihoods(cells: bytes) -> dict[str, float]:
     """Return how likely each encoding is that can hold these bytes, whether the text is in capitals or not."""
     detected = _detected(cells)
-    likelihoods: dict[str, float] = {}
-    for name in (*WESTERN, *OTHERS):
+    likelihoods = dict.fromkeys((*WESTERN, *OTHERS), 0.0)
+    for name in likelihoods:
         text = cells.decode(name, "ignore")
         valid = text.encode(name, "ignore")
         likelihood = detected.get(name, 0.0)
@@ -310,7 +302,7 @@ def _likelihoods(cells: bytes) -> dict[str, float]:
         if _in_capitals(text):
             likelihood = max(likelihood, _detected(text.lower().encode(name, "ignore")).get(name, 0.0))
         likelihoods[name] = likelihood * _soundness(text, len(cells) - len(valid))
-    return {name: likelihood for name, likelihood in likelihoods.items() if likelihood}
+    return likelihoods
 
 
 def _in_capitals(text: str) -> bool:

@@ -7,15 +7,13 @@ import os
 import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from mate.corpus import delimited, dwtc, json_records, parquet
 from mate.corpus.compression import unpacked_head, unpacked_name
-from mate.corpus.lines import Span
-from mate.corpus.parts import Cutting, Look, Part, changed
+from mate.corpus.parts import Cutting
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.errors import CorpusError, did_you_mean
 
@@ -131,30 +129,6 @@ def cut_file(file: File, limits: Limits, size: int) -> Cutting | None:
     except Exception:
         return None  # its reader says what is wrong
     return cutting if cutting and len(cutting.spans) > 1 else None
-
-
-def look_at(file: File, cutting: Cutting, span: Span) -> Look:
-    """Look at a span of a file that was cut."""
-    with _opened(file) as stream:
-        return cutting.look(stream, span)
-
-
-def read_part(file: File, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
-    """Yield what the whole file would yield where the part is."""
-    with _opened(file) as stream:
-        yield from part.read(stream, limits)
-
-
-@contextmanager
-def _opened(file: File) -> Iterator[BinaryIO]:
-    """Open a file. Whatever goes wrong now did not at first, so the file has changed."""
-    try:
-        with Path(file.path).open("rb") as stream:
-            yield stream
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise CorpusError(changed(file.path)) from error
 
 
 def _files(path: Path) -> Iterator[File]:

@@ -298,7 +298,7 @@ def test_a_file_that_changes_while_it_is_looked_at_is_read_whole(
         raise CorpusError("a.csv was changed while it was read")
 
     assert len(cut_up([source])) > 1
-    monkeypatch.setattr(parts, "look_at", fails)
+    monkeypatch.setattr(delimited.DelimitedCutting, "look", fails)
     assert cut_up([source]) == [source]
 
 

@@ -18,8 +18,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from mate.build.parts import FilePart
+from mate.build.sources import FileSource
 from mate.corpus import Chunk, File, Limits, Reject, delimited
-from mate.corpus.formats import CUTTERS, cut_file, look_at, read_part
+from mate.corpus.formats import CUTTERS, cut_file
 from mate.corpus.lines import Span, after_line_feed, after_lines, count_lines, even_cuts, line_start, spans_between
 from mate.corpus.parts import Parts
 from mate.errors import CorpusError
@@ -390,16 +392,13 @@ def test_a_file_that_changes_between_look_and_read_is_an_error(
     Path(file.path).write_bytes(data)
     cutting = cut_file(file, Limits(), 100)
     assert cutting is not None
-    looks = [look_at(file, cutting, span) for span in cutting.spans]
-    found = cutting.settle(looks)
+    with Path(file.path).open("rb") as stream:
+        found = cutting.settle([cutting.look(stream, span) for span in cutting.spans])
     assert isinstance(found, Parts)
+    parts = [FilePart(FileSource.of(file), part, 0, None, None) for part in found.parts]
     Path(file.path).write_bytes(shorter)
     with pytest.raises(CorpusError, match="was changed while it was read"):
-        list(read_part(file, found.parts[-1], Limits()))
+        list(parts[-1].read(Limits()))
     Path(file.path).unlink()
-    for go in (
-        lambda: list(read_part(file, found.parts[0], Limits())),
-        lambda: look_at(file, cutting, cutting.spans[0]),
-    ):
-        with pytest.raises(CorpusError, match="was changed while it was read"):
-            go()
+    with pytest.raises(CorpusError, match="was changed while it was read"):
+        list(parts[0].read(Limits()))
