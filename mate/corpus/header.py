@@ -231,7 +231,8 @@ def _header_rows(table: Sequence[Row], columns: _Columns) -> int:
 
 
 def _is_header(row: Row, columns: _Columns) -> bool:
-    if not columns.body or _are_column_numbers(row):
+    numbered = row[1:] if row[0] == "" else row
+    if not columns.body or (len(numbered) > 1 and numbered == list(map(str, range(len(numbered))))):
         return True
     votes = 0.0
     for column, (cell, kind) in enumerate(zip(row, columns.kinds, strict=True)):
@@ -241,11 +242,6 @@ def _is_header(row: Row, columns: _Columns) -> bool:
         elif own and any(other[column] == cell for other in columns.body):
             votes -= 0.5
     return votes >= 0
-
-
-def _are_column_numbers(row: Row) -> bool:
-    cells = row[1:] if row[0] == "" else row
-    return len(cells) > 1 and cells == [str(number) for number in range(len(cells))]
 
 
 def _named_otherwise(above: Sequence[Row], columns: _Columns) -> TableShape | None:

@@ -27,7 +27,6 @@ Row = list[str]
 
 _LINES = 16
 _UNCLEAN = re.compile(r'["\t;|]|(?<!\d),(?=\S)|,(?=[^\d\s])|,\Z')
-_BACKSLASH_QUOTE = '\\"'
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OPEN_AT_THE_END = "unexpected end of data"
 _MISPLACED = "'"
@@ -196,7 +195,7 @@ def _candidates(text: str, quoted: bool) -> Iterator[CsvDialect]:
         if delimiter not in text:
             continue
         yield CsvDialect(delimiter, quoted)
-        if quoted and _BACKSLASH_QUOTE in text:
+        if quoted and '\\"' in text:
             yield CsvDialect(delimiter, backslash=True)
         if quoted and f'{delimiter} "' in text:
             yield CsvDialect(delimiter, padded=True)

@@ -210,7 +210,8 @@ class SyntheticLake:
         place = np.arange(len(owner)) - np.repeat(starts_of(batch.columns), batch.columns)
         key = stream(batch.key[owner], COLUMN + place)
         template = self._template(batch.domain)
-        slot = order_within(owner, key, batch.columns)
+        slot = np.empty(len(owner), np.int64)
+        slot[np.lexsort((key, owner))] = place  # a random order of each table's columns
         slot = np.where((batch.domain >= 0)[owner] & (slot < values.ARITY[template][owner]), slot, -1)
         is_key = slot >= 0
         domain_key = stream(stream(self._root(), DOMAINS), batch.domain)
@@ -287,14 +288,6 @@ def pieces_of(shapes: TableBatch, chunk_cells: int) -> Iterator[Numbers]:
             room -= count * width
     if pieces:
         yield np.array(pieces).T
-
-
-def order_within(owner: Numbers, key: Hashes, sizes: Numbers) -> Numbers:
-    """Return a random order of each table's columns: the place of each column in it."""
-    order = np.lexsort((key, owner))
-    result = np.empty(len(owner), np.int64)
-    result[order] = np.arange(len(owner)) - np.repeat(starts_of(sizes), sizes)
-    return result
 
 
 def tuples_of(shapes: TableBatch, table: Numbers, row: Numbers) -> Numbers:
