@@ -103,6 +103,7 @@ ROWS = {
         0,
         ["town / name", "women / number", "women / share"],
     ),
+    "nearly empty rows are no titles if most are": ("a;;\nb;;\nc;;\nd;;\ne;5;6\n", 1, ["b", "", ""]),
     "a value that is missing below an empty name": ("town;\nBonn;unknown\nUlm;6\nJena;7\n", 1, ["Bonn", "unknown"]),
     "a last row of one value": ("town;year;n\nBonn;2020;5\nKöln;2020;6\nAachen;;\n", -1, ["Aachen", "", ""]),
     "signs of Windows": (
@@ -144,16 +145,31 @@ MARKED = (
     '7,"t","Bees by state"\n7,"h","","","",""\n7,"h","","on January","lost","lost"\n7,"h","State","","",""\n'
     '7,"h","","colonies","colonies","share"\n7,"h","","","",""\n7,"u","","(number)","(number)","(percent)"\n'
 )
+"""Every line says which table it is of and what kind of line it is."""
+BEES = ["", "h / u", "State", "on January / colonies / (number)", "lost / colonies / (number)"]
+TITLED = "Table 7;;;\nDeaths: months, sex; Germany; year;\nAll causes;;;\nCount;;;\n;;male;female\n"
 
 
-def test_header_rows_in_lines_that_are_all_marked() -> None:
-    """Every line says which table it is of and what kind of line it is."""
-    rows = "".join(f'7,"d","State {n}",{n}00,{n}0,{n}.5\n' for n in range(1, 10))
-    found = read(MARKED + rows)
-    names = ["on January / colonies / (number)", "lost / colonies / (number)", "lost / share / (percent)"]
-    assert header_of(found) == ["", "h / u", "State", *names]
-    assert rows_of(found)[0] == ["7", "d", "State 1", "100", "10", "1.5"]
-    assert rejects_of(found) == [(1, "row", "line above the header", 1)]
+@pytest.mark.parametrize(
+    ("above", "row", "header", "titles"),
+    [
+        (MARKED, '7,"d","State {n}",{n}00,{n}0,{n}.5\n', [*BEES, "lost / share / (percent)"], 1),
+        (TITLED, "19{n};May;{n}1;{n}2\n", ["", "", "male", "female"], 4),
+        (
+            "year;month;male;female\nGermany;;;\n",
+            "20{n};May;{n}1;{n}2\n",
+            ["year / Germany", "month", "male", "female"],
+            0,
+        ),
+    ],
+    ids=["marked lines", "titles", "a group below the header"],
+)
+def test_titles_end_where_the_names_begin(above: str, row: str, header: list[str], titles: int) -> None:
+    found = read(above + "".join(row.format(n=n) for n in range(10, 20)))
+    assert header_of(found) == header
+    first = row.format(n=10).strip().replace('"', "")
+    assert rows_of(found)[0] == first.split(";" if ";" in row else ",")
+    assert rejects_of(found) == [(1, "row", "line above the header", titles)] * bool(titles)
 
 
 def test_a_first_row_without_measures_is_data_where_no_name_follows() -> None:
@@ -161,22 +177,6 @@ def test_a_first_row_without_measures_is_data_where_no_name_follows() -> None:
     found = read(f"NRW;town 0;;\n{rows}")
     assert rows_of(found)[0] == ["NRW", "town 0", "", ""]
     assert set(header_of(found)) == {""}
-
-
-def test_a_title_below_shows_that_a_line_is_no_header() -> None:
-    data = "Table 7;;;\nDeaths: months, sex; Germany; year;\nAll causes;;;\nCount;;;\n;;male;female\n"
-    rows = "".join(f"19{n};May;{n}1;{n}2\n" for n in range(50, 60))
-    found = read(data + rows)
-    assert header_of(found) == ["", "", "male", "female"]
-    assert rows_of(found)[0] == ["1950", "May", "501", "502"]
-    assert rejects_of(found) == [(1, "row", "line above the header", 4)]
-
-
-def test_a_group_title_below_the_header_is_no_reason_to_drop_it() -> None:
-    rows = "".join(f"{2000 + n};May;{n}1;{n}2\n" for n in range(10))
-    found = read("year;month;male;female\nGermany;;;\n" + rows)
-    assert header_of(found)[1:] == ["month", "male", "female"]
-    assert rejects_of(found) == []
 
 
 @pytest.mark.parametrize("names", ["day\tplace cases deaths", "day place cases deaths", "day;place;cases;deaths"])
