@@ -72,7 +72,7 @@ class TableBatch(NamedTuple):
 
     def take(self, which: Numbers) -> TableBatch:
         """Return some of them."""
-        return self._make(entries[which] for entries in self)
+        return TableBatch._make(entries[which] for entries in self)
 
 
 @dataclass(frozen=True)
