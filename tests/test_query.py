@@ -110,6 +110,36 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
         read_query(tmp_path)
 
 
+TWO_HEADER_ROWS = "town,women,,men,\n,number,share,number,rate\nBonn,1,2,3,4\nUlm,5,6,7,8\nJena,9,10,11,12\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "found", "first"),
+    [
+        (["town", "women / share"], ("town", "women / share"), ["Bonn", "2"]),
+        (["Town", " Share"], ("town", "women / share"), ["Bonn", "2"]),
+        (["rate"], ("men / rate",), ["4"]),
+        (["town", "MEN"], ("town", "men"), ["", "number"]),
+    ],
+)
+def test_a_key_in_either_row_of_a_header(
+    tmp_path: Path, key: list[str], found: tuple[str, ...], first: list[str]
+) -> None:
+    (tmp_path / "q.csv").write_text(TWO_HEADER_ROWS)
+    query = read_query(tmp_path / "q.csv").for_key(key)
+    assert key_columns(query, key) == found
+    assert [query.columns.column(name)[0].as_py() for name in found] == first
+
+
+def test_a_part_of_several_names_is_no_key(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text(TWO_HEADER_ROWS)
+    query = read_query(tmp_path / "q.csv")
+    with pytest.raises(QueryError, match='q has several columns "number": women / number, men / number'):
+        key_columns(query.for_key(["number"]), ["number"])
+    with pytest.raises(QueryError, match='q has no column "children"'):
+        key_columns(query.for_key(["women", "children"]), ["children"])
+
+
 # Data frames and Arrow tables
 
 

@@ -111,7 +111,9 @@ class PlannedQuery:
             given = read(self.table, self.encoding) if isinstance(self.table, str | PathLike) else self.table
             table = user_table(given, self.name).query
             names = table.header if self.key is None else self.key
-            key = key_columns(table, split_names(names, table.header, self.separator) if self.separator else names)
+            names = split_names(names, table.header, self.separator) if self.separator else names
+            table = table.for_key(names)
+            key = key_columns(table, names)
             own = source_tables.read_from(table.source) if source_tables else frozenset()
         except MateError as error:
             return Answered(self.name, error=str(error))

@@ -81,10 +81,11 @@ class Lake:
         from mate.search.systems import find_system
 
         check_options("search", options, SearchOptions)
-        snapshot, own = self._snapshot, user_table(query)
+        columns = text_list(key)
+        snapshot, own = self._snapshot, user_table(query, key=columns)
         excluded = snapshot.excluded(options.get("exclude", ()), own.query.source)
         system, settings = search_settings(snapshot.index, k, options, excluded)
-        return Answers(own, snapshot, find_system(system)(snapshot.index, own.query, text_list(key), settings=settings))
+        return Answers(own, snapshot, find_system(system)(snapshot.index, own.query, columns, settings=settings))
 
     def search_many(
         self,
@@ -129,13 +130,13 @@ class Lake:
         from mate.search.suggest.keys import LONGEST
 
         check_options("suggest", options, SuggestOptions)
-        snapshot, own = self._snapshot, user_table(table, "the table")
-        columns = options.get("columns")
+        columns = None if (given := options.get("columns")) is None else text_list(given)
+        snapshot, own = self._snapshot, user_table(table, "the table", columns or ())
         settings = SuggestionSettings(
             whole_number("k", k),
             whole_number("most_columns", options.get("most_columns", LONGEST), SHORTEST, LONGEST),
             snapshot.excluded(options.get("exclude", ()), own.query.source),
-            None if columns is None else text_list(columns),
+            columns,
             options.get("names", True),
         )
         return Suggestions(own, snapshot, suggest(snapshot.index, own.query, settings))
@@ -167,8 +168,9 @@ class Lake:
         from mate.search.engine import match_table
 
         snapshot = self._snapshot
-        own, info = user_table(query), snapshot.find(table)
-        found = match_table(snapshot.index, own.query, text_list(key), info.table_id, names=names)
+        columns = text_list(key)
+        own, info = user_table(query, key=columns), snapshot.find(table)
+        found = match_table(snapshot.index, own.query, columns, info.table_id, names=names)
         if not found.results:
             on = ", ".join(found.key.columns)
             raise QueryError(f"table {info.table_id} ({info.name}) does not join with {own.query.name} on {on}")

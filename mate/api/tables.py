@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
@@ -38,11 +38,12 @@ class UserTable:
         return as_frame(table.take(pa.array(rows)), kind)
 
 
-def user_table(table: AnyTable, name: str = "the query") -> UserTable:
-    """Return a table of any kind as one for searches and joins."""
+def user_table(table: AnyTable, name: str = "the query", key: Sequence[str] = ()) -> UserTable:
+    """Return a table of any kind as one for searches and joins, with the columns of a key if its file has them."""
     if isinstance(table, str | PathLike):
         table = read_query(table)
     if isinstance(table, QueryTable):
+        table = table.for_key(key)
         found = UserTable(table, table, "pandas")
     elif hasattr(table, "iloc") and hasattr(table, "columns"):
         _check_names(table.columns, name)

@@ -16,7 +16,9 @@ from mate.build.engine import Engine
 from mate.build.progress import Progress
 from mate.build.sources import FileSource, Item, Provenance, Source, Unit, unit_size
 from mate.corpus import File, Limits
-from mate.corpus.parts import Correction, Cutting, Part, Parts, Span, changed, cut_file, look_at, read_part
+from mate.corpus.formats import cut_file
+from mate.corpus.lines import Span
+from mate.corpus.parts import Correction, Cutting, Look, Part, Parts, changed
 from mate.errors import CorpusError
 
 PHASE = "look at large files"
@@ -65,8 +67,11 @@ class FilePart:
     def read(self, limits: Limits) -> Iterator[Item]:
         """Yield what the whole file would give here; raise `ChangedError` if it is no longer that file."""
         try:
-            yield from read_part(self.whole.file, self.part, limits)
-        except CorpusError as error:
+            with Path(self.name).open("rb") as stream:
+                yield from self.part.read(stream, limits)
+        except MemoryError:
+            raise
+        except Exception as error:  # it could be read before
             raise ChangedError(self.name) from error
         if file_stamp(self.name) != self.stamp:
             raise ChangedError(self.name)
@@ -153,11 +158,14 @@ def _look(files: Sequence[_LargeFile], engine: Engine, progress: Progress) -> No
         pending = [(file, again) for file in files if not file.settled and (again := file.settle())]
 
 
-def _look_at(file: File, cutting: Cutting, span: Span) -> Any:
+def _look_at(file: File, cutting: Cutting, span: Span) -> Look | None:
     """Look at a span; return nothing if the file has changed."""
     try:
-        return look_at(file, cutting, span)
-    except CorpusError:
+        with Path(file.path).open("rb") as stream:
+            return cutting.look(stream, span)
+    except MemoryError:
+        raise
+    except Exception:  # it could be read before
         return None
 
 

@@ -11,6 +11,7 @@ times are all midnight as dates. One other value leaves the column as it is.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -34,7 +35,11 @@ def as_text(column: pa.Array) -> pa.StringArray:
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind) or pa.types.is_date(kind):
         return pc.cast(column, pa.string())
     if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
-        return _times(column)
+        try:
+            texts = pc.cast(column, pa.string())
+        except pa.ArrowInvalid:  # an unknown time zone: the moment is written in UTC
+            texts = pc.cast(pc.cast(column, pa.timestamp(kind.unit, "UTC")), pa.string())
+        return pc.replace_substring_regex(texts, r"\.0+(Z?)$", r"\1")
     return pa.array([None if value is None else value_as_text(value) for value in _values(column)], pa.string())
 
 
@@ -61,24 +66,15 @@ def _valid_text(column: pa.Array) -> pa.StringArray:
     return pc.cast(column, pa.string())
 
 
-def _times(column: pa.Array) -> pa.StringArray:
-    try:
-        texts = pc.cast(column, pa.string())
-    except pa.ArrowInvalid:  # an unknown time zone: the moment is written in UTC
-        texts = pc.cast(pc.cast(column, pa.timestamp(column.type.unit, "UTC")), pa.string())
-    return pc.replace_substring_regex(texts, r"\.0+(Z?)$", r"\1")
-
-
-def _values(column: pa.Array) -> list[Any]:
+def _values(column: pa.Array) -> Iterable[Any]:
     if column.type in (pa.float16(), pa.float32()):
         # widened to 64 bits a narrow float shows digits that nobody wrote: 0.1 as 0.10000000149011612
         narrow = column.to_numpy(zero_copy_only=False)
         return [narrow[row] if valid else None for row, valid in enumerate(column.is_valid().to_pylist())]
     try:
-        values: list[Any] = column.to_pylist()
+        return column.to_pylist()  # type: ignore[no-any-return]
     except (OverflowError, ValueError):
-        return [_value(scalar) for scalar in column]
-    return values
+        return map(_value, column)
 
 
 def _value(scalar: pa.Scalar) -> Any:

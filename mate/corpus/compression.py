@@ -14,6 +14,8 @@ from typing import BinaryIO, cast
 
 import pyarrow as pa
 
+from mate.corpus.lines import piece
+
 MAGIC = {
     b"\x1f\x8b\x08": "gzip",
     b"BZh": "bz2",
@@ -24,7 +26,7 @@ OPENERS: dict[str, Callable[[BinaryIO], io.BufferedIOBase]] = {
     "gzip": lambda stream: gzip.GzipFile(fileobj=stream),
     "bz2": bz2.BZ2File,
     "xz": lzma.LZMAFile,
-    "zstd": lambda stream: io.BufferedReader(pa.CompressedInputStream(arrow_file(stream), "zstd")),
+    "zstd": lambda stream: io.BufferedReader(pa.CompressedInputStream(stream, "zstd")),
 }
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
@@ -41,31 +43,17 @@ def compression_of(head: bytes) -> str | None:
 
 
 def plain(stream: BinaryIO) -> tuple[BinaryIO, str | None]:
-    """Return the stream from its start, decompressed, and the name of its compression."""
+    """Return the stream from its start, decompressed, and the name of its compression; the caller's stays open."""
     stream.seek(0)
     name = compression_of(stream.read(10))
-    stream.seek(0)
-    return cast(BinaryIO, OPENERS[name](stream)) if name else stream, name
+    packed = piece(stream, 0)
+    return cast(BinaryIO, OPENERS[name](packed)) if name else packed, name
 
 
 def unpacked_name(path: str) -> PurePath:
     """Return a path without the ending of a compression: ``data/towns.csv.gz`` is ``data/towns.csv``."""
     name = PurePath(path)
     return name.with_suffix("") if name.suffix.lower() in SUFFIXES else name
-
-
-def arrow_file(stream: BinaryIO) -> pa.PythonFile:
-    """Hand a stream to Arrow, which would close it when done; the caller's stream stays open."""
-    return pa.PythonFile(_OpenStream(stream), mode="r")
-
-
-class _OpenStream:
-    def __init__(self, stream: BinaryIO) -> None:
-        self.read, self.seek, self.tell = stream.read, stream.seek, stream.tell
-        self.closed = False
-
-    def close(self) -> None:
-        self.closed = True
 
 
 def damage(error: BaseException, name: str | None) -> str:

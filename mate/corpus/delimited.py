@@ -15,17 +15,18 @@ import sys
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, chain
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain, pairwise
 from typing import BinaryIO
 
 import pyarrow as pa
 
-from mate.corpus.compression import DAMAGE, damage, plain, unpacked_name
-from mate.corpus.dialect import detect
-from mate.corpus.encoding import TextEncoding, find_encoding
+from mate.corpus.compression import DAMAGE, compression_of, damage, plain, unpacked_name
+from mate.corpus.encoding import TextEncoding, find_encoding, lines_end_in_bytes
 from mate.corpus.header import filled, find_header
-from mate.corpus.rows import CHARACTERS, CsvDialect, Row, Rows, lines_of
+from mate.corpus.lines import Span, after_lines, count_lines, even_cuts, line_start, piece, spans_between
+from mate.corpus.parts import Correction, Cutting, Look, Part, Parts
+from mate.corpus.rows import CHARACTERS, CsvDialect, Row, Rows, find_dialect, lines_of
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.errors import CorpusError
 from mate.limits import MOST_PADDING
@@ -45,35 +46,26 @@ _FOOTER = re.compile(
     r"|Hinweis|Hinweise|Anmerkung|Anmerkungen|Fußnote|Legende)\b\s*:?)"
 )
 _BLANK = " \t\x1a"
+_RUN_UP = 1 << 16
+"""Bytes that are read to find out where rows begin behind them."""
 
 
-def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
+def read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
     """Yield the table of a delimited text file, compressed or not."""
-    try:
-        yield from _read(source, stream, limits or Limits())
-    except CorpusError as error:
-        yield Reject(source, None, "file", str(error))
-
-
-def _read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
     _, compression = plain(stream)
     try:
         encoding = find_encoding(lambda: plain(stream)[0], limits.encoding)
     except DAMAGE as error:
         raise CorpusError(damage(error, compression)) from error
-    text = io.TextIOWrapper(plain(stream)[0], encoding.name, encoding.errors, newline="")
-    try:
-        start, rows = find_table(source, text, encoding.quotes, limits)
-        reader = RowReader(rows, start, limits)
-        yield from reader.chunks(first_row=0, has_footer=True)
-        if not reader.fitting:
-            raise CorpusError("no data rows")
-        reader.rejects.merge(start.above)
-        yield from reader.rejects.rejects()
-        yield from rows_beyond(source, limits, reader.fitting - limits.rows)
-        yield from encoding_rejects(source, encoding)
-    finally:
-        text.detach()  # the caller's stream stays open
+    start, rows = find_table(source, encoding.text(plain(stream)[0]), encoding.quotes, limits)
+    reader = RowReader(rows, start, limits)
+    yield from reader.chunks(first_row=0, has_footer=True)
+    if not reader.fitting:
+        raise CorpusError("no data rows")
+    reader.rejects.merge(start.above)
+    yield from reader.rejects.rejects()
+    yield from rows_beyond(source, limits, reader.fitting - limits.rows)
+    yield from encoding_rejects(source, encoding)
 
 
 def encoding_rejects(source: str, encoding: TextEncoding) -> Iterator[Reject]:
@@ -101,7 +93,7 @@ class TableStart:
 def find_table(source: str, text: io.TextIOWrapper, quoted: bool, limits: Limits) -> tuple[TableStart, Rows]:
     """Return where the table of a text starts, and its rows from the first one below the header on."""
     sample, complete = _sample(text)
-    dialect = detect(sample, quoted)
+    dialect = find_dialect(sample, quoted)
     found = find_header(Rows(sample, dialect).take(len(sample)), complete, limits)
     width = len(found.header)
     check_width(width, limits)
@@ -112,7 +104,7 @@ def find_table(source: str, text: io.TextIOWrapper, quoted: bool, limits: Limits
         if row:
             above.add(line, "line above the header")
         line += lines_of(row)
-    table = Table(source, 0, rows.line, unpacked_name(source).stem, found.header)
+    table = Table(source, 0, rows.line, unpacked_name(source).stem, found.header, found.joined)
     rows.take(found.header_rows)
     return TableStart(table, dialect, rows.line, above), rows
 
@@ -121,15 +113,13 @@ def _sample(text: io.TextIOWrapper) -> tuple[list[str], bool]:
     """Return the first lines, enough to know the table by, and whether they are all there are."""
     lines: list[str] = []
     characters = 0
-    while len(lines) < SAMPLE_LINES and (characters < SAMPLE_CHARACTERS or len(lines) < FEWEST_LINES):
-        if characters > CHARACTERS // 4:
-            break
-        line = text.readline()
-        if not line:
-            return lines, True
+    for line in text:
         lines.append(line)
         characters += len(line)
-    return lines, False
+        enough = characters >= SAMPLE_CHARACTERS and len(lines) >= FEWEST_LINES
+        if enough or len(lines) >= SAMPLE_LINES or characters > CHARACTERS // 4:
+            return lines, False
+    return lines, True
 
 
 class RowReader:
@@ -249,3 +239,80 @@ def _footer_start(rows: list[Row], width: int) -> tuple[int, bool]:
         if text and (_FOOTER.match(text) or (width > 2 and unsplit)):
             start = index
     return start, len(rows) < FOOTER_ROWS
+
+
+# --- a file in parts ---
+
+
+@dataclass(frozen=True)
+class DelimitedCutting(Cutting):
+    """A file that is cut, and all that a part of it needs to be read as the whole is.
+
+    A line end may stand inside a quoted cell, so that a few lines do not tell whether a row begins there. The places
+    to cut are guesses, from some lines before each of them. Then every span is read by the very reader that reads it
+    later, and tells where its last row ends. The next span is right if it begins there; if not, it is read again from
+    there. The first span begins with the first row, so all are right in the end.
+    """
+
+    start: TableStart
+    encoding: TextEncoding
+    size: int
+
+    def look(self, stream: BinaryIO, span: Span) -> Look:
+        """Count rows, lines and rejects; note where the last row ends, and whether it could all be a footer."""
+        lines = count_lines(stream, span.start, span.stop)
+        reader = RowReader(self.rows(stream, span.start), self.start, self.limits, lines)
+        rows = sum(map(len, reader.batches(span.stop == self.size)))
+        stop = after_lines(stream, span.stop, reader.line - 1 - lines)
+        return Look(span, reader.rejects, reader.line - 1, rows, more=(stop, reader.footer_like))
+
+    def settle(self, looks: Sequence[Look]) -> Parts | Correction:
+        """Check that each span begins where the one before ends; then number the rows."""
+        for number, (look, following) in enumerate(pairwise(looks), start=1):
+            stop, _ = look.more
+            if stop != following.span.start:
+                return Correction(number, number + 1, Span(stop, max(stop, following.span.stop)))
+        _, footer_like = looks[-1].more
+        if len(looks) > 1 and footer_like:  # it may begin before the last span
+            return Correction(len(looks) - 2, len(looks), Span(looks[-2].span.start, looks[-1].span.stop))
+        rejects = RejectCounts(self.source, "row")
+        rejects.merge(self.start.above)
+        return self.parts(looks, rejects, self.start.line - 1, encoding_rejects(self.source, self.encoding))
+
+    def read(self, stream: BinaryIO, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
+        """Yield the rows."""
+        return RowReader(self.rows(stream, part.span.start), self.start, limits).chunks(part.first_row, False)
+
+    def rows(self, stream: BinaryIO, start: int) -> Rows:
+        """Return the rows from a place on."""
+        # A byte order mark stands at the start only; the same character further down is text.
+        marked = start and self.encoding.name == "utf-8-sig"
+        encoding = replace(self.encoding, name="utf-8") if marked else self.encoding
+        return Rows(encoding.text(piece(stream, start)), self.start.dialect, len(self.start.table.header))
+
+
+def cut(source: str, stream: BinaryIO, limits: Limits, size: int) -> DelimitedCutting | None:
+    """Read a file once for its encoding, and choose where to cut; None if it is to be read whole."""
+    if compression_of(stream.read(10)):
+        return None
+    encoding = find_encoding(lambda: piece(stream, 0), limits.encoding)
+    if not lines_end_in_bytes(encoding.name):
+        return None
+    start, _ = find_table(source, encoding.text(piece(stream, 0)), encoding.quotes, limits)
+    end = stream.seek(0, io.SEEK_END)
+    first = after_lines(stream, 0, start.line - 1)
+    cutting = DelimitedCutting(source, limits, (), start, encoding, end)
+    places = [first, *(row_start(stream, cutting, at, first) for at in even_cuts(first, end, size)), end]
+    return replace(cutting, spans=spans_between(places))
+
+
+def row_start(stream: BinaryIO, cutting: DelimitedCutting, at: int, first: int) -> int:
+    """Guess where the next row begins: reading from the middle of a cell gets into step after some lines."""
+    if not cutting.start.dialect.quoted:
+        return line_start(stream, at)
+    begin = line_start(stream, max(first, at - _RUN_UP))
+    wanted = count_lines(stream, begin, at)
+    rows = cutting.rows(stream, begin)
+    while rows.line <= wanted and rows.take(1):
+        pass
+    return after_lines(stream, begin, rows.line - 1)

@@ -17,8 +17,10 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from mate.corpus.compression import DAMAGE, damage, plain
-from mate.corpus.json_lines import check_text, kind_of, numbered_lines, parse
+from mate.corpus.compression import DAMAGE, compression_of, damage, plain
+from mate.corpus.json_records import check_text, kind_of, numbered_lines, parse
+from mate.corpus.lines import Span, line_spans, piece
+from mate.corpus.parts import Cutting, Look, Part, Parts
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.errors import CorpusError
 from mate.limits import MOST_PADDING
@@ -32,9 +34,9 @@ _SURROGATE = re.compile(rb"\\u[dD]")
 Row = Sequence[str | None]
 
 
-def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
+def read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
     """Yield every table of a shard; tables that only lay out a page are counted, and read if the limits say so."""
-    reader = ShardReader(source, limits or Limits())
+    reader = ShardReader(source, limits)
     plain_stream, compression = plain(stream)
     line = 0
     try:
@@ -127,3 +129,32 @@ def _columns(record: dict[str, Any]) -> list[list[str]]:
         if wrong:
             raise CorpusError(f"column {number} holds {kind_of(wrong[0])} where a string is expected")
     return relation
+
+
+class ShardCutting(Cutting):
+    """A shard that is cut between its lines."""
+
+    def look(self, stream: BinaryIO, span: Span) -> Look:
+        """Count lines, records and tables."""
+        reader, line = ShardReader(self.source, self.limits), 0
+        for line, record in numbered_lines(piece(stream, *span)):
+            for _ in reader.record(line, record):
+                pass
+        return Look(span, reader.layout_tables, line, tables=reader.tables, more=reader.records)
+
+    def settle(self, looks: Sequence[Look]) -> Parts:
+        """Number lines and tables."""
+        if not any(look.more for look in looks):
+            return Parts(())
+        return self.parts(looks, RejectCounts(self.source, "record"))
+
+    def read(self, stream: BinaryIO, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
+        """Yield the tables, and a reject for each record that is none."""
+        reader = ShardReader(self.source, limits, part.tables_before)
+        for line, record in numbered_lines(piece(stream, *part.span), part.lines_before):
+            yield from reader.record(line, record)
+
+
+def cut(source: str, stream: BinaryIO, limits: Limits, size: int) -> ShardCutting | None:
+    """Choose where to cut; None if the shard is compressed."""
+    return None if compression_of(stream.read(10)) else ShardCutting(source, limits, line_spans(stream, size))

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from mate.corpus import delimited, dwtc, json_records, parquet
 from mate.corpus.compression import unpacked_head, unpacked_name
+from mate.corpus.parts import Cutting
 from mate.corpus.table import Chunk, Limits, Reject
 from mate.errors import CorpusError, did_you_mean
 
@@ -23,6 +24,12 @@ READERS: dict[str, Reader] = {
     "dwtc": dwtc.read,
     "json": json_records.read,
     "parquet": parquet.read,
+}
+CUTTERS: dict[str, Callable[[str, BinaryIO, Limits, int], Cutting | None]] = {
+    "delimited": delimited.cut,
+    "dwtc": dwtc.cut,
+    "json": json_records.cut,
+    "parquet": parquet.cut,
 }
 HEAD = 65_536
 """Bytes of a file that tell its format."""
@@ -78,7 +85,7 @@ def discover(paths: Iterable[str | os.PathLike[str]], format: str | None = None)
     files = {file for path in paths for file in _files(Path(path))}
     if not files:
         raise CorpusError("no file found under the given paths")
-    return sorted(file if file.problem else _with_format(file, format) for file in files)
+    return sorted(file if file.problem else _detected(file.path, format) for file in files)
 
 
 def read(
@@ -89,43 +96,56 @@ def read(
     So is one on which a reader fails in any other way: one file never stops a build. `opened` opens its bytes, where
     that is not done by its path.
     """
-    if file.problem:
-        yield Reject(file.path, None, "file", file.problem)
-        return
-    if file.format is None:
+    if file.problem or file.format is None:
         suffix = unpacked_name(file.path).suffix.lower()
-        yield Reject(file.path, None, "file", f"unsupported file type {suffix or 'without an ending'}")
+        reason = file.problem or f"unsupported file type {suffix or 'without an ending'}"
+        yield Reject(file.path, None, "file", reason)
         return
     try:
         with opened() if opened else Path(file.path).open("rb") as stream:
             yield from READERS[file.format](file.path, stream, limits or Limits())
-    except OSError as error:
-        yield Reject(file.path, None, "file", f"cannot be read: {error.strerror or error}")
+        return
     except MemoryError:
         raise
+    except CorpusError as error:
+        reason = str(error)
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}"
     except Exception as error:
-        reason = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
-        yield Reject(file.path, None, "file", f"cannot be read: {reason[:200]}")
+        what = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+        reason = f"cannot be read: {what[:200]}"
+    yield Reject(file.path, None, "file", reason)
+
+
+def cut_file(file: File, limits: Limits, size: int) -> Cutting | None:
+    """Cut a file into spans of about `size` bytes; None if it cannot be cut, or is not worth it."""
+    if file.format is None:
+        return None
+    try:
+        with Path(file.path).open("rb") as stream:
+            cutting = CUTTERS[file.format](file.path, stream, limits, size)
+    except MemoryError:
+        raise
+    except Exception:
+        return None  # its reader says what is wrong
+    return cutting if cutting and len(cutting.spans) > 1 else None
 
 
 def _files(path: Path) -> Iterator[File]:
-    if path.is_dir():
-        yield from _walk(path)
-    elif problem := _problem(path):
-        raise CorpusError(f"{_shown(path)}: {problem}")
-    else:
+    """Yield a file, or the files of a folder."""
+    if not path.is_dir():
+        if problem := _problem(path):
+            raise CorpusError(f"{_shown(path)}: {problem}")
         yield File(str(path), None)
-
-
-def _walk(folder: Path) -> Iterator[File]:
+        return
     unreadable: list[OSError] = []
-    for where, folders, names in os.walk(folder, onerror=unreadable.append):
+    for where, folders, names in os.walk(path, onerror=unreadable.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
         left_out = _download_files(Path(where), names)
         for name in (*names, *(name for name in folders if Path(where, name).is_symlink())):
             if not name.startswith(".") and name not in left_out:
-                path = Path(where, name)
-                yield File(_shown(path), None, _problem(path))
+                found = Path(where, name)
+                yield File(_shown(found), None, _problem(found))
     for error in unreadable:
         yield File(_shown(Path(error.filename)), None, f"a folder that cannot be read: {error.strerror}")
 
@@ -141,15 +161,12 @@ def _download_files(folder: Path, names: Collection[str]) -> set[str]:
     These are the list of checksums; unfinished files, if there is such a list or a note about them; and a
     ``sources.csv`` with the columns of a download. A ``sources.csv`` with other columns is somebody's table.
     """
-    parts = {name for name in names if name.endswith(UNFINISHED) and (CHECKSUMS in names or note_of(name) in names)}
-    is_list = SOURCES in names and _first_line(folder / SOURCES) == ",".join(SOURCES_COLUMNS)
-    return {CHECKSUMS, *parts, *([SOURCES] if is_list else [])}
-
-
-def _first_line(path: Path) -> str:
-    with contextlib.suppress(OSError), path.open("rb") as stream:
-        return stream.readline(1_000).decode("utf-8", "replace").strip()
-    return ""
+    found = {name for name in names if name.endswith(UNFINISHED) and (CHECKSUMS in names or note_of(name) in names)}
+    if SOURCES in names:
+        with contextlib.suppress(OSError), (folder / SOURCES).open("rb") as stream:
+            if stream.readline(1_000).strip() == ",".join(SOURCES_COLUMNS).encode():
+                found.add(SOURCES)
+    return {CHECKSUMS, *found}
 
 
 def _problem(path: Path) -> str:
@@ -172,9 +189,9 @@ def _shown(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _with_format(file: File, format: str | None) -> File:
+def _detected(path: str, format: str | None) -> File:
     try:
-        with Path(file.path).open("rb") as stream:
-            return File(file.path, format or detect(file.path, stream.read(HEAD)))
+        with Path(path).open("rb") as stream:
+            return File(path, format or detect(path, stream.read(HEAD)))
     except OSError as error:
-        return File(file.path, None, f"cannot be read: {error.strerror}")
+        return File(path, None, f"cannot be read: {error.strerror}")

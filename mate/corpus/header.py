@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mate.corpus.dialect import usual_width
-from mate.corpus.rows import Row
+from mate.corpus.rows import Row, usual_width
 from mate.corpus.table import Limits, check_width
 
 BODY_ROWS = 200
@@ -37,6 +36,8 @@ class TableShape:
     """Rows before the header (or before the data, where there is no header)."""
     header_rows: int
     header: tuple[str, ...]
+    joined: tuple[tuple[str, ...], ...] = ()
+    """The rows that the header is joined of, if there are several."""
 
 
 def find_header(rows: Sequence[Row], complete: bool, limits: Limits) -> TableShape:
@@ -59,8 +60,9 @@ def find_header(rows: Sequence[Row], complete: bool, limits: Limits) -> TableSha
         return _named_otherwise(rows[:above], columns) or TableShape(above, 0, ("",) * width)
     if count == 1 and 2 * filled(table[0]) <= width and (shape := _named_otherwise(rows[: above + 1], columns)):
         return shape
-    names = _joined([_fit(row, width) for row in table[:count] if row], columns)
-    return TableShape(above, count, _shifted(names, table[0], table[count:]))
+    named = [_fit(row, width) for row in table[:count] if row]
+    names = _shifted(_joined(named, columns), table[0], table[count:])
+    return TableShape(above, count, names, tuple(map(tuple, named)) if len(named) > 1 else ())
 
 
 def filled(row: Row) -> int:
@@ -171,13 +173,19 @@ class _Columns:
         """Tell whether a row has nothing in the measured columns."""
         return not any(_kind(row[column]) for column in self.measured)
 
-    def has_names(self, row: Row) -> bool:
-        """Tell whether a row, not the first one of a header, has words over the measured columns."""
+    def has_names(self, row: Row, above: Row | None = None) -> bool:
+        """Tell whether a row, not the first one of a header, has words over the measured columns.
+
+        Of few such columns all have one, and the row leaves its own first cell empty, or the one above leaves a name.
+        """
         kinds = [_kind(row[column]) for column in self.measured]
         words = sum(1 for column, kind in zip(self.measured, kinds, strict=True) if kind and _is_word(row[column]))
         if not words or any(kind not in ("", "text") for kind in kinds):
             return False
-        return len(self.measured) >= 3 or (words == len(self.measured) and row[0] == "")
+        if len(self.measured) >= 3:
+            return True
+        completes = above is not None and words > 1 and any(not above[column].strip() for column in self.measured)
+        return words == len(self.measured) and (row[0] == "" or completes)
 
 
 def _columns(table: Sequence[Row], width: int) -> _Columns:
@@ -216,14 +224,15 @@ def _header_rows(table: Sequence[Row], columns: _Columns) -> int:
     for offset, row in enumerate(others, start=1):
         if not table[offset] or (lacks_values and columns.lacks_values(row)):
             continue
-        if not columns.has_names(row):
+        if not columns.has_names(row, first):
             break
         further = offset
     return 1 + further if (further and lacks_values) or _is_header(first, columns) else 0
 
 
 def _is_header(row: Row, columns: _Columns) -> bool:
-    if not columns.body or _are_column_numbers(row):
+    numbered = row[1:] if row[0] == "" else row
+    if not columns.body or (len(numbered) > 1 and numbered == list(map(str, range(len(numbered))))):
         return True
     votes = 0.0
     for column, (cell, kind) in enumerate(zip(row, columns.kinds, strict=True)):
@@ -233,11 +242,6 @@ def _is_header(row: Row, columns: _Columns) -> bool:
         elif own and any(other[column] == cell for other in columns.body):
             votes -= 0.5
     return votes >= 0
-
-
-def _are_column_numbers(row: Row) -> bool:
-    cells = row[1:] if row[0] == "" else row
-    return len(cells) > 1 and cells == [str(number) for number in range(len(cells))]
 
 
 def _named_otherwise(above: Sequence[Row], columns: _Columns) -> TableShape | None:

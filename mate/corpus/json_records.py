@@ -7,17 +7,20 @@ is held at a time. A null, or a key that a record leaves out, is a null cell.
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from mate.corpus.arrow_text import value_as_text
-from mate.corpus.compression import DAMAGE, damage, plain, unpacked_name
-from mate.corpus.json_lines import LONGEST_RECORD, NESTED, as_object, check_text, numbered_lines, parse
+from mate.corpus.compression import DAMAGE, compression_of, damage, plain, unpacked_name
+from mate.corpus.lines import Span, line_spans, piece
+from mate.corpus.parts import Cutting, Look, Part, Parts
 from mate.corpus.rows import CHARACTERS
 from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, Table, check_width, rows_beyond
 from mate.errors import CorpusError
@@ -25,8 +28,10 @@ from mate.limits import MOST_PADDING
 
 BLOCK = 1 << 20
 MOST_KEYS = 1 << 20
-_ROWS = 16
+LONGEST_RECORD = 64 << 20
+NESTED = "invalid JSON: nested too deeply or a number too long"
 
+_NAMES = {list: "a list", dict: "an object", str: "a string", int: "a number", float: "a number", bool: "true or false"}
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
 
@@ -35,30 +40,23 @@ Record = tuple[int, dict[str, Any] | CorpusError | None]
 Row = list[str | None]
 
 
-def read(source: str, stream: BinaryIO, limits: Limits | None = None) -> Iterator[Chunk | Reject]:
+def read(source: str, stream: BinaryIO, limits: Limits) -> Iterator[Chunk | Reject]:
     """Yield the table of a file of JSON objects, as one array or one per line."""
-    _, compression = plain(stream)
-    try:
-        yield from _read(source, lambda: plain(stream)[0], limits or Limits())
-    except CorpusError as error:
-        yield Reject(source, None, "file", str(error))
-    except DAMAGE as error:
-        yield Reject(source, None, "file", damage(error, compression))
-
-
-def _read(source: str, reopen: Callable[[], BinaryIO], limits: Limits) -> Iterator[Chunk | Reject]:
     keys = RecordKeys(source, MOST_KEYS)
-    for number, record in _records(reopen):
-        keys.add(number, record)
+    try:
+        for number, record in _records(stream):
+            keys.add(number, record)
+    except DAMAGE as error:
+        raise CorpusError(damage(error, plain(stream)[1])) from error
     header = tuple(keys.names)
     check_width(len(header), limits)
-    if not keys.rows(len(header), keys.bad):
-        yield from keys.bad.rejects()
-        raise CorpusError("no data rows")
-    rows = rows_of(_records(reopen), header)
-    yield from chunks(source, header, islice(rows, limits.rows), limits)
-    yield from rows_beyond(source, limits, sum(1 for _ in rows))
+    count = keys.rows(len(header))
+    if count:
+        yield from chunks(source, header, islice(rows_of(_records(stream), header), limits.rows), limits)
     yield from keys.bad.rejects()
+    yield from rows_beyond(source, limits, count - limits.rows)
+    if not count:
+        raise CorpusError("no data rows")
 
 
 class RecordKeys:
@@ -86,15 +84,12 @@ class RecordKeys:
             if len(self.names) <= self._most:
                 self.names.update(dict.fromkeys(record))
 
-    def rows(self, width: int, bad: RejectCounts, lines_before: int = 0) -> int:
-        """Return how many records become rows of a table; the others, nearly empty, are counted as bad."""
-        rows = 0
+    def rows(self, width: int) -> int:
+        """Return how many records become rows of a table; the others, nearly empty, are bad."""
         for keys, (first, count) in self._widths.items():
-            if _is_row(keys, width):
-                rows += count
-            else:
-                bad.add(lines_before + first, f"too few keys to be a row of {width}", count)
-        return rows
+            if not _is_row(keys, width):
+                self.bad.add(first, f"too few keys to be a row of {width}", count)
+        return sum(count for keys, (_, count) in self._widths.items() if _is_row(keys, width))
 
 
 def _is_row(keys: int, width: int) -> bool:
@@ -114,36 +109,32 @@ def chunks(
     """Yield rows as chunks of the one table of a file."""
     table = Table(source, 0, 1, unpacked_name(source).stem, header)
     size = max(1, limits.chunk_cells // len(header))
-    while some := _some(rows, size):
+    while some := list(_some(rows, size)):
         yield Chunk(table, first_row, pa.array(chain.from_iterable(some), pa.string()))
         first_row += len(some)
 
 
-def _some(rows: Iterator[Row], count: int) -> list[Row]:
-    """Return the next rows, fewer than ``count`` only at the end or where they are very long."""
-    taken: list[Row] = []
+def _some(rows: Iterator[Row], count: int) -> Iterator[Row]:
+    """Yield the next rows, fewer than ``count`` only at the end or where they are very long."""
     characters = 0
-    while len(taken) < count and characters < CHARACTERS:
-        more = list(islice(rows, min(_ROWS, count - len(taken))))
-        if not more:
-            break
-        taken += more
-        characters += sum(len(cell) for cell in chain.from_iterable(more) if cell)
-    return taken
+    for row in islice(rows, count):
+        yield row
+        characters += sum(map(len, filter(None, row)))
+        if characters > CHARACTERS:
+            return
 
 
-def _records(reopen: Callable[[], BinaryIO]) -> Iterator[Record]:
-    head = reopen().read(BLOCK)
-    if not head.removeprefix(codecs.BOM_UTF8).lstrip():
+def _records(stream: BinaryIO) -> Iterator[Record]:
+    start = _first_byte(plain(stream)[0])
+    if not start:
         raise CorpusError("empty file")
-    if is_array(head):
-        return enumerate(_array_records(_JsonText(reopen())), start=1)
-    return line_records(reopen())
+    text, _ = plain(stream)
+    return enumerate(_array_records(_JsonText(text)), start=1) if start == b"[" else line_records(text)
 
 
-def is_array(head: bytes) -> bool:
-    """Tell from the first bytes of a file of JSON records whether they are in one array."""
-    return head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+def _first_byte(stream: BinaryIO) -> bytes:
+    """Return the first byte of a text that is no space: a bracket if its records are in one array."""
+    return stream.read(BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()[:1]
 
 
 def line_records(stream: BinaryIO) -> Iterator[Record]:
@@ -158,20 +149,53 @@ def line_records(stream: BinaryIO) -> Iterator[Record]:
             yield number, error
 
 
-def _array_records(text: _JsonText) -> Iterator[dict[str, Any] | CorpusError]:
-    """Yield the elements of a JSON array, holding one at a time."""
-    text.skip("[")
-    if text.peek() == "]":
-        return
-    while True:
-        value, escaped = text.value()
-        try:
-            yield _checked(value, escaped)
-        except CorpusError as error:
-            yield error
-        if text.peek() == "]":
-            return
-        text.skip(",")
+def numbered_lines(stream: BinaryIO, lines_before: int = 0) -> Iterator[tuple[int, bytes | None]]:
+    """Yield lines with their number; None for one that is longer than any record should be."""
+    number = lines_before
+    while line := stream.readline(LONGEST_RECORD):
+        number += 1
+        if len(line) < LONGEST_RECORD or line.endswith(b"\n"):
+            yield number, line
+            continue
+        while (rest := stream.readline(LONGEST_RECORD)) and not rest.endswith(b"\n"):
+            pass
+        yield number, None
+
+
+def parse(record: bytes | None) -> dict[str, Any]:
+    """Read one JSON object; anything else raises `CorpusError` with the reason."""
+    if record is None:
+        raise CorpusError(f"a record of more than {LONGEST_RECORD >> 20} MB")
+    try:
+        value = json.loads(record.rstrip(b"\r\n").decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"invalid UTF-8 at byte {error.start + 1}") from error
+    except json.JSONDecodeError as error:
+        raise CorpusError(f"invalid JSON: {error.msg} at column {error.pos + 1}") from error
+    except (RecursionError, ValueError) as error:
+        raise CorpusError(NESTED) from error
+    return as_object(value)
+
+
+def as_object(value: object) -> dict[str, Any]:
+    """Return a JSON value if it is an object."""
+    if not isinstance(value, dict):
+        raise CorpusError(f"{kind_of(value)} where an object is expected")
+    return value
+
+
+def kind_of(value: object) -> str:
+    """Name a JSON value's type for people."""
+    return "null" if value is None else _NAMES[type(value)]
+
+
+def check_text(text: str) -> None:
+    """Refuse half of a surrogate pair: JSON can escape one, text cannot hold it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = ord(error.object[error.start])
+        raise CorpusError(f"half a surrogate pair (\\u{half:04x}), which is not text") from error
 
 
 def _checked(value: object, escaped: bool) -> dict[str, Any]:
@@ -182,12 +206,63 @@ def _checked(value: object, escaped: bool) -> dict[str, Any]:
     return record
 
 
+@dataclass(frozen=True)
+class JsonCutting(Cutting):
+    """A file of JSON records that is cut: one table, whose columns are known when all records were seen."""
+
+    header: tuple[str, ...] = ()
+
+    def look(self, stream: BinaryIO, span: Span) -> Look:
+        """Collect keys, count lines and records."""
+        keys, line = RecordKeys(self.source, self.limits.columns), 0
+        for line, record in line_records(piece(stream, *span)):
+            keys.add(line, record)
+        return Look(span, keys.bad, line, more=keys)
+
+    def settle(self, looks: Sequence[Look]) -> Parts:
+        """Join the keys and number the rows."""
+        header = tuple(dict.fromkeys(name for look in looks for name in look.more.names))
+        if not header or len(header) > self.limits.columns:
+            return Parts(())
+        counted = [replace(look, rows=look.more.rows(len(header))) for look in looks]
+        return replace(self, header=header).parts(counted, RejectCounts(self.source, "record"))
+
+    def read(self, stream: BinaryIO, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
+        """Yield the rows."""
+        rows = islice(rows_of(line_records(piece(stream, *part.span)), self.header), limits.rows)
+        return chunks(self.source, self.header, rows, limits, part.first_row)
+
+
+def cut(source: str, stream: BinaryIO, limits: Limits, size: int) -> JsonCutting | None:
+    """Choose where to cut; None if the file is one array, or compressed."""
+    if compression_of(stream.read(10)) or _first_byte(piece(stream, 0)) == b"[":
+        return None
+    return JsonCutting(source, limits, line_spans(stream, size))
+
+
+# --- records in an array ---
+
+
+def _array_records(text: _JsonText) -> Iterator[dict[str, Any] | CorpusError]:
+    """Yield the elements of a JSON array, holding one at a time."""
+    text.skip("[")
+    more = text.peek() != "]"
+    while more:
+        value, escaped = text.value()
+        try:
+            yield _checked(value, escaped)
+        except CorpusError as error:
+            yield error
+        more = text.peek() != "]"
+        if more:
+            text.skip(",")
+
+
 class _JsonText:
     """A JSON text, of which only what is around the value being read is in memory."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+        self._stream = io.TextIOWrapper(stream, "utf-8-sig", newline="")
         self._text = ""
         self._at = 0
 
@@ -225,11 +300,9 @@ class _JsonText:
             size *= 2
 
     def _more(self, size: int) -> bool:
-        block = self._stream.read(size)
         try:
-            text = self._decode(block, not block)
+            text = self._stream.read(size)
         except UnicodeDecodeError as error:
             raise CorpusError("invalid UTF-8") from error
-        self._text = self._text[self._at :] + text
-        self._at = 0
-        return bool(block)
+        self._text, self._at = self._text[self._at :] + text, 0
+        return bool(text)

@@ -27,6 +27,8 @@ class Table:
     """A name for people: the page title, the file's stem."""
     header: tuple[str, ...]
     """One name per column; an empty string where the source has none."""
+    header_rows: tuple[tuple[str, ...], ...] = ()
+    """The rows that these names are joined of, if there are several."""
 
 
 @dataclass(frozen=True, slots=True)

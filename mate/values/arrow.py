@@ -22,19 +22,13 @@ def string_array(values: Any) -> pa.StringArray:
         if isinstance(values, pa.ChunkedArray):  # more text than 32-bit offsets can address
             raise TextError("more than 2 GiB of text in one batch: pass smaller batches")
     if isinstance(values, pa.Array):
-        return _from_arrow(values)
+        kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+        if kind in (pa.string(), pa.large_string(), pa.string_view(), pa.null()):
+            return values.cast(pa.string())
+        raise TextError(f"expected an array of strings, got an array of {values.type}")
     if isinstance(values, str):
         raise TextError("expected many strings, got one: wrap it in a list")
     return _from_python(values)
-
-
-def _from_arrow(values: pa.Array) -> pa.StringArray:
-    if pa.types.is_string(values.type):
-        return values
-    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
-    if kind in (pa.string(), pa.large_string(), pa.string_view(), pa.null()):
-        return values.cast(pa.string())
-    raise TextError(f"expected an array of strings, got an array of {values.type}")
 
 
 def _from_python(values: Iterable[Any]) -> pa.StringArray:

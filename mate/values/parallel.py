@@ -7,9 +7,8 @@ never waits for a pool that is busy.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -22,31 +21,27 @@ _VALUES_PER_THREAD = 50_000
 
 def at_once(task: Callable[..., Out], *items: Iterable[Any]) -> list[Out]:
     """Map a task over items with all processors; the task must release the GIL."""
-    waiting = deque(enumerate(zip(*items, strict=True)))
+    calls = list(zip(*items, strict=True))
     results: dict[int, Out] = {}
+    numbers = iter(range(len(calls)))  # each of them comes to one thread
 
     def work() -> None:
-        while waiting:
-            try:
-                number, arguments = waiting.popleft()
-            except IndexError:  # another thread took the last one
-                return
-            try:
-                results[number] = task(*arguments)
-            except BaseException:
-                waiting.clear()
-                raise
+        try:
+            for number in numbers:
+                results[number] = task(*calls[number])
+        finally:
+            for _ in numbers:  # after an error, no thread begins another call
+                pass
 
-    count = len(waiting)
-    futures = [_pool().submit(work) for _ in range(min(count, os.cpu_count() or 1) - 1)]
+    futures = [_pool().submit(work) for _ in range(min(len(calls), os.cpu_count() or 1) - 1)]
     try:
         work()
     finally:
         started = [future for future in futures if not future.cancel()]
-        failures = [error for future in started if (error := future.exception())]
-    if failures:
-        raise failures[0]
-    return [results[number] for number in range(count)]
+        wait(started)
+    for future in started:
+        future.result()
+    return [results[number] for number in range(len(calls))]
 
 
 @cache

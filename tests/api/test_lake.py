@@ -45,6 +45,17 @@ def test_a_query_may_be_any_kind_of_table(lake: mate.Lake, kind: str) -> None:
     assert found[0].mapping == {"city": "place", "day": "date"}
 
 
+def test_a_key_that_only_the_first_of_two_header_rows_has(lake: mate.Lake, folder: Path) -> None:
+    days = [f"2019-01-0{n}" for n in range(1, 7)]
+    rows = [["Bonn", day, str(n), str(n), str(n)] for n, day in enumerate(days)]
+    write_csv(folder / "q.csv", ["city", "day", "a", "b", "c"], [["", "", "PM10", "PM25", "NO2"], *rows])
+    assert mate.read("q.csv").header == ["city", "day", "a / PM10", "b / PM25", "c / NO2"]
+    assert lake.match("q.csv", KEY, "weather").join().columns[2] == "a / PM10"
+    assert lake.search("q.csv", ["a"]).key == ("a",)
+    assert lake.search("q.csv", ["pm10"]).key == ("a / PM10",)
+    assert lake.search_many({"first": ("q.csv", ["a"]), "part": ("q.csv", ["PM10"])}).errors == {}
+
+
 @pytest.fixture
 def years(folder: Path) -> mate.Lake:
     """A lake whose table is known by year and day, and a query with an empty year."""

@@ -28,7 +28,7 @@ from mate.build.build import BuildSettings, Summary, build
 from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
 from mate.build.sources import FileSource, Item
-from mate.corpus import READERS, Chunk, Limits, Reject, delimited, dwtc, json_records, parquet
+from mate.corpus import READERS, Chunk, File, Limits, Reject, delimited, dwtc, json_records, parquet, read
 from mate.corpus.encoding import TextEncoding
 from mate.errors import StoreError
 from mate.lake.folder import open_folder
@@ -170,7 +170,7 @@ def test_one_long_string_in_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     import io
 
-    [reject] = json_records.read("a.json.gz", io.BytesIO(data))
+    [reject] = read(File("a.json.gz", "json"), opened=lambda: io.BytesIO(data))
     assert isinstance(reject, Reject)
     assert reject.reason == "a record of more than 2 MB"
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000

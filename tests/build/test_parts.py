@@ -22,9 +22,8 @@ from mate.build.engine import LocalEngine
 from mate.build.parts import FilePart
 from mate.build.progress import NoProgress
 from mate.build.sources import FileSource, Source, Unit, find_sources, plan_units
-from mate.corpus import Limits
-from mate.corpus.parts import delimited as parts_delimited
-from mate.corpus.parts.lines import line_start
+from mate.corpus import Limits, delimited
+from mate.corpus.lines import line_start
 from mate.errors import CorpusError
 from mate.lake.folder import open_folder
 
@@ -192,7 +191,7 @@ def test_places_in_the_middle_of_cells_are_found_out(
 ) -> None:
     rows = [f'{n},"cell\n{n},that looks\n{n},like rows\n{"," * (n % 3)}"' for n in range(200)]
     (tmp_path / "a.csv").write_text("\n".join(["n,text", *rows, ""]))
-    monkeypatch.setattr(parts_delimited, "row_start", lambda stream, _, at, __: line_start(stream, at))
+    monkeypatch.setattr(delimited, "row_start", lambda stream, _, at, __: line_start(stream, at))
     [source] = find_sources([tmp_path / "a.csv"])
     rounds: list[int] = []
     run = LocalEngine.run
@@ -299,7 +298,7 @@ def test_a_file_that_changes_while_it_is_looked_at_is_read_whole(
         raise CorpusError("a.csv was changed while it was read")
 
     assert len(cut_up([source])) > 1
-    monkeypatch.setattr(parts, "look_at", fails)
+    monkeypatch.setattr(delimited.DelimitedCutting, "look", fails)
     assert cut_up([source]) == [source]
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from mate.corpus import Chunk, Reject
+import io
+
+from mate.corpus import Chunk, File, Limits, Reject, read
 
 Found = list[Chunk | Reject]
+
+
+def read_bytes(format: str, data: bytes, limits: Limits | None = None, source: str = "towns") -> Found:
+    """Read the bytes of a file as a format."""
+    return list(read(File(source, format), limits, lambda: io.BytesIO(data)))
 
 
 def header_of(found: Found) -> list[str]:

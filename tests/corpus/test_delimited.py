@@ -10,19 +10,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mate.corpus import delimited, encoding
-from mate.corpus.encoding import code_pages
+from mate.corpus import encoding
 from mate.corpus.rows import LONGEST_ROW_LINES, STRAY_QUOTE, CsvDialect, Rows
 from mate.corpus.table import Chunk, Limits, Reject
 from tests.corpus.languages import GERMAN
-from tests.corpus.reading import header_of, rejects_of, rows_of
+from tests.corpus.reading import header_of, read_bytes, rejects_of, rows_of
 
 Cells = list[list[str | None]]
 
 
 def read(data: bytes | str, limits: Limits | None = None, source: str = "towns.csv") -> list[Chunk | Reject]:
-    stream = io.BytesIO(data if isinstance(data, bytes) else data.encode())
-    return list(delimited.read(source, stream, limits))
+    return read_bytes("delimited", data if isinstance(data, bytes) else data.encode(), limits, source)
 
 
 def table(data: bytes | str) -> Cells:
@@ -54,9 +52,8 @@ def test_stray_bytes_in_utf8_are_read_by_the_code_page_that_fits(code_page: str)
 
 
 def test_stray_bytes_behind_much_utf8_text_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_pages, "EVIDENCE_BYTES", 100)
-    for module in (code_pages, encoding):
-        monkeypatch.setattr(module, "BLOCK", 64)  # blocks end inside characters
+    monkeypatch.setattr(encoding, "EVIDENCE_BYTES", 100)
+    monkeypatch.setattr(encoding, "BLOCK", 64)  # blocks end inside characters
     text = "id,name\n" + "".join(f"{n},Köln und Zürich – Grüße\n" for n in range(100))
     found = table(text.encode() + "100,José\n".encode("mac_roman"))
     assert found[-2:] == [["99", "Köln und Zürich – Grüße"], ["100", "José"]]
@@ -101,6 +98,13 @@ ROWS = {
         0,
         ["", "", "women / number", "women / share", "men / number", "men / share"],
     ),
+    "two header rows over two columns of numbers": (
+        "town;women;\nname;number;share\nBonn;5;10\nUlm;6;11\nJena;7;12\n",
+        0,
+        ["town / name", "women / number", "women / share"],
+    ),
+    "nearly empty rows are no titles if most are": ("a;;\nb;;\nc;;\nd;;\ne;5;6\n", 1, ["b", "", ""]),
+    "a value that is missing below an empty name": ("town;\nBonn;unknown\nUlm;6\nJena;7\n", 1, ["Bonn", "unknown"]),
     "a last row of one value": ("town;year;n\nBonn;2020;5\nKöln;2020;6\nAachen;;\n", -1, ["Aachen", "", ""]),
     "signs of Windows": (
         "id,sign\n1,„zitiert“\n2,10 € – 20 €\n3,Müller’s\n4,Ä\n".encode("cp1252"),
@@ -141,16 +145,31 @@ MARKED = (
     '7,"t","Bees by state"\n7,"h","","","",""\n7,"h","","on January","lost","lost"\n7,"h","State","","",""\n'
     '7,"h","","colonies","colonies","share"\n7,"h","","","",""\n7,"u","","(number)","(number)","(percent)"\n'
 )
+"""Every line says which table it is of and what kind of line it is."""
+BEES = ["", "h / u", "State", "on January / colonies / (number)", "lost / colonies / (number)"]
+TITLED = "Table 7;;;\nDeaths: months, sex; Germany; year;\nAll causes;;;\nCount;;;\n;;male;female\n"
 
 
-def test_header_rows_in_lines_that_are_all_marked() -> None:
-    """Every line says which table it is of and what kind of line it is."""
-    rows = "".join(f'7,"d","State {n}",{n}00,{n}0,{n}.5\n' for n in range(1, 10))
-    found = read(MARKED + rows)
-    names = ["on January / colonies / (number)", "lost / colonies / (number)", "lost / share / (percent)"]
-    assert header_of(found) == ["", "h / u", "State", *names]
-    assert rows_of(found)[0] == ["7", "d", "State 1", "100", "10", "1.5"]
-    assert rejects_of(found) == [(1, "row", "line above the header", 1)]
+@pytest.mark.parametrize(
+    ("above", "row", "header", "titles"),
+    [
+        (MARKED, '7,"d","State {n}",{n}00,{n}0,{n}.5\n', [*BEES, "lost / share / (percent)"], 1),
+        (TITLED, "19{n};May;{n}1;{n}2\n", ["", "", "male", "female"], 4),
+        (
+            "year;month;male;female\nGermany;;;\n",
+            "20{n};May;{n}1;{n}2\n",
+            ["year / Germany", "month", "male", "female"],
+            0,
+        ),
+    ],
+    ids=["marked lines", "titles", "a group below the header"],
+)
+def test_titles_end_where_the_names_begin(above: str, row: str, header: list[str], titles: int) -> None:
+    found = read(above + "".join(row.format(n=n) for n in range(10, 20)))
+    assert header_of(found) == header
+    first = row.format(n=10).strip().replace('"', "")
+    assert rows_of(found)[0] == first.split(";" if ";" in row else ",")
+    assert rejects_of(found) == [(1, "row", "line above the header", titles)] * bool(titles)
 
 
 def test_a_first_row_without_measures_is_data_where_no_name_follows() -> None:
@@ -158,22 +177,6 @@ def test_a_first_row_without_measures_is_data_where_no_name_follows() -> None:
     found = read(f"NRW;town 0;;\n{rows}")
     assert rows_of(found)[0] == ["NRW", "town 0", "", ""]
     assert set(header_of(found)) == {""}
-
-
-def test_a_title_below_shows_that_a_line_is_no_header() -> None:
-    data = "Table 7;;;\nDeaths: months, sex; Germany; year;\nAll causes;;;\nCount;;;\n;;male;female\n"
-    rows = "".join(f"19{n};May;{n}1;{n}2\n" for n in range(50, 60))
-    found = read(data + rows)
-    assert header_of(found) == ["", "", "male", "female"]
-    assert rows_of(found)[0] == ["1950", "May", "501", "502"]
-    assert rejects_of(found) == [(1, "row", "line above the header", 4)]
-
-
-def test_a_group_title_below_the_header_is_no_reason_to_drop_it() -> None:
-    rows = "".join(f"{2000 + n};May;{n}1;{n}2\n" for n in range(10))
-    found = read("year;month;male;female\nGermany;;;\n" + rows)
-    assert header_of(found)[1:] == ["month", "male", "female"]
-    assert rejects_of(found) == []
 
 
 @pytest.mark.parametrize("names", ["day\tplace cases deaths", "day place cases deaths", "day;place;cases;deaths"])
@@ -328,45 +331,8 @@ def test_compressed_files_are_looked_through(pack) -> None:  # type: ignore[no-u
     assert next(item.table.name for item in found if isinstance(item, Chunk)) == "towns"
 
 
-def test_limits() -> None:
-    data = "id,a\n" + "".join(f"{n},x\n" for n in range(10))
-    assert rejects_of(read(data, Limits(columns=1))) == [(None, "file", "2 columns, more than the limit of 1", 1)]
-    found = read(data, Limits(rows=3, chunk_cells=4))
-    assert rows_of(found) == [["0", "x"], ["1", "x"], ["2", "x"]]
-    assert rejects_of(found) == [(4, "row", "beyond the limit of 3 rows", 7)]
-
-
-def test_chunks_keep_to_their_size() -> None:
-    found = read("id,a\n" + "".join(f"{n},x\n" for n in range(101)), Limits(chunk_cells=20))
-    sizes = [len(item.cells) for item in found if isinstance(item, Chunk)]
-    assert max(sizes) == 20
-    assert sum(sizes) == 202
-
-
-def test_the_callers_stream_stays_open() -> None:
-    stream = io.BytesIO(PLAIN.encode())
-    list(delimited.read("towns.csv", stream))
-    assert not stream.closed
-
-
-HOSTILE = [
-    '"',
-    '""',
-    "'",
-    "\t",
-    "\\",
-    '\\"',
-    "NUL \0 in a longer text",
-    "\n",
-    "\r\n",
-    "'; DROP TABLE t;--",
-    "a,b",
-    "a;b",
-    "|",
-    "\ufeff",
-    "é",
-    "=1+1",
-]
+HOSTILE = ['"', '""', "'", "\t", "\\", '\\"', "\n", "\r\n", "a,b", "a;b", "|", "\ufeff", "é", "=1+1"]
+HOSTILE += ["NUL \0 in a longer text", "'; DROP TABLE t;--"]
 LATIN = st.characters(codec="latin-1", exclude_categories=["Cc"])
 ANY = st.characters(exclude_categories=["Cs", "Cc"])
 TOWN = st.sampled_from(GERMAN.places.split())
@@ -438,6 +404,6 @@ def test_a_table_that_is_too_wide_is_refused_before_it_is_looked_at(monkeypatch:
     """Rows that are filled up to the width would be a thousand times the file."""
     monkeypatch.setattr("mate.corpus.header._columns", lambda *_: pytest.fail("rows were filled up"))
     data = (",".join(f"c{n}" for n in range(5_000)) + "\n" + ",".join(["1"] * 5_000) + "\na,b\n" * 5).encode()
-    [reject] = delimited.read("t.csv", io.BytesIO(data), Limits(columns=2_000))
+    [reject] = read(data, Limits(columns=2_000))
     assert isinstance(reject, Reject)
     assert reject.reason == "5000 columns, more than the limit of 2000"

@@ -1,5 +1,4 @@
 import gzip
-import io
 import json
 from typing import Any
 
@@ -7,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.corpus import dwtc
 from mate.corpus.table import Chunk, Limits, Reject
-from tests.corpus.reading import rejects_of
+from tests.corpus.reading import read_bytes, rejects_of
 
 COLUMNS = [["town", "Bonn", "Köln"], ["people", "5", "6"]]
 
@@ -20,7 +18,7 @@ def record(relation: object = COLUMNS, **fields: Any) -> bytes:
 
 
 def read(data: bytes, limits: Limits | None = None) -> list[Chunk | Reject]:
-    return list(dwtc.read("dwtc-000.json.gz", io.BytesIO(data), limits))
+    return read_bytes("dwtc", data, limits)
 
 
 def only_chunk(data: bytes) -> Chunk:
@@ -113,18 +111,15 @@ def test_a_shard_that_is_cut_off_keeps_what_was_read() -> None:
     assert rejects_of(found) == [(None, "file", f"truncated gzip stream after {tables} records", 1)]
 
 
+def test_a_table_that_is_too_wide_or_too_long_is_a_reject_of_its_line() -> None:
+    many = record([["a", *map(str, range(10))], ["b", *map(str, range(10))]])
+    assert rejects_of(read(many, Limits(columns=1))) == [(1, "record", "2 columns, more than the limit of 1", 1)]
+    assert rejects_of(read(many, Limits(rows=7))) == [(1, "row", "beyond the limit of 7 rows", 3)]
+
+
 def test_an_empty_shard() -> None:
     assert rejects_of(read(b"")) == [(None, "file", "empty file", 1)]
     assert rejects_of(read(gzip.compress(b"\n"))) == [(None, "file", "empty file", 1)]
-
-
-def test_limits() -> None:
-    many = [["a", *map(str, range(10))], ["b", *map(str, range(10))]]
-    too_wide = rejects_of(read(record(), Limits(columns=1)))
-    assert too_wide == [(1, "record", "2 columns, more than the limit of 1", 1)]
-    found = read(record(many), Limits(rows=7, chunk_cells=6))
-    assert [(item.first_row, item.rows) for item in found if isinstance(item, Chunk)] == [(0, 3), (3, 3), (6, 1)]
-    assert rejects_of(found) == [(1, "row", "beyond the limit of 7 rows", 3)]
 
 
 @given(
@@ -141,6 +136,6 @@ def test_any_text_comes_back(rows: list[list[str]]) -> None:
 def test_a_table_is_not_filled_up_with_millions_of_cells() -> None:
     """Every cell of the file may stand for a hundred, as long as they are few."""
     record = {"relation": [["x"] * 30_000] + [[]] * 60, "hasHeader": True, "headerPosition": "FIRST_ROW"}
-    [reject] = dwtc.read("t.json", io.BytesIO(json.dumps(record).encode()), Limits())
+    [reject] = read(json.dumps(record).encode())
     assert isinstance(reject, Reject)
     assert "columns of very different lengths" in reject.reason

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mate.corpus import READERS, Chunk, File, Reject, detect, discover, read
+from mate.corpus import READERS, Chunk, File, Limits, Reject, detect, discover, read
 from mate.errors import CorpusError
+from tests.corpus.reading import cells_of, read_bytes, rejects_of
 
 CSV = b"id,town\n1,Bonn\n2,Ulm\n"
 DWTC = json.dumps({"relation": [["a", "1"]], "headerPosition": "FIRST_ROW"}).encode()
@@ -129,9 +130,7 @@ def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
 
 
 def test_read_chooses_the_reader(tmp_path: Path) -> None:
-    out = io.BytesIO()
-    pq.write_table(pa.table({"id": ["1"]}), out)
-    files = {"a.csv": CSV, "b.json": DWTC, "c.json": OBJECTS, "d.parquet": out.getvalue()}
+    files = {"a.csv": CSV, "b.json": DWTC, "c.json": OBJECTS, "d.parquet": parquet_of({"id": ["1"]})}
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
     found = discover([tmp_path])
@@ -152,3 +151,30 @@ def test_a_file_that_is_gone_is_a_reject(tmp_path: Path) -> None:
     assert list(read(File(path, "delimited"))) == [
         Reject(path, None, "file", "cannot be read: No such file or directory")
     ]
+
+
+def parquet_of(columns: dict[str, list[str]]) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns), out)
+    return out.getvalue()
+
+
+DIGITS = list("0123456789")
+TEN_ROWS = {
+    "delimited": ("a,b\n" + "".join(f"{n},{n}\n" for n in DIGITS)).encode(),
+    "dwtc": json.dumps({"relation": [["a", *DIGITS], ["b", *DIGITS]]}).encode(),
+    "json": json.dumps([{"a": n, "b": n} for n in DIGITS]).encode(),
+    "parquet": parquet_of({"a": DIGITS, "b": DIGITS}),
+}
+
+
+@pytest.mark.parametrize(("format", "data"), TEN_ROWS.items())
+def test_every_format_keeps_to_the_limits_and_leaves_the_stream_open(format: str, data: bytes) -> None:
+    [(_, _, reason, count)] = rejects_of(read_bytes(format, data, Limits(columns=1)))
+    assert (reason, count) == ("2 columns, more than the limit of 1", 1)
+    stream = io.BytesIO(data)
+    found = list(READERS[format]("towns", stream, Limits(rows=7, chunk_cells=6)))
+    assert [(item.first_row, item.rows) for item in found if isinstance(item, Chunk)] == [(0, 3), (3, 3), (6, 1)]
+    assert cells_of(found) == [n for n in DIGITS[:7] for _ in "ab"]
+    assert rejects_of(found) == [(1 if format == "dwtc" else 8, "row", "beyond the limit of 7 rows", 3)]
+    assert not stream.closed

@@ -1,19 +1,17 @@
 import gzip
-import io
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.corpus import json_lines, json_records
-from mate.corpus.table import Chunk, Limits
-from tests.corpus.reading import Found, cells_of, header_of, rejects_of
+from mate.corpus import json_records
+from mate.corpus.table import Limits
+from tests.corpus.reading import Found, cells_of, header_of, read_bytes, rejects_of
 
 
 def read(data: bytes | str, limits: Limits | None = None) -> Found:
-    stream = io.BytesIO(data if isinstance(data, bytes) else data.encode())
-    return list(json_records.read("towns.json", stream, limits))
+    return read_bytes("json", data if isinstance(data, bytes) else data.encode(), limits)
 
 
 OBJECTS = [
@@ -81,18 +79,10 @@ def test_bad_json_records_are_left_out() -> None:
 
 
 def test_a_line_that_is_too_long_is_one_bad_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_lines, "LONGEST_RECORD", 20)
+    monkeypatch.setattr(json_records, "LONGEST_RECORD", 20)
     found = read('{"a": 1}\n{"a": "' + "x" * 90 + '"}\n{"a": 2}\n{\n')
     assert cells_of(found) == ["1", "2"]
     assert [(line, count) for line, _, _, count in rejects_of(found)] == [(2, 1), (4, 1)]
-
-
-def test_json_limits() -> None:
-    data = json.dumps([{"a": n, "b": n} for n in range(10)])
-    assert rejects_of(read(data, Limits(columns=1))) == [(None, "file", "2 columns, more than the limit of 1", 1)]
-    found = read(data, Limits(rows=7, chunk_cells=6))
-    assert [(item.first_row, item.rows) for item in found if isinstance(item, Chunk)] == [(0, 3), (3, 3), (6, 1)]
-    assert rejects_of(found) == [(8, "row", "beyond the limit of 7 rows", 3)]
 
 
 def test_json_records_that_would_be_nearly_empty_are_left_out() -> None:

@@ -2,6 +2,7 @@ import base64
 import datetime
 import decimal
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from mate.corpus import parquet
-from mate.corpus.parts import CUTTERS
+from mate.corpus.formats import File, cut_file
 from mate.corpus.table import Chunk, Limits, Reject
-from tests.corpus.reading import Found, cells_of, header_of, rejects_of
+from tests.corpus.reading import Found, cells_of, header_of, read_bytes, rejects_of
 
 
 def file_of(columns: dict[str, Any], **options: Any) -> bytes:
@@ -22,7 +23,7 @@ def file_of(columns: dict[str, Any], **options: Any) -> bytes:
 
 
 def read(data: bytes, limits: Limits | None = None) -> Found:
-    return list(parquet.read("towns.parquet", io.BytesIO(data), limits))
+    return read_bytes("parquet", data, limits)
 
 
 def test_dictionaries_are_decoded_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,14 +126,6 @@ def test_parquet_is_given_row_by_row_in_chunks() -> None:
     assert [chunk.first_row for chunk in chunks] == [0, 3, 4, 7, 8]  # a chunk ends where its row group does
 
 
-def test_parquet_limits() -> None:
-    data = file_of({"a": list(range(10)), "b": list(range(10))})
-    assert rejects_of(read(data, Limits(columns=1))) == [(None, "file", "2 columns, more than the limit of 1", 1)]
-    found = read(data, Limits(rows=7, chunk_cells=6))
-    assert len(cells_of(found)) == 14
-    assert rejects_of(found) == [(8, "row", "beyond the limit of 7 rows", 3)]
-
-
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -164,7 +157,7 @@ def test_corrupt_parquet_data() -> None:
         ([{"b": 1}], b"b", "corrupt Parquet data after 0 rows: "),
     ],
 )
-def test_metadata_that_contradicts_the_schema(values: list[Any], name: bytes, reason: str) -> None:
+def test_metadata_that_contradicts_the_schema(tmp_path: Path, values: list[Any], name: bytes, reason: str) -> None:
     """Arrow ends the process where it is asked for the metadata of such a column."""
     may_be_null, never_null = (b"\x25" + kind + b"\x18" + bytes([len(name)]) + name for kind in (b"\x02", b"\x00"))
     data = file_of({"a": values})
@@ -173,8 +166,8 @@ def test_metadata_that_contradicts_the_schema(values: list[Any], name: bytes, re
     ((_, kind, found, _),) = rejects_of(read(data))
     assert kind == "file"
     assert found.startswith(f"{reason}Definition level histogram size mismatch")
-    cutting = CUTTERS["parquet"]("t", io.BytesIO(data), Limits(), 1)
-    assert cutting is None or len(cutting.spans) == 1
+    (tmp_path / "t").write_bytes(data)
+    assert cut_file(File(str(tmp_path / "t"), "parquet"), Limits(), 1) is None
 
 
 @pytest.mark.parametrize("inside", [False, True])
@@ -194,12 +187,6 @@ def test_what_arrow_says_of_damage_is_one_visible_line(monkeypatch: pytest.Monke
         raise pa.ArrowInvalid("do not know type \x0e.\nMore.")
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", fails)
-    [reject] = parquet.read("t.parquet", io.BytesIO(file_of({"a": ["x"]})))
+    [reject] = read(file_of({"a": ["x"]}))
     assert isinstance(reject, Reject)
     assert reject.reason == "corrupt Parquet data after 0 rows: do not know type ␎"
-
-
-def test_the_callers_stream_stays_open() -> None:
-    stream = io.BytesIO(file_of({"a": [1]}))
-    list(parquet.read("towns.parquet", stream))
-    assert not stream.closed

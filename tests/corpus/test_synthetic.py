@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from mate.cli import index as command
 from mate.corpus import Chunk, Limits, discover, read
 from mate.corpus.synthetic import SyntheticLake
-from mate.corpus.synthetic.values import KINDS, pool_sizes, vocabulary_of
+from mate.corpus.synthetic.values import KINDS, vocabulary_of
 from mate.errors import CorpusError, MateError
 from mate.values.text import token, tokens
 
@@ -245,7 +245,7 @@ def test_cells_are_valid_text_of_many_kinds() -> None:
 @pytest.mark.parametrize("size", [1_000, 50_000])
 def test_every_word_is_a_token_of_its_own_and_noise_does_not_change_it(size: int) -> None:
     words = vocabulary_of(size)
-    for start, count, name in zip(words.starts.tolist(), pool_sizes(size), KINDS, strict=True):
+    for start, count, name in zip(words.starts.tolist(), words.sizes.tolist(), KINDS, strict=True):
         texts = words.text.slice(start, count)
         normal = tokens(texts)
         assert normal.null_count == 0, name

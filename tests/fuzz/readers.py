@@ -16,7 +16,8 @@ from mate.build.changes.check import check
 from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
 from mate.corpus import READERS, Chunk, File, Limits, Reject, detect, read
-from mate.corpus.parts import Parts, cut_file, look_at, read_part
+from mate.corpus.formats import cut_file
+from mate.corpus.parts import Parts
 from mate.lake.folder import open_folder
 from tests.fuzz.mutations import SEEDS, packed, spoiled
 
@@ -67,11 +68,12 @@ def _same_in_parts(file: File, limits: Limits, whole: list[Chunk | Reject]) -> N
     cutting = cut_file(file, limits, 40)
     if cutting is None:
         return
-    looks: list[Any] = [look_at(file, cutting, span) for span in cutting.spans]
-    while not isinstance(settled := cutting.settle(looks), Parts):
-        looks[settled.first : settled.stop] = [look_at(file, cutting, settled.span)]
+    with Path(file.path).open("rb") as stream:
+        looks: list[Any] = [cutting.look(stream, span) for span in cutting.spans]
+        while not isinstance(settled := cutting.settle(looks), Parts):
+            looks[settled.first : settled.stop] = [cutting.look(stream, settled.span)]
+        found = [item for part in settled.parts for item in part.read(stream, limits)]
     if settled.parts:
-        found = [item for part in settled.parts for item in read_part(file, part, limits)]
         assert _summary(found) == _summary(whole), "read differently in parts"
 
 

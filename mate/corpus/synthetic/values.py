@@ -1,35 +1,46 @@
-"""What the columns of a synthetic lake hold: kinds of columns with their names, the words and dates, and cells as text.
+"""What the columns of a synthetic lake hold: the draws that all depends on, kinds of columns, words and dates, cells.
 
-A kind's values are known words first, then made-up ones.
+Every key has a stream of draws, each at its place: splitmix64 as a hash of key and place. A kind's values are known
+words first, then made-up ones.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from functools import lru_cache
-from itertools import islice
-from typing import NamedTuple
+from string import ascii_uppercase
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mate.corpus.synthetic.shapes import (
-    SLOT,
-    ColumnBatch,
-    Hashes,
-    Numbers,
-    TableBatch,
-    Units,
-    mix,
-    starts_of,
-    stream,
-    unit_of,
-)
 from mate.corpus.synthetic.words import COMPANIES, ENDS, HEADS, KNOWN, MIDDLES
 from mate.values.arrow import strings_from_buffers
+
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+Numbers: TypeAlias = npt.NDArray[np.int64]
+Units: TypeAlias = npt.NDArray[np.float64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def mix(x: Hashes) -> Hashes:
+    """Scramble the bits of each number."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def stream(key: Hashes, place: Any) -> Hashes:
+    """Return the hash at a place of a key's stream."""
+    return mix(key + (np.atleast_1d(place).astype(np.uint64) + np.uint64(1)) * _GOLDEN)
+
+
+def unit_of(hashes: Hashes) -> Units:
+    """Return numbers from 0 to just below 1, from the upper 53 bits."""
+    return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
 
 FORMS = 8
 WORDS, UPPER, SPACED, INTEGER, AMOUNT, CODE, IDENTIFIER, SERIAL = range(FORMS)
@@ -87,21 +98,25 @@ LEAST_MAGNITUDE, MAGNITUDES = np.array([kind.magnitudes for kind in KINDS.values
 HEADERS = [kind.headers for kind in KINDS.values()]
 
 
-def headers_of(batch: TableBatch, columns: ColumnBatch) -> list[tuple[str, ...]]:
-    """Return the names of each table's columns."""
-    variants = zip(columns.kind.tolist(), stream(columns.key, SLOT).tolist(), strict=True)
-    names = (HEADERS[kind][number % len(HEADERS[kind])] for kind, number in variants)
-    return [_distinct(islice(names, width)) for width in batch.columns.tolist()]
+class ColumnBatch(NamedTuple):
+    """Columns of a batch of tables, one table's after the other's."""
+
+    owner: Numbers
+    key: Hashes
+    slot: Numbers
+    """Place in the domain's key tuple, -1 for a column outside the key."""
+    kind: Numbers
+    salt: Hashes
+    """The column's key, for key columns that of the domain's slot: what its values depend on."""
+    size: Numbers
+    """How many values it draws from: those of a vocabulary, or a power of ten for numbers."""
+    choices: Numbers
+    """Distinct values of a categorical column, else 0."""
 
 
-def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """Number the names that come more than once."""
-    seen: Counter[str] = Counter()
-    result = []
-    for name in names:
-        seen[name] += 1
-        result.append(name if seen[name] == 1 else f"{name} {seen[name]}")
-    return tuple(result)
+def starts_of(sizes: Numbers) -> Numbers:
+    """Return where each of several groups begins, one after the other."""
+    return np.cumsum(sizes) - sizes
 
 
 # --- words and dates ---
@@ -113,6 +128,7 @@ class Vocabulary(NamedTuple):
     text: pa.StringArray
     starts: Numbers
     """Where each kind's values begin."""
+    sizes: Numbers
 
 
 MISSING = (None, "", "-", "n/a", "NULL", "NaN")
@@ -121,18 +137,10 @@ _DATES = {"date": "%Y-%m-%d", "german date": "%d.%m.%Y", "american date": "%m/%d
 _YEARS = [str(year) for year in [*range(2024, 1899, -1), *range(2025, 2031)]]
 
 
-@lru_cache(maxsize=8)
-def pool_sizes(vocabulary: int) -> tuple[int, ...]:
-    """Return how many values each kind has."""
-    fixed = {"country": len(KNOWN["country"]), "year": len(_YEARS)} | dict.fromkeys(_DATES, len(_DAYS))
-    return tuple(fixed.get(name, round(kind.share * vocabulary)) for name, kind in KINDS.items())
-
-
 @lru_cache(maxsize=2)
 def vocabulary_of(size: int) -> Vocabulary:
     """Return the values of all kinds, the most frequent of each kind first; 1 s per million, once per process."""
-    sizes = pool_sizes(size)
-    wanted = dict(zip(NAMES, sizes, strict=True))
+    wanted = {name: round(kind.share * size) for name, kind in KINDS.items()}
     days = pa.array(_DAYS[np.argsort(stream(mix(np.zeros(1, np.uint64)), np.arange(len(_DAYS))))])
     made_up = {name: _composed(name, wanted[name]) for name in ENDS}
     pools = {
@@ -144,8 +152,10 @@ def vocabulary_of(size: int) -> Vocabulary:
         "year": pa.array(_YEARS),
     }
     parts = [pools.get(name, pa.array([], pa.string())) for name in NAMES]
-    starts = len(MISSING) + starts_of(np.array(sizes))
-    return Vocabulary(pa.concat_arrays([pa.array(MISSING, pa.string()), *parts]), starts)
+    sizes = np.array(list(map(len, parts)))
+    return Vocabulary(
+        pa.concat_arrays([pa.array(MISSING, pa.string()), *parts]), len(MISSING) + starts_of(sizes), sizes
+    )
 
 
 def _composed(kind: str, count: int) -> pa.StringArray:
@@ -191,8 +201,8 @@ def _phrases(words: pa.StringArray, count: int) -> pa.StringArray:
 
 # --- cells ---
 
-_IN_2048_MISSING, _IN_2048_UPPER, _IN_2048_SPACED = 40, 20, 20
-"""Cells in 2,048 that hold no value, or text that only normalisation makes equal to its token."""
+_NOISE = (40, 60, 80)
+"""Up to these bounds of 2,048, cells hold no value, or text that only normalisation makes equal to its token."""
 
 
 class CellDraws(NamedTuple):
@@ -209,61 +219,46 @@ def cell_texts(columns: ColumnBatch, draws: CellDraws, vocabulary: int) -> pa.St
     """Return the text of cells."""
     column, row, rank, unit, noise = draws
     kind = columns.kind[column]
-    form = FORM[kind]
-    missing = (noise < _IN_2048_MISSING) & (columns.slot[column] < 0) & (form != SERIAL)
+    form, text = FORM[kind], TEXT[kind]
+    band = np.searchsorted(_NOISE, noise, side="right")
+    missing = (band == 0) & (columns.slot[column] < 0) & (form != SERIAL)
+    form[(band == 1) & text], form[(band == 2) & text], form[missing] = UPPER, SPACED, WORDS
     words = vocabulary_of(vocabulary)
     entry = np.where(missing, noise % len(MISSING), words.starts[kind] + rank)
-    form[missing] = WORDS
-    dirty = np.where((form == WORDS) & ~missing, noise - _IN_2048_MISSING, -1)
-    upper = (dirty >= 0) & (dirty < _IN_2048_UPPER)
-    spaced = (dirty >= _IN_2048_UPPER) & (dirty < _IN_2048_UPPER + _IN_2048_SPACED)
-    form[upper], form[spaced] = UPPER, SPACED
     groups = [np.flatnonzero(form == number) for number in range(FORMS)]
     plain, shouted, wide, integer, amount, code, identifier, serial = groups
     texts = [
         words.text.take(pa.array(entry[plain])),
         pc.utf8_upper(words.text.take(pa.array(entry[shouted]))),
-        _spaced_out(words.text.take(pa.array(entry[wide]))),
-        pa.array(rank[integer]).cast(pa.string()),
-        _amounts(rank[amount]),
+        pc.binary_join_element_wise(
+            " ", pc.replace_substring(words.text.take(pa.array(entry[wide])), " ", "  "), " ", ""
+        ),
+        _digits(rank[integer], 1),
+        pc.binary_join_element_wise(_digits(rank[amount] // 100, 1), _digits(rank[amount] % 100, 2), "."),
         _codes(columns.salt[column[code]], rank[code]),
         _identifiers(unit[identifier]),
-        pa.array(row[serial] + 1).cast(pa.string()),
+        _digits(row[serial] + 1, 1),
     ]
     back = np.empty(len(form), np.int64)
     back[np.concatenate(groups)] = np.arange(len(form))
     return pa.concat_arrays(texts).take(pa.array(back))
 
 
-def _spaced_out(text: pa.StringArray) -> pa.StringArray:
-    return pc.binary_join_element_wise(" ", pc.replace_substring(text, " ", "  "), " ", "")
-
-
-def _amounts(cents: Numbers) -> pa.StringArray:
-    whole = pa.array(cents // 100).cast(pa.string())
-    return pc.binary_join_element_wise(whole, _TWO_DIGITS.take(pa.array(cents % 100)), ".")
+def _digits(numbers: Numbers, width: int) -> pa.StringArray:
+    return pc.utf8_lpad(pa.array(numbers).cast(pa.string()), width, "0")
 
 
 def _codes(salt: Hashes, rank: Numbers) -> pa.StringArray:
     """Return codes such as ``KX-004120``, the letters the column's or the domain's own."""
-    data = np.empty((len(rank), 9), np.uint8)
-    data[:, 0] = 65 + salt % np.uint64(26)
-    data[:, 1] = 65 + (salt >> np.uint64(8)) % np.uint64(26)
-    data[:, 2] = ord("-")
-    for place in range(6):
-        data[:, 8 - place] = 48 + rank // 10**place % 10
-    return _fixed_width(data)
+    letters = (_CAPITALS.take(pa.array((salt >> np.uint64(shift)) % np.uint64(26))) for shift in (0, 8))
+    return pc.binary_join_element_wise(*letters, "-", _digits(rank, 6), "")
 
 
 def _identifiers(unit: Units) -> pa.StringArray:
-    value = (unit * 2.0**40).astype(np.int64)
-    digits = (value[:, None] >> np.arange(36, -4, -4)) & 15
-    return _fixed_width(_HEXADECIMAL[digits])
+    """Return ten hexadecimal digits each."""
+    digits = (unit * 2.0**40).astype(">i8").tobytes().hex().encode()
+    data = np.frombuffer(digits, np.uint8).reshape(-1, 16)[:, 6:]
+    return strings_from_buffers(data.ravel(), np.arange(len(data) + 1) * 10)
 
 
-def _fixed_width(data: npt.NDArray[np.uint8]) -> pa.StringArray:
-    return strings_from_buffers(data.ravel(), np.arange(len(data) + 1) * data.shape[1])
-
-
-_TWO_DIGITS = pa.array([f"{number:02d}" for number in range(100)])
-_HEXADECIMAL = np.frombuffer(b"0123456789abcdef", np.uint8)
+_CAPITALS = pa.array(list(ascii_uppercase))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -39,11 +39,22 @@ class QueryTable:
     """Its file, if it comes from one."""
     notes: tuple[str, ...] = ()
     """What the reader of the file says about it: lines that were not plain, an encoding that is uncertain."""
+    header_rows: tuple[tuple[str, ...], ...] = ()
+    """The rows of the file that its names are joined of, if there are several."""
 
     @property
     def header(self) -> list[str]:
         """Column names."""
         return list(self.columns.column_names)
+
+    def for_key(self, key: Sequence[str]) -> QueryTable:
+        """Return the table that has the key: if only the first row of its header has it, the other rows are data."""
+        names = unique_names(self.header_rows[0]) if self.header_rows else []
+        if _has_all(self.header, key) or not _has_all(names, key):
+            return self
+        above = [pa.array(cells, pa.string()) for cells in zip(*self.header_rows[1:], strict=True)]
+        columns = pa.concat_tables([pa.table(above, names), self.columns.rename_columns(names)])
+        return replace(self, columns=columns, header_rows=())
 
 
 def read_query(path: str | PathLike[str], encoding: str | None = None, most_bytes: int | None = None) -> QueryTable:
@@ -80,7 +91,7 @@ def read_query(path: str | PathLike[str], encoding: str | None = None, most_byte
     width = len(names)
     places = np.arange(0, len(cells), width)
     table = pa.table([cells.take(pa.array(places + i)) for i in range(width)], names=names)
-    return QueryTable(chunks[0].table.name, table, fspath(path), notes)
+    return QueryTable(chunks[0].table.name, table, fspath(path), notes, chunks[0].table.header_rows)
 
 
 def from_pandas(frame: pd.DataFrame, name: str = "query") -> QueryTable:
@@ -168,21 +179,41 @@ def key_tuples(query: QueryTable, key: Sequence[str], nulls: Set[str]) -> KeyTup
 
 
 def key_columns(query: QueryTable, key: Sequence[str]) -> tuple[str, ...]:
-    """Return the key columns by their exact names, found regardless of case and outer white space."""
+    """Return the key columns by their exact names, found regardless of case and outer white space.
+
+    A name that is joined of several rows may be given by one of them, if no other column has that part.
+    """
     if isinstance(key, str):
         raise QueryError(f'the key is a list of column names, such as ["{key}"]')
     if not len(key):
         raise QueryError("a query needs at least one key column")
-    folded = {name.strip().casefold(): name for name in reversed(query.header)}
+    folded = {_folded(name): name for name in reversed(query.header)}
     found = []
     for wanted in map(str, key):
-        name = wanted if wanted in query.header else folded.get(wanted.strip().casefold())
+        name = wanted if wanted in query.header else folded.get(_folded(wanted)) or _named_by_part(query, wanted)
         if name is None:
             raise QueryError(f'{query.name} has no column "{wanted}"; {did_you_mean(wanted, query.header)}')
         if name in found:
             raise QueryError(f'the key names the column "{name}" twice')
         found.append(name)
     return tuple(found)
+
+
+def _named_by_part(query: QueryTable, wanted: str) -> str | None:
+    """Return the column of which a header row has the wanted name."""
+    joined = query.header if query.header_rows else []
+    found = [name for name in joined if _folded(wanted) in map(_folded, name.split(" / "))]
+    if len(found) > 1:
+        raise QueryError(f'{query.name} has several columns "{wanted}": {", ".join(found)}')
+    return found[0] if found else None
+
+
+def _has_all(header: Sequence[str], key: Sequence[str]) -> bool:
+    return set(map(_folded, key)) <= set(map(_folded, header))
+
+
+def _folded(name: str) -> str:
+    return str(name).strip().casefold()
 
 
 def _sums(key: KeyTuples, postings: Numbers) -> list[int]:

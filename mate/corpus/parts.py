@@ -1,22 +1,36 @@
-"""What every format has in common when a large file is read in parts: cuttings, spans and parts."""
+"""Large files read in parts, so that one file is the work of many tasks; what is read is the same as from the whole.
+
+A file goes through three steps. It is *cut* roughly. Each span is then *looked at* by itself, for what the others
+must know of it: how many lines and rows it has, which columns, what is rejected. From that the parts are *settled*:
+each knows its place in the file, and is read without the others.
+
+Compressed files are not cut, since they unpack from their start only.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
 from typing import Any, BinaryIO, NamedTuple
 
-from mate.corpus.table import Chunk, Limits, Reject
+from mate.corpus.lines import Span
+from mate.corpus.table import Chunk, Limits, Reject, RejectCounts, rows_beyond
 from mate.errors import CorpusError
 
 
-class Span(NamedTuple):
-    """A piece of a file: bytes from `start` to `stop`, or row groups of a Parquet file."""
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a span has; lines count from 1, where it begins."""
 
-    start: int
-    stop: int
+    span: Span
+    rejects: RejectCounts
+    lines: int = 0
+    rows: int | None = None
+    """None if the file has a table per line."""
+    tables: int = 0
+    more: Any = None
+    """What else its format must know of it."""
 
 
 class Correction(NamedTuple):
@@ -37,31 +51,34 @@ class Cutting(ABC):
     """Where to cut, as far as can be told without reading everything."""
 
     @abstractmethod
-    def look(self, stream: BinaryIO, span: Span) -> Any:
-        """Read a span and return what the others must know of it: how many lines, rows and rejects it has."""
+    def look(self, stream: BinaryIO, span: Span) -> Look:
+        """Read a span and return what the others must know of it."""
 
     @abstractmethod
-    def settle(self, looks: Sequence[Any]) -> Parts | Correction:
+    def settle(self, looks: Sequence[Look]) -> Parts | Correction:
         """Return the parts, or what must be looked at again."""
 
     @abstractmethod
     def read(self, stream: BinaryIO, part: Part, limits: Limits) -> Iterator[Chunk | Reject]:
         """Yield the chunks of a part, and rejects that only a record can tell."""
 
-    def part(self, span: Span, **place: Any) -> Part:
-        """Return a part of the file. It carries no spans but its own: a file of many parts has many spans."""
-        return Part(replace(self, spans=()), span, **place)
-
-    def table_parts(self, counts: Iterable[tuple[Span, int]]) -> tuple[list[Part], int]:
-        """Number the rows of spans that hold one table: return its parts, and how many rows are beyond the limit."""
+    def parts(self, looks: Iterable[Look], rejects: RejectCounts, lines: int = 0, more: Iterable[Reject] = ()) -> Parts:
+        """Number the lines, rows and tables of spans that follow `lines` others; the last part has the rejects."""
+        cutting = replace(self, spans=())  # a file of many parts has many spans
         parts: list[Part] = []
-        rows = 0
-        for span, count in counts:
-            taken = max(0, min(count, self.limits.rows - rows))
-            if taken:
-                parts.append(self.part(span, first_row=rows, rows=taken))
-            rows += count
-        return parts, max(0, rows - self.limits.rows)
+        rows = tables = 0
+        for look in looks:
+            rejects.merge(look.rejects, lines)
+            taken = None if look.rows is None else max(0, min(look.rows, self.limits.rows - rows))
+            if taken != 0:
+                parts.append(Part(cutting, look.span, rows, taken, lines, tables))
+            lines += look.lines
+            rows += look.rows or 0
+            tables += look.tables
+        beyond = rows_beyond(self.source, self.limits, rows - self.limits.rows)
+        if parts:
+            parts[-1] = replace(parts[-1], rejects=(*rejects.rejects(), *beyond, *more))
+        return Parts(parts, 1 if parts and parts[0].rows is not None else tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,36 +115,13 @@ class Part:
         yield from self.rejects
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(NamedTuple):
     """A file, cut."""
 
     parts: Sequence[Part]
     """In their order; none if the file is better read whole: its reader says what is wrong."""
     tables: int = 1
     """Tables in all parts."""
-
-    @classmethod
-    def of(cls, parts: Sequence[Part], rejects: Iterable[Reject], tables: int = 1) -> Parts:
-        """Return the parts, of which the last one reports the rejects."""
-        return cls([*parts[:-1], *(replace(part, rejects=tuple(rejects)) for part in parts[-1:])], tables)
-
-    @property
-    def rows(self) -> int | None:
-        """Rows of the table, if the whole file is one table."""
-        last = self.parts[-1]
-        return None if last.rows is None else last.first_row + last.rows
-
-
-def even_cuts(start: int, stop: int, size: int) -> list[int]:
-    """Return places that cut a length into equal pieces of at least `size`."""
-    pieces = max(1, (stop - start) // size)
-    return [start + (stop - start) * number // pieces for number in range(1, pieces)]
-
-
-def spans_between(places: Sequence[int]) -> tuple[Span, ...]:
-    """Return the spans between places, without empty ones."""
-    return tuple(Span(start, stop) for start, stop in pairwise(accumulate(places, max)) if start < stop)
 
 
 def changed(source: str) -> str:

@@ -1,16 +1,32 @@
-"""Lines of a file by their place in bytes; for encodings in which a line end is one byte that means nothing else."""
+"""Pieces of a file, and its lines by their place in bytes where a line ends with one byte that means nothing else."""
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
-from itertools import accumulate, islice, takewhile
-from typing import BinaryIO, cast
-
-from mate.corpus.parts.base import Span, even_cuts, spans_between
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, islice, pairwise, takewhile
+from typing import BinaryIO, NamedTuple, cast
 
 _BLOCK = 1 << 18
+
+
+class Span(NamedTuple):
+    """A piece of a file: bytes from `start` to `stop`, or row groups of a Parquet file."""
+
+    start: int
+    stop: int
+
+
+def even_cuts(start: int, stop: int, size: int) -> list[int]:
+    """Return places that cut a length into equal pieces of at least `size`."""
+    pieces = max(1, (stop - start) // size)
+    return [start + (stop - start) * number // pieces for number in range(1, pieces)]
+
+
+def spans_between(places: Sequence[int]) -> tuple[Span, ...]:
+    """Return the spans between places, without empty ones."""
+    return tuple(Span(start, stop) for start, stop in pairwise(accumulate(places, max)) if start < stop)
 
 
 def line_spans(stream: BinaryIO, size: int) -> tuple[Span, ...]:
