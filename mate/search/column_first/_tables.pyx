@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from mate.lake._arrays cimport Segment, SegmentView, code_at, posting_row, rows_of, units_per_posting
 from mate.native cimport Arena, Interrupt, Mark, Matrix, Span, ascending, lowest_bit, popcount, run
 from mate.search._best cimport Best, kth_score, offer, view_best
-from mate.search.column_first._cover cimport Batch, Prefixes, Run, Runs, Values, longer_prefix
+from mate.search.column_first._cover cimport Batch, Collected, Prefixes, Run, Values, longer_prefix
 
 from mate.errors import CancelledError
 
@@ -43,10 +43,7 @@ cdef struct Worker:
     Segment* segment
     Values* values
     Prefixes* prefixes
-    Runs* runs
-    Matrix[uint64_t] held
-    Span[int64_t] bound
-    Span[int64_t] batch_order
+    Collected* batch
     int64_t part
     int64_t parts
     bint filtering
@@ -129,11 +126,11 @@ cdef inline int64_t _postings_of(Worker* w, int64_t value) noexcept nogil:
 
 cdef Span[int64_t] _take_runs(Worker* w, int64_t number) noexcept nogil:
     """Note the runs of a table's values in a key column, and prefetch their postings; return the values."""
-    cdef int64_t first = w.runs.first[number], place, count = w.runs.last[number] - first
+    cdef int64_t first = w.batch.runs.first[number], place, count = w.batch.runs.last[number] - first
     cdef Span[int64_t] values = w.arena.empty[int64_t](count)
     cdef Run* found
     for place in range(count):
-        found = &w.runs.run[first + place]
+        found = &w.batch.runs.run[first + place]
         w.segment.postings.prefetch(found.unit_start)
         values[place] = found.value
         w.run[found.value] = found[0]
@@ -1222,7 +1219,7 @@ cdef void _search_tables(void* state) noexcept nogil:
     cdef Arena arena, lasting
     cdef Interrupt interrupt = w.interrupt[0]
     cdef int64_t place, number, found, kth, rows, t
-    cdef int64_t count = (w.batch_order.size - w.part + w.parts - 1) // w.parts
+    cdef int64_t count = (w.batch.order.size - w.part + w.parts - 1) // w.parts
     cdef Span[int64_t] tuples, kept
     cdef Table table
     cdef Mark mark
@@ -1233,10 +1230,10 @@ cdef void _search_tables(void* state) noexcept nogil:
     w.row_stamp, w.last_row_stamp = lasting.zeros[int32_t](0), 0
     w.prefix_stamp, w.last_prefix_stamp = lasting.zeros[int64_t](w.prefixes.count), 0
     for place in range(count):
-        number = w.batch_order[w.part + place * w.parts]
-        found = w.runs.table[number]
+        number = w.batch.order[w.part + place * w.parts]
+        found = w.batch.runs.table[number]
         kth = kth_score(&w.best) if w.filtering else 0
-        if w.bound[number] <= kth:
+        if w.batch.bound[number] <= kth:
             w.counts.tables_cut_rule_1 += count - place
             break
         w.counts.tables_checked += 1
@@ -1244,7 +1241,7 @@ cdef void _search_tables(void* state) noexcept nogil:
         rows = rows_of(segment, found)
         if rows > w.row_stamp.size:
             w.row_stamp, w.last_row_stamp = lasting.zeros[int32_t](max(rows, 2 * w.row_stamp.size)), 0
-        tuples = _members(w.held[number], arena)
+        tuples = _members(w.batch.held[number], arena)
         kept = _filter_tuples(w, number, units_per_posting(segment, found), tuples, kth + 1)
         if kept.size > kth and _open_table(w, found, kept, kth, &table):
             _search_table(w, &table)
@@ -1264,8 +1261,8 @@ def search_tables(
     cdef Worker w
     cdef Interrupt interrupt = Interrupt(&cancelled[0])
     cdef bint done
-    w.segment, w.values, w.prefixes = &view.segment, &batch.cover.values, &batch.cover.prefixes
-    w.runs, w.held, w.bound, w.batch_order = &batch.runs, batch.held, batch.bound, batch.order
+    w.segment, w.batch = &view.segment, &batch.collected
+    w.values, w.prefixes = &batch.cover.covered.values, &batch.cover.covered.prefixes
     w.part, w.parts = part, parts
     w.filtering, w.costs, w.best, w.interrupt = filtering, costs._asdict(), view_best(best), &interrupt
     w.counts = Counts(0, 0, 0, 0, 0, 0)
