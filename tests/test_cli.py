@@ -9,7 +9,7 @@ import pytest
 import mate
 from mate import __version__
 from mate.cli.program import main
-from mate.hashing.by_width import unpacked
+from tests.keys import unpacked
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

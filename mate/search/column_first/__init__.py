@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mate.search.best import Best
-from mate.search.column_first._cover import Batch, Cover, collect, cover
+from mate.search.column_first._cover import Cover, TableBatch, collect, cover
 from mate.search.column_first._tables import search_tables
 from mate.search.search import AT_ONCE, PARTS, SegmentSearch
 from mate.search.systems import DEFAULT, Remainder, System
@@ -100,14 +100,14 @@ def _search_batches(part: SegmentSearch, covered: Cover) -> Iterator[None]:
     statistics.count({"tables_cut_rule_1": len(covered) - start})
 
 
-def _search_batch(part: SegmentSearch, batch: Batch) -> None:
+def _search_batch(part: SegmentSearch, batch: TableBatch) -> None:
     """Offer the tables of a batch, in parts if it is large."""
     parts = PARTS if len(batch) > 1 and batch.entries >= WORTH_PARTS else 1
     costs = COSTS._replace(mask_words=COSTS.mask_words // (parts * AT_ONCE))  # segments are searched at once, too
     part.in_parts(parts, partial(_search_part, part, batch, costs))
 
 
-def _search_part(part: SegmentSearch, batch: Batch, costs: Costs, some: slice, best: Best) -> None:
+def _search_part(part: SegmentSearch, batch: TableBatch, costs: Costs, some: slice, best: Best) -> None:
     search = part.search
     filtering, cancelled = search.table_filters, search.work.flag
     search.statistics.count(

@@ -80,7 +80,7 @@ cdef class Cover:
     cdef Covered covered
 
 
-cdef class Batch:
+cdef class TableBatch:
     cdef Arena arena
     cdef Cover cover
     cdef Collected collected

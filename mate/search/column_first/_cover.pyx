@@ -25,7 +25,7 @@ cdef class Cover:
         return self.covered.bound[number]
 
 
-cdef class Batch:
+cdef class TableBatch:
     """Tables that are searched together, with their directory entries and the key tuples all of whose values they have."""
 
     def __len__(self):
@@ -480,7 +480,7 @@ def collect(
 
     Which table has which value is noted in so many words of 64 bits, or for 64 tables if that takes more.
     """
-    cdef Batch batch = Batch()
+    cdef TableBatch batch = TableBatch()
     cdef CollectTask task
     cdef bint done
     batch.cover = cover

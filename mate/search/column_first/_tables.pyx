@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from mate.lake._arrays cimport Segment, SegmentView, code_at, posting_row, rows_of, units_per_posting
 from mate.native cimport Arena, Interrupt, Mark, Matrix, Span, ascending, lowest_bit, popcount, run
 from mate.search._best cimport Best, kth_score, offer, view_best
-from mate.search.column_first._cover cimport Batch, Collected, Prefixes, Run, Values, longer_prefix
+from mate.search.column_first._cover cimport Collected, Prefixes, Run, TableBatch, Values, longer_prefix
 
 from mate.errors import CancelledError
 
@@ -1254,7 +1254,7 @@ cdef void _search_tables(void* state) noexcept nogil:
 
 
 def search_tables(
-    SegmentView view not None, Batch batch not None, int64_t part, int64_t parts, bint filtering, costs, best,
+    SegmentView view not None, TableBatch batch not None, int64_t part, int64_t parts, bint filtering, costs, best,
     const uint8_t[::1] cancelled,
 ):
     """Offer one of several parts of the tables of a batch to the best, by falling bound; return what was counted."""
