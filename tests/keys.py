@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from mate.hashing.superkey import Keys, from_bytes, to_bytes
 
 
@@ -26,3 +29,9 @@ def token_id(token: str) -> int:
     h = ((h ^ (h >> 33)) * 0xFF51AFD7ED558CCD) & mask
     h = ((h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53) & mask
     return (h ^ (h >> 33)) >> 1
+
+
+def unpacked(key: npt.NDArray[np.uint64], columns: int, bits: int) -> list[int]:
+    """Inverse of `mate.hashing.by_width.packed` for one row."""
+    whole = sum(int(word) << (64 * place) for place, word in enumerate(key))
+    return [(whole >> (column * bits)) & ((1 << bits) - 1) for column in range(columns)]

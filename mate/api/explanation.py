@@ -77,8 +77,6 @@ def search_explanation(statistics: Statistics, answers: int) -> Explanation:
             Step("of these, counted row by row", statistics.tables_by_row, 1),
             Step("mappings bounded by joint key tuples", statistics.mappings_bounded),
             Step("mappings checked exactly", statistics.mappings_checked),
-            Step("by the rows of their values", statistics.checks_by_postings, 1),
-            Step("by scanning columns", statistics.checks_by_scan, 1),
             Step("rows read", statistics.rows_read),
         ]
     else:

@@ -130,9 +130,3 @@ def packed(fingerprints: npt.NDArray[np.uint64], bits: int) -> Keys:
         if shift + bits > WORD:
             keys[:, word + 1] |= fingerprints[:, column] >> np.uint64(WORD - shift)
     return keys
-
-
-def unpacked(key: npt.NDArray[np.uint64], columns: int, bits: int) -> list[int]:
-    """Inverse of `packed` for one row."""
-    whole = sum(int(word) << (WORD * place) for place, word in enumerate(key))
-    return [(whole >> (column * bits)) & ((1 << bits) - 1) for column in range(columns)]

@@ -11,8 +11,8 @@ import pytest
 import mate
 from mate import __version__
 from mate.cli.program import main
-from mate.hashing.by_width import unpacked
 from tests.commands.conftest import Run, assert_refused
+from tests.keys import unpacked
 
 
 def test_version_and_help_need_no_heavy_import() -> None:

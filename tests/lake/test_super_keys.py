@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from mate.cli.program import main
 from mate.errors import HashError
 from mate.hashing import SuperKeyHash, get
-from mate.hashing.by_width import packed, unpacked
+from mate.hashing.by_width import packed
 from mate.lake.layout import NO_PLACE, Shapes
 from mate.lake.super_keys import key_offsets, key_words, super_keys
 from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
 from mate.stores import open_index
+from tests.keys import unpacked
 
 TEXTS = ["a", "b", "berlin", "12", "é", "muhammad", "us"]
 HASHES = [*product(["wide"], (4, 20, 64)), *product(["fingerprint"], (4, 12, 16, 20, 63))]

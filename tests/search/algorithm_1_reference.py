@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mate.hashing.by_width import unpacked
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
 from mate.lake.columns import column_codes, column_dictionary, ranges
@@ -17,6 +16,7 @@ from mate.lake.layout import WIDE_ROWS, SegmentArrays
 from mate.search.algorithm_1 import Task
 from mate.search.algorithm_1.candidates import Groups
 from mate.search.best import Best
+from tests.keys import unpacked
 from tests.search import oracle
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import mate.search.algorithm_1
 from mate.lake.manifest import HashSpec
-from mate.search.algorithm_1 import Limits, scan
+from mate.search.algorithm_1 import MemoryLimits, scan
 from mate.search.algorithm_1.candidates import bound, group, probes
 from mate.search.results import Result, SearchResult
 from mate.search.search import prepare
@@ -27,12 +27,12 @@ from tests.search.test_exactness import Case, assert_right, cases, ladders, quer
 
 WAYS: dict[str, dict[str, object]] = {
     "usual": {},
-    "candidates held one at a time": {"LIMITS": Limits(held=1)},
+    "candidates held one at a time": {"LIMITS": MemoryLimits(held=1)},
     "one table per block, in parts": {"BLOCK_PAIRS": 0, "GROWTH": 0},
     "growing blocks, in parts": {"BLOCK_PAIRS": 3},
-    "keys of two without masks": {"LIMITS": Limits(masks=0)},
-    "masks for the smallest tables": {"LIMITS": Limits(masks=8)},
-    "few candidates held, without masks": {"LIMITS": Limits(held=2, masks=0)},
+    "keys of two without masks": {"LIMITS": MemoryLimits(masks=0)},
+    "masks for the smallest tables": {"LIMITS": MemoryLimits(masks=8)},
+    "few candidates held, without masks": {"LIMITS": MemoryLimits(held=2, masks=0)},
     "plain Python": {"scan_groups": scan_plainly},
 }
 """What of `mate.search.algorithm_1` is replaced."""
@@ -224,7 +224,7 @@ def test_mappings_and_columns_that_do_not_fit_the_first_room() -> None:
     dice = random.Random(3)
     wide = [[dice.choice("ab") for _ in range(90)] + ["c"] for _ in range(3)]
     case = Case([wide], [["a", "b"], ["b", "a"], ["c", "a"]], [0, 1], 1)
-    with replaced(LIMITS=Limits(masks=0)):
+    with replaced(LIMITS=MemoryLimits(masks=0)):
         assert_right(search(MemoryLake.of(case.tables), case), case)
     triples = [[dice.choice("abcd") for _ in range(30)] for _ in range(3)]
     case = Case([triples], [[x, y, z] for x in "abcd" for y in "abcd" for z in "abcd"], [0, 1, 2], 1)

@@ -30,7 +30,7 @@ GROWTH = 2
 """How many times larger than all blocks before it a block is."""
 
 
-class Limits(NamedTuple):
+class MemoryLimits(NamedTuple):
     """What is held in memory."""
 
     held: int = 1_000_000
@@ -40,7 +40,7 @@ class Limits(NamedTuple):
     and for pairs of column and key tuple; in others as wider keys are."""
 
 
-LIMITS = Limits()
+LIMITS = MemoryLimits()
 
 
 class Task(NamedTuple):
@@ -105,7 +105,7 @@ def _offer(task: Task, bounds: Bounds, part: SegmentSearch, order: Ids) -> None:
         part.in_parts(parts, partial(_offer_part, task, part, block, LIMITS._replace(held=held)))
 
 
-def _offer_part(task: Task, part: SegmentSearch, block: Ids, limits: Limits, some: slice, best: Best) -> None:
+def _offer_part(task: Task, part: SegmentSearch, block: Ids, limits: MemoryLimits, some: slice, best: Best) -> None:
     part.search.statistics.count(scan_groups(task, block[some].copy(), best, limits))
 
 

@@ -3,8 +3,8 @@ import numpy.typing as npt
 
 from mate.lake._arrays import SegmentView
 from mate.lake.base import Ids
-from mate.search.algorithm_1 import Limits, Task
+from mate.search.algorithm_1 import MemoryLimits, Task
 from mate.search.best import Best
 
 def group_runs(view: SegmentView, token: Ids, wanted: npt.NDArray[np.uint8]) -> tuple[Ids, Ids, Ids, Ids]: ...
-def scan_groups(task: Task, order: Ids, best: Best, limits: Limits) -> dict[str, int]: ...
+def scan_groups(task: Task, order: Ids, best: Best, limits: MemoryLimits) -> dict[str, int]: ...

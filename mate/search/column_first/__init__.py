@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mate.search.best import Best
-from mate.search.column_first._cover import Batch, Cover, collect, cover
+from mate.search.column_first._cover import Cover, TableBatch, collect, cover
 from mate.search.column_first._tables import search_tables
 from mate.search.search import AT_ONCE, PARTS, SegmentSearch
 from mate.search.systems import DEFAULT, Remainder, System
@@ -39,22 +39,18 @@ WORTH_PARTS = 100_000
 
 
 class Costs(NamedTuple):
-    """What the planner of a thread goes by: memory that it may take, and nanoseconds of each operator."""
+    """What the planner of a thread goes by: room that it may take, and nanoseconds that things take."""
 
     waiting: int = 1_024
-    """Whole mappings of a table that are collected before they are checked, best first."""
+    """Whole mappings of a table that are collected before they are checked, best first; more are counted by row."""
     by_row: int = 20
-    """Going by row, per hit: mappings that cost less are checked one by one."""
+    """Going by row, per directory entry: mappings that cost less are checked one by one."""
     mask_words: int = 64_000_000
     """Words of 64 bits for row masks and counters of tables that are counted by row."""
-    cache_bytes: int = 512_000_000
-    """Columns of the table at hand that were read for one mapping and are kept for others."""
     look_up: int = 500
-    """Looking one key tuple up in a column."""
+    """Looking one key tuple up in the columns of a mapping."""
     read: int = 2
-    """Reading a row in a scan."""
-    posting: int = 1
-    """Reading a posting of a table whose postings were read before."""
+    """Reading a row for that."""
     step: int = 32
     """Keys of three columns: key tuples that are counted before the counters are looked at: the rest may be too few."""
 
@@ -104,19 +100,14 @@ def _search_batches(part: SegmentSearch, covered: Cover) -> Iterator[None]:
     statistics.count({"tables_cut_rule_1": len(covered) - start})
 
 
-def _costs(parts: int) -> Costs:
-    """Share memory between the parts of a batch, and the segments that may be searched at the same time."""
-    threads = parts * AT_ONCE
-    return COSTS._replace(mask_words=COSTS.mask_words // threads, cache_bytes=COSTS.cache_bytes // threads)
-
-
-def _search_batch(part: SegmentSearch, batch: Batch) -> None:
+def _search_batch(part: SegmentSearch, batch: TableBatch) -> None:
     """Offer the tables of a batch, in parts if it is large."""
     parts = PARTS if len(batch) > 1 and batch.entries >= WORTH_PARTS else 1
-    part.in_parts(parts, partial(_search_part, part, batch, _costs(parts)))
+    costs = COSTS._replace(mask_words=COSTS.mask_words // (parts * AT_ONCE))  # segments are searched at once, too
+    part.in_parts(parts, partial(_search_part, part, batch, costs))
 
 
-def _search_part(part: SegmentSearch, batch: Batch, costs: Costs, some: slice, best: Best) -> None:
+def _search_part(part: SegmentSearch, batch: TableBatch, costs: Costs, some: slice, best: Best) -> None:
     search = part.search
     filtering, cancelled = search.table_filters, search.work.flag
     search.statistics.count(

@@ -58,20 +58,29 @@ cdef inline int64_t longer_prefix(Prefixes* prefixes, int64_t prefix, int64_t va
     return -1
 
 
+cdef struct Covered:
+    # The tables of a segment that may join at all, by falling bound.
+    Values values
+    Prefixes prefixes
+    Matrix[int64_t] room  # by table of the segment and key column, directory entries
+    Span[int64_t] table
+    Span[int64_t] bound
+
+
+cdef struct Collected:
+    # The tables of a batch, which key tuples each may join, and how many.
+    Runs runs
+    Matrix[uint64_t] held
+    Span[int64_t] bound
+    Span[int64_t] order  # by falling bound, of equals the first one first
+
+
 cdef class Cover:
     cdef Arena arena
-    cdef Values values
-    cdef Prefixes prefixes
-    cdef Matrix[int64_t] room
-    cdef Span[int64_t] table
-    cdef Span[int64_t] bound
-    cdef Span[int64_t] work
+    cdef Covered covered
 
 
-cdef class Batch:
+cdef class TableBatch:
     cdef Arena arena
-    cdef readonly Cover cover
-    cdef Runs runs
-    cdef Matrix[uint64_t] held
-    cdef Span[int64_t] bound
-    cdef Span[int64_t] order  # by falling bound, of equals the first one first
+    cdef Cover cover
+    cdef Collected collected

@@ -16,25 +16,25 @@ cdef class Cover:
     """The tables of a segment that may join at all, by falling bound."""
 
     def __len__(self):
-        return self.table.size
+        return self.covered.table.size
 
     def bound_of(self, int64_t number):
         """Return the most key tuples that the table at this place may join."""
-        if not 0 <= number < self.bound.size:
+        if not 0 <= number < self.covered.bound.size:
             raise IndexError(number)
-        return self.bound[number]
+        return self.covered.bound[number]
 
 
-cdef class Batch:
+cdef class TableBatch:
     """Tables that are searched together, with their directory entries and the key tuples all of whose values they have."""
 
     def __len__(self):
-        return self.bound.size
+        return self.collected.bound.size
 
     @property
     def entries(self):
         """Directory entries of the tables."""
-        return self.runs.run.size
+        return self.collected.runs.run.size
 
 
 # Values and prefixes
@@ -228,23 +228,17 @@ cdef void _bound_tables(
 
 cdef Span[int64_t] _by_bound(Span[int64_t] bound, Arena& arena, Arena& scratch) noexcept nogil:
     """Return the tables that may join at all, by falling bound, of equals the first one first."""
-    cdef int64_t most = 0, table, number, count = 0, size
-    cdef Span[int64_t] place, found
-    for table in range(bound.size):
-        most = max(most, bound[table])
-    place = scratch.zeros[int64_t](most + 1)  # by bound: how many have it, then where the next one goes
-    for table in range(bound.size):
-        place[bound[table]] += 1
-    for number in range(most, 0, -1):
-        size = place[number]
-        place[number] = count
-        count += size
-    found = arena.empty[int64_t](count)
+    cdef int64_t table, count = 0
+    cdef Span[int64_t] found = arena.empty[int64_t](bound.size), place = scratch.empty[int64_t](bound.size)
+    cdef Span[int64_t] falling = scratch.empty[int64_t](bound.size), order
     for table in range(bound.size):
         if bound[table]:
-            found[place[bound[table]]] = table
-            place[bound[table]] += 1
-    return found
+            place[count], falling[count] = table, -bound[table]
+            count += 1
+    order = ascending(falling.slice(0, count), scratch)
+    for table in range(count):
+        found[table] = place[order[table]]
+    return found.slice(0, count)
 
 
 cdef struct CoverTask:
@@ -255,12 +249,7 @@ cdef struct CoverTask:
     Span[uint8_t] wanted
     const uint8_t* cancelled
     Arena* arena
-    Values* values
-    Prefixes* prefixes
-    Matrix[int64_t] room
-    Span[int64_t] table
-    Span[int64_t] bound
-    Span[int64_t] work
+    Covered* covered
 
 
 cdef void _cover(void* state) noexcept nogil:
@@ -270,39 +259,33 @@ cdef void _cover(void* state) noexcept nogil:
     """
     cdef CoverTask* task = <CoverTask*>state
     cdef Segment* segment = task.segment
+    cdef Covered* covered = task.covered
     cdef Arena scratch
     cdef Interrupt interrupt = Interrupt(task.cancelled)
     cdef int64_t width = task.places.columns, rarest, number, key
     cdef Span[int64_t] sizes, bound
     cdef Matrix[int64_t] counts
     cdef Span[uint8_t] wanted = task.wanted
-    task.values[0] = _number_values(task.places, task.numbers, task.count, task.arena[0], scratch)
-    sizes = _entries_by_key(segment, task.values, scratch)
+    covered.values = _number_values(task.places, task.numbers, task.count, task.arena[0], scratch)
+    sizes = _entries_by_key(segment, &covered.values, scratch)
     counts = scratch.zero_matrix[int64_t](width, segment.column_table.size)
-    _cover_columns(segment, task.values, counts, interrupt)
+    _cover_columns(segment, &covered.values, counts, interrupt)
     rarest = ascending(sizes, scratch)[0]
     if sizes[rarest] < segment.column_table.size:
-        wanted = _tables_with(segment, task.values, rarest, wanted, scratch)
+        wanted = _tables_with(segment, &covered.values, rarest, wanted, scratch)
     bound = scratch.zeros[int64_t](wanted.size)
-    task.room = task.arena.zero_matrix[int64_t](wanted.size, width)
-    _bound_tables(segment, counts, wanted, bound, task.room, scratch)
-    task.table = _by_bound(bound, task.arena[0], scratch)
-    task.bound = task.arena.empty[int64_t](task.table.size)
-    task.work = task.arena.zeros[int64_t](task.table.size)
-    for number in range(task.table.size):
-        task.bound[number] = bound[task.table[number]]
-        for key in range(width):
-            task.work[number] += task.room[task.table[number]][key]
-    task.prefixes[0] = _number_prefixes(task.values, ascending(sizes, task.arena[0]), task.arena[0])
+    covered.room = task.arena.zero_matrix[int64_t](wanted.size, width)
+    _bound_tables(segment, counts, wanted, bound, covered.room, scratch)
+    covered.table = _by_bound(bound, task.arena[0], scratch)
+    covered.bound = task.arena.empty[int64_t](covered.table.size)
+    for number in range(covered.table.size):
+        covered.bound[number] = bound[covered.table[number]]
+    covered.prefixes = _number_prefixes(&covered.values, ascending(sizes, task.arena[0]), task.arena[0])
 
 
 def cover(
-    SegmentView view not None,
-    const int64_t[:, ::1] places,
-    const int64_t[:, ::1] numbers,
-    int64_t count,
-    const uint8_t[::1] wanted,
-    const uint8_t[::1] cancelled,
+    SegmentView view not None, const int64_t[:, ::1] places, const int64_t[:, ::1] numbers, int64_t count,
+    const uint8_t[::1] wanted, const uint8_t[::1] cancelled,
 ):
     """Bound all wanted tables by the directory entries of key tuples.
 
@@ -311,43 +294,40 @@ def cover(
     cdef Cover found = Cover()
     cdef CoverTask task
     cdef bint done
-    task.segment = &view.segment
+    task.segment, task.arena, task.covered = &view.segment, &found.arena, &found.covered
     task.places, task.numbers, task.count = int64_matrix(places), int64_matrix(numbers), count
     task.wanted, task.cancelled = bytes_of(wanted), &cancelled[0]
-    task.arena, task.values, task.prefixes = &found.arena, &found.values, &found.prefixes
     with nogil:
         done = run(&_cover, &task)
     if not done:
         raise CancelledError("the search was cancelled")
-    found.room, found.table, found.bound, found.work = task.room, task.table, task.bound, task.work
     return found
 
 
 # Batches of tables
 
 
-cdef int64_t _end_of_batch(CollectTask* task, int64_t size, int64_t floor) noexcept nogil:
-    """Return the table behind a batch of `size` directory entries at most, or of one table; bounds exceed the floor."""
-    cdef int64_t stop = task.start, entries = 0
-    while stop < task.table.size and task.table_bound[stop] > floor:
-        entries += task.work[stop]
-        if entries > size and stop > task.start:
-            break
-        stop += 1
-    return stop
-
-
-cdef Runs _room_for_runs(Span[int64_t] tables, Matrix[int64_t] room, Arena& arena) noexcept nogil:
+cdef Runs _room_for_runs(
+    Covered* covered, int64_t start, int64_t most_tables, int64_t most, int64_t floor, Arena& arena
+) noexcept nogil:
+    """Take up to `most_tables` tables whose bounds exceed the floor, with `most` directory entries or one table."""
     cdef Runs runs
-    cdef int64_t width = room.columns, number, key, total = 0
-    runs.table = tables
-    runs.first = arena.empty[int64_t](tables.size * width)
-    runs.last = arena.empty[int64_t](tables.size * width)
-    for number in range(tables.size):
+    cdef int64_t width = covered.room.columns, stop = start, total = 0, entries, key
+    cdef Span[int64_t] own
+    most_tables = min(most_tables, covered.table.size - start)
+    runs.first, runs.last = arena.empty[int64_t](most_tables * width), arena.empty[int64_t](most_tables * width)
+    while stop < start + most_tables and covered.bound[stop] > floor:
+        own = covered.room[covered.table[stop]]
+        entries = 0
         for key in range(width):
-            runs.first[number * width + key] = runs.last[number * width + key] = total
-            total += room[tables[number]][key]
-    runs.run = arena.empty[Run](total)
+            entries += own[key]
+        if total + entries > most and stop > start:
+            break
+        for key in range(width):
+            runs.first[(stop - start) * width + key] = runs.last[(stop - start) * width + key] = total
+            total += own[key]
+        stop += 1
+    runs.table, runs.run = covered.table.slice(start, stop), arena.empty[Run](total)
     return runs
 
 
@@ -443,41 +423,34 @@ cdef Matrix[uint64_t] _hold_tuples(
 
 cdef struct CollectTask:
     Segment* segment
-    Values* values
-    Matrix[int64_t] room
-    Span[int64_t] table
-    Span[int64_t] table_bound
-    Span[int64_t] work
+    Covered* covered
     int64_t start
     int64_t size
     int64_t words
     int64_t floor
     const uint8_t* cancelled
     Arena* arena
-    Runs runs
-    Matrix[uint64_t] held
-    Span[int64_t] bound
-    Span[int64_t] order
+    Collected* collected
 
 
 cdef void _collect(void* state) noexcept nogil:
     cdef CollectTask* task = <CollectTask*>state
     cdef Segment* segment = task.segment
-    cdef Values* values = task.values
+    cdef Values* values = &task.covered.values
+    cdef Collected* collected = task.collected
     cdef Arena scratch
     cdef Interrupt interrupt = Interrupt(task.cancelled)
-    cdef int64_t width = values.tuple_value.rows, key, value, number, word, size, most = 0, stop
+    cdef int64_t width = values.tuple_value.rows, key, value, number, word, size, most = 0
+    cdef int64_t most_tables = max(<int64_t>1, task.words // values.token.size) * 64
     cdef Found found
     cdef Matrix[uint64_t] has
-    cdef Span[int32_t] number_of
-    cdef Span[int64_t] falling
-    stop = task.start + max(<int64_t>1, task.words // values.token.size) * 64
-    stop = min(stop, _end_of_batch(task, task.size, task.floor))
-    task.runs = _room_for_runs(task.table.slice(task.start, stop), task.room, task.arena[0])
-    has = scratch.zero_matrix[uint64_t](values.token.size, (task.runs.table.size + 63) >> 6)
-    number_of = scratch.full[int32_t](segment.column_table.size, -1)
-    for number in range(task.runs.table.size):
-        value = task.runs.table[number]
+    cdef Span[int32_t] number_of = scratch.full[int32_t](segment.column_table.size, -1)
+    cdef Span[int64_t] falling, table
+    collected.runs = _room_for_runs(task.covered, task.start, most_tables, task.size, task.floor, task.arena[0])
+    table = collected.runs.table
+    has = scratch.zero_matrix[uint64_t](values.token.size, (table.size + 63) >> 6)
+    for number in range(table.size):
+        value = table[number]
         number_of.slice(segment.table_column_first[value], segment.table_column_first[value + 1]).fill(<int32_t>number)
     for value in range(values.token.size):
         size = segment.entry_first[values.token[value] + 1] - segment.entry_first[values.token[value]]
@@ -486,18 +459,17 @@ cdef void _collect(void* state) noexcept nogil:
     for key in range(width):
         for value in range(values.key_first[key], values.key_first[key + 1]):
             _find_entries(segment, values.token[value], number_of, &found)
-            _add_runs(segment, &found, key, width, <int32_t>value, &task.runs, has[value])
+            _add_runs(segment, &found, key, width, <int32_t>value, &collected.runs, has[value])
             interrupt.tick(found.count + 1)
-    task.held = _hold_tuples(values.tuple_value, has, task.runs.table.size, task.arena[0], scratch, interrupt)
-    task.bound = task.arena.empty[int64_t](task.runs.table.size)
-    falling = scratch.empty[int64_t](task.runs.table.size)
-    for number in range(task.bound.size):
+    collected.held = _hold_tuples(values.tuple_value, has, table.size, task.arena[0], scratch, interrupt)
+    collected.bound, falling = task.arena.empty[int64_t](table.size), scratch.empty[int64_t](table.size)
+    for number in range(table.size):
         size = 0
-        for word in range(task.held.columns):
-            size += popcount(task.held[number][word])
-        task.bound[number] = min(size, task.table_bound[task.start + number])
-        falling[number] = -task.bound[number]
-    task.order = ascending(falling, task.arena[0])
+        for word in range(collected.held.columns):
+            size += popcount(collected.held[number][word])
+        collected.bound[number] = min(size, task.covered.bound[task.start + number])
+        falling[number] = -collected.bound[number]
+    collected.order = ascending(falling, task.arena[0])
 
 
 def collect(
@@ -508,17 +480,15 @@ def collect(
 
     Which table has which value is noted in so many words of 64 bits, or for 64 tables if that takes more.
     """
-    cdef Batch batch = Batch()
+    cdef TableBatch batch = TableBatch()
     cdef CollectTask task
     cdef bint done
     batch.cover = cover
-    task.segment, task.values, task.room = &view.segment, &cover.values, cover.room
-    task.table, task.table_bound, task.work = cover.table, cover.bound, cover.work
+    task.segment, task.covered, task.collected = &view.segment, &cover.covered, &batch.collected
     task.start, task.size, task.words, task.floor = start, size, words, floor
     task.cancelled, task.arena = &cancelled[0], &batch.arena
     with nogil:
         done = run(&_collect, &task)
     if not done:
         raise CancelledError("the search was cancelled")
-    batch.runs, batch.held, batch.bound, batch.order = task.runs, task.held, task.bound, task.order
     return batch

@@ -1,19 +1,15 @@
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
-
 from mate.lake._arrays import SegmentView
 from mate.search.best import Best
-from mate.search.column_first._cover import Batch
+from mate.search.column_first import Costs
+from mate.search.column_first._cover import Flags, TableBatch
 
 def search_tables(
     view: SegmentView,
-    batch: Batch,
+    batch: TableBatch,
     part: int,
     parts: int,
     filtering: bool,
-    costs: NamedTuple,
+    costs: Costs,
     best: Best,
-    cancelled: npt.NDArray[np.uint8],
+    cancelled: Flags,
 ) -> dict[str, int]: ...
