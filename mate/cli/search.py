@@ -9,7 +9,7 @@ import mate
 from mate.cli import Commands, batch
 from mate.cli.answers import EVIDENCE_HELP, show_answers, show_explanation
 from mate.cli.options import add_json, add_key, add_query, add_whole, chosen, split_names
-from mate.cli.terminal import print_json, say
+from mate.cli.terminal import ProgressBar, print_json, say
 from mate.display import counted
 from mate.errors import MateError
 
@@ -158,11 +158,10 @@ def run_suggest(options: argparse.Namespace) -> int:
         query = mate.read(options.query, encoding=options.encoding)
         columns = split_names(options.columns, query.header) if options.columns else query.header
         how = chosen(options, mate.SuggestOptions, columns=columns)
-        found = lake.suggest(query, options.k, **how)
-        nothing = (
-            f"no columns of {query.name} form a key that joins with a table of the index; tried {', '.join(columns)}"
-        )
-        notes = [] if found else [nothing + ", ".join(columns)]
+        with ProgressBar("look for keys") as bar:
+            for found in lake.suggest_in_steps(query, options.k, **how):
+                bar.update(0, keys=len(found))
+        notes = [] if found else [found.nothing]
         for one in found:
             if one.unique_part:
                 part, key = ", ".join(one.unique_part), ", ".join(one.key)
@@ -170,7 +169,7 @@ def run_suggest(options: argparse.Namespace) -> int:
             if one.copies:
                 tables = ", ".join(map(str, one.copies))
                 notes.append(f"{one.table.name} has copies or near-copies that join as well: tables {tables}")
-        _print(found, found.to_dicts(), notes, options)
+        _print(found, {"results": found.to_dicts(), "tried": found.tried}, notes, options)
     return 0
 
 

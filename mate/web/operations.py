@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -13,6 +13,7 @@ from mate.web.requests import QUERY, Schema, schema_of
 from mate.web.service import MEDIA, Service
 
 UPLOAD = "application/octet-stream"
+LINES = "application/x-ndjson"
 WORK = "Mate-Work"
 """The header that names a long request, so that the client can ask for its progress."""
 
@@ -38,8 +39,8 @@ class Operation:
     queue: Queue = Queue.QUICK
     returns: tuple[str, ...] = ()
     """Fields of the answer; none if it is a file."""
-    cached: bool = False
-    """Whether answers are cached until the lake is refreshed."""
+    in_steps: bool = False
+    """Whether the answer comes in steps, each a line with all that is found so far; the last is cached."""
 
     @cached_property
     def schema(self) -> Schema:
@@ -63,12 +64,20 @@ class Operation:
             return UPLOAD
         return "application/json" if self.method == "POST" else None
 
-    def answer(self, service: Service, fields: Mapping[str, Any]) -> Any:
-        """Answer a request."""
+    def steps(self, service: Service, fields: Mapping[str, Any]) -> Iterator[Any]:
+        """Yield the steps of the answer to a request: only one, unless it is one that comes in steps."""
+        answers, question = service.answers, repr(sorted(fields.items())) if self.in_steps else ""
+        if self.in_steps and (known := answers.get(question)):
+            yield known
+            return
         arguments = {f"{name}_" if name == "with" else name: value for name, value in fields.items()}
         if "oneOf" in self.schema:
             arguments["query"] = service.find_query(*(arguments.pop(name, None) for name in QUERY))
-        return self.run(service, **arguments)
+        answer = self.run(service, **arguments)
+        for step in answer if self.in_steps else [answer]:
+            if self.in_steps and step["complete"]:
+                answers.add(question, step)
+            yield step
 
 
 _ABOUT = ("address", "tables", "rows", "cells", "rejects", "limits")
@@ -76,7 +85,7 @@ _DESCRIBED = ("name", "rows", "profiled_rows", "columns", "preview")
 _TABLE = ("table_id", "source", *_DESCRIBED)
 _UPLOADED = ("query", "warnings", *_DESCRIBED)
 _ANSWER = ("table_id", "table", "source", "joinability", "mapping", "evidence", "added")
-_KEYS = ("suggestions", "tried", "python")
+_KEYS = ("suggestions", "complete", "tried", "message", "python")
 _SEARCH = ("key", "key_tuples", "rows_left_out", "answers", "explanation", "python")
 _ROWS = ("rows", "matched_rows", "query_columns", "table_columns", "query_rows", "table_rows", "python")
 
@@ -87,7 +96,7 @@ OPERATIONS = (
     Operation("GET", "/api/rejects", Service.rejects, returns=("total", "rejects")),
     Operation("GET", "/api/sources", Service.sources, returns=("total", "sources")),
     Operation("POST", "/api/queries", Service.upload, Queue.LONG, _UPLOADED),
-    Operation("POST", "/api/suggest", Service.suggest, Queue.LONG, _KEYS, cached=True),
+    Operation("POST", "/api/suggest", Service.suggest, Queue.LONG, _KEYS, in_steps=True),
     Operation("POST", "/api/search", Service.search, Queue.SEARCH, _SEARCH),
     Operation("POST", "/api/preview", Service.preview, Queue.SEARCH, (*_ANSWER, *_ROWS)),
     Operation("POST", "/api/join", Service.join, Queue.LONG),
@@ -161,4 +170,5 @@ def _described(operation: Operation) -> dict[str, Any]:
 def _content(operation: Operation) -> dict[str, Any]:
     if not operation.returns:
         return {media.partition(";")[0]: {"schema": {}} for media in MEDIA.values()}
-    return {"application/json": {"schema": {"type": "object", "required": list(operation.returns)}}}
+    media = LINES if operation.in_steps else "application/json"
+    return {media: {"schema": {"type": "object", "required": list(operation.returns)}}}

@@ -6,6 +6,7 @@ import os
 import secrets
 import tempfile
 import threading
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -175,16 +176,17 @@ class Service:
         columns: Columns = None,
         k: Annotated[int, range(1, 101)] = 10,
         most_columns: Annotated[int, range(1, 5)] = 4,
-    ) -> Json:
+    ) -> Iterator[Json]:
         """Find keys: which columns, alone or together, join with which tables."""
-        found, python = self._ask(
-            "suggest", query, k=k, columns=columns, most_columns=most_columns, exclude=query.exclude
-        )
-        return {
-            "suggestions": [_answer(one) for one in found],
-            "tried": columns or query.table.header,
-            "python": python,
-        }
+        options: Json = {"k": k, "columns": columns, "most_columns": most_columns, "exclude": query.exclude}
+        for found in self.lake.suggest_in_steps(query.table, **options):
+            yield {
+                "suggestions": [_answer(one) for one in found],
+                "complete": found.complete,
+                "tried": found.tried,
+                "message": "" if found else found.nothing,
+                "python": self._python("suggest", query, **options),
+            }
 
     def search(
         self,
@@ -290,6 +292,10 @@ class Service:
     def _ask(self, call: str, query: SearchedTable, *given: Any, **options: Any) -> tuple[Any, str]:
         """Ask the lake; return its answer, and the lines of Python that ask the same."""
         found = getattr(self.lake, call)(query.table, *given, **options)
+        return found, self._python(call, query, *given, **options)
+
+    def _python(self, call: str, query: SearchedTable, *given: Any, **options: Any) -> str:
+        """Return the lines of Python that ask the lake."""
         source = query.source
         table = f'lake.table({source}, into="arrow")' if isinstance(source, int) else f"{source!r}  # your file"
         arguments = [*map(repr, given), *(f"{name}={value!r}" for name, value in options.items())]
@@ -300,7 +306,7 @@ class Service:
             f"query = {table}",
             f"found = lake.{call}(query, {', '.join(arguments)})",
         )
-        return found, "".join(f"{line}\n" for line in lines)
+        return "".join(f"{line}\n" for line in lines)
 
     def _summary(self, info: mate.TableInfo) -> Json:
         return {

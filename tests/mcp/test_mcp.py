@@ -105,14 +105,15 @@ def test_nothing_found_says_what_was_tried(lake: mate.Lake, folder: Path) -> Non
     found = tools.search("sensors.csv", ["PM10"])
     assert (found["answers"], found["key"], "no table of the lake" in found["message"]) == ([], ["PM10"], True)
     found = tools.suggest("sensors.csv", columns=["PM10"])
-    assert (found["suggestions"], found["tried"], "no table of the lake" in found["message"]) == ([], ["PM10"], True)
+    assert (found["suggestions"], found["tried"]["columns"]) == ([], ["PM10"])
+    assert found["message"].startswith("nothing found; tried this column: PM10; 4 tables")
     assert "the lake has 4" in tools.tables("zebra" * 10_000)["message"]
     names = [f"column {n} {'x' * 300}" for n in range(500)]
     (folder / "wide.csv").write_text(",".join(names) + "\n" + ",".join("q" * 500) + "\n", encoding="utf-8")
     for answer in (tools.suggest("wide.csv"), tools.search("wide.csv", names[:100]), tools.tables("x" * 100_000)):
         assert "message" in answer
         assert len(json.dumps(answer)) < 5_000
-    assert tools.suggest("wide.csv")["tried"][-1] == "… and 480 more"
+    assert tools.suggest("wide.csv")["tried"]["columns"][-1] == "… and 480 more"
 
 
 @pytest.mark.parametrize("path", ["../secret.csv", "/etc/passwd", "lake/../../secret.csv", "link.csv"])
@@ -149,7 +150,7 @@ def test_long_names_are_cut(folder: Path, tmp_path: Path) -> None:
 def test_suggestions_say_which_part_is_enough(lake: mate.Lake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suggestions = lake.suggest("sensors.csv", 2)
     suggestions._answers[1] = replace(suggestions[1], unique_part=("city",))
-    monkeypatch.setattr(lake, "suggest", lambda *_, **__: suggestions)
+    monkeypatch.setattr(lake, "suggest_in_steps", lambda *_, **__: iter([suggestions]))
     found = Tools(lake, folder).suggest("sensors.csv", 2)["suggestions"]
     assert [one["unique_part"] for one in found] == [None, ["city"]]
 

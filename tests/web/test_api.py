@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
 import random
 import re
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
 from pathlib import Path
@@ -24,6 +26,7 @@ from mate.web.service import ServerLimits, Service
 from mate.web.uploads import ENDINGS
 from mate.work import current_work
 from tests.web.conftest import LONG, SCRIPT, TERMINAL
+from tests.web.serving import SlowSuggestions, listening
 
 KEY = ["city", "day"]
 
@@ -38,6 +41,13 @@ def upload(client: TestClient, path: Path, name: str = "") -> dict[str, Any]:
 def send(client: TestClient, content: bytes, name: str) -> Any:
     headers = {"Content-Type": "application/octet-stream"}
     return client.post("/api/queries", params={"name": name}, content=content, headers=headers)
+
+
+def suggested(client: TestClient, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the steps of a suggestion."""
+    reply = client.post("/api/suggest", json=body)
+    assert reply.headers["content-type"] == "application/x-ndjson"
+    return [json.loads(line) for line in reply.text.splitlines()]
 
 
 @pytest.fixture
@@ -107,11 +117,15 @@ def test_search_is_that_of_the_library(client: TestClient, query: str, web_lake:
 
 
 def test_suggest_is_that_of_the_library(client: TestClient, query: str, web_lake: mate.Lake, web_folder: Path) -> None:
-    found = client.post("/api/suggest", json={"query": query, "k": 5}).json()
-    expected = web_lake.suggest(web_folder / "sensors.csv", 5)
-    assert [(s["key"], s["table_id"]) for s in found["suggestions"]] == [(list(s.key), s.table_id) for s in expected]
-    none = client.post("/api/suggest", json={"query": query, "columns": ["PM10"]}).json()
-    assert (none["suggestions"], none["tried"]) == ([], ["PM10"])
+    found = suggested(client, {"query": query, "k": 5})
+    expected = web_lake.suggest_in_steps(web_folder / "sensors.csv", 5)
+    assert [[(one["key"], one["table_id"]) for one in step["suggestions"]] for step in found] == [
+        [(list(one.key), one.table_id) for one in step] for step in expected
+    ]
+    assert [step["complete"] for step in found] == [False, True]
+    *_, none = suggested(client, {"query": query, "columns": ["PM10"]})
+    assert (none["suggestions"], none["tried"]["columns"]) == ([], ["PM10"])
+    assert none["message"].startswith("nothing found; tried this column: PM10; 5 tables")
 
 
 def test_a_table_of_the_lake_is_searched_with(client: TestClient, web_lake: mate.Lake) -> None:
@@ -133,14 +147,14 @@ def test_the_same_suggestion_is_worked_out_once_for_each_state_of_the_lake(
     client: TestClient, query: str, web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    suggest = web_lake.suggest
-    monkeypatch.setattr(web_lake, "suggest", lambda *given, **named: asked.append(given) or suggest(*given, **named))
-    first, second = (client.post("/api/suggest", json={"query": query, "k": 5}) for _ in range(2))
-    assert (first.json(), len(asked)) == (second.json(), 1)
-    client.post("/api/suggest", json={"query": query, "k": 4})
+    suggest = web_lake.suggest_in_steps
+    monkeypatch.setattr(web_lake, "suggest_in_steps", lambda *given, **how: asked.append(how) or suggest(*given, **how))
+    first, second = (suggested(client, {"query": query, "k": 5}) for _ in range(2))
+    assert (first[-1:], len(asked)) == (second, 1)
+    suggested(client, {"query": query, "k": 4})
     assert len(asked) == 2
     client.post("/api/refresh", json={})
-    assert client.post("/api/suggest", json={"query": query, "k": 5}).json() == first.json()
+    assert suggested(client, {"query": query, "k": 5}) == first
     assert len(asked) == 3
 
 
@@ -152,7 +166,8 @@ def test_the_python_lines_run(
     key = {"key": ["place", "date"]}
     given = {"search": key, "suggest": {}, "preview": {**key, "with": other}}
     monkeypatch.chdir(web_folder)
-    names = run_lines(client.post(f"/api/{operation}", json={"table": own, **given[operation]}).json()["python"])
+    reply = client.post(f"/api/{operation}", json={"table": own, **given[operation]}).text
+    names = run_lines(json.loads(reply.splitlines()[-1])["python"])
     found = [names["found"]] if operation == "preview" else names["found"]
     assert other in [answer.table_id for answer in found]
 
@@ -427,12 +442,14 @@ def test_a_search_does_not_wait_for_suggestions(web_lake: mate.Lake, monkeypatch
     """All threads of long work are taken: searches go on, the next suggestion is told that it waits."""
     free, begun = threading.Event(), threading.Event()
 
-    def slow(*_: Any, **__: Any) -> list[Any]:
+    suggest = web_lake.suggest_in_steps
+
+    def slow(*given: Any, **how: Any) -> Any:
         begun.set()
         free.wait(30)
-        return []
+        return suggest(*given, **how)
 
-    monkeypatch.setattr(web_lake, "suggest", slow)
+    monkeypatch.setattr(web_lake, "suggest_in_steps", slow)
     table = {"table": web_lake.find("weather").table_id}
     server = application(web_lake, ServerLimits(threads=2))
     with TestClient(server, base_url="http://localhost") as client, ThreadPoolExecutor(3) as pool:
@@ -446,3 +463,36 @@ def test_a_search_does_not_wait_for_suggestions(web_lake: mate.Lake, monkeypatch
         assert re.fullmatch(r"wait;dur=[\d.]+, work;dur=[\d.]+", reply.headers["Server-Timing"])
         free.set()
         assert {one.result().status_code for one in (running, *waiting)} == {200}
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_suggestions_come_in_steps_until_the_client_leaves(
+    web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, steps: int
+) -> None:
+    slow = SlowSuggestions(web_lake, monkeypatch)
+    body = json.dumps({"table": web_lake.find("weather").table_id, "k": 3})
+    with listening(web_lake) as address:
+        client = http.client.HTTPConnection(address[7:-1])
+        client.request("POST", "/api/suggest", body, {"Content-Type": "application/json"})
+        assert slow.begun.wait(30)
+        if steps:  # the first comes while the server looks for the next
+            slow.steps.release()
+            reply = client.getresponse()
+            assert json.loads(reply.readline())["complete"] is False
+            reply.close()
+        assert not slow.ended.is_set()
+        client.close()
+        assert slow.ended.wait(30)
+    assert caplog.records == []
+
+
+def test_an_error_between_steps_is_a_line(web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*given: Any, **how: Any) -> Iterator[mate.Suggestions]:
+        yield next(suggest(*given, **how))
+        raise mate.MateError("the disk is full")
+
+    suggest = web_lake.suggest_in_steps
+    monkeypatch.setattr(web_lake, "suggest_in_steps", failing)
+    with TestClient(application(web_lake), base_url="http://localhost") as client:
+        first, error = suggested(client, {"table": web_lake.find("weather").table_id})
+    assert (first["complete"], error) == (False, {"error": "the disk is full"})

@@ -13,7 +13,7 @@ import pytest
 
 import mate
 from tests.web.conftest import SCRIPT
-from tests.web.serving import served
+from tests.web.serving import SlowSuggestions, listening, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -82,7 +82,7 @@ def test_from_a_dropped_file_to_the_download(page: Page, web_folder: Path, tmp_p
     drop(page, query)
     assert page.is_disabled("#search")
     page.click("#suggest")
-    page.wait_for_selector("text=Suggested keys")
+    page.wait_for_selector("#results .python")  # the search is over
     assert _tables(page) == [one.table_id for one in suggested]
 
     page.check('#query input[value="city"]')
@@ -290,6 +290,44 @@ def test_the_python_lines_are_copied(page: Page, web_folder: Path) -> None:
     with chdir(web_folder):
         exec(compile(copied, "copied", "exec"), names)
     assert _tables(page) == [answer.table_id for answer in names["found"]]
+
+
+def test_keys_of_one_column_are_shown_while_longer_ones_are_looked_for(
+    browser: Browser, web_lake: mate.Lake, web_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = web_folder / "sensors.csv"
+    steps = [[one.table_id for one in step] for step in web_lake.suggest_in_steps(query)]
+    slow = SlowSuggestions(web_lake, monkeypatch)
+    with listening(web_lake) as address:
+        page = browser.new_page()
+        page.goto(address)
+        drop(page, query)
+        page.click("#suggest")
+        for place, tables in enumerate(steps):
+            slow.steps.release()
+            page.wait_for_selector("text=Still looking for keys" if place < len(steps) - 1 else "#results .python")
+            assert _tables(page) == tables
+        assert page.locator("#results .message").count() == 0
+
+        slow.ended.clear()
+        page.check('#query input[value="city"]')
+        page.check('#query input[value="day"]')
+        page.click("#suggest")
+        slow.steps.release()
+        page.wait_for_selector("text=Still looking for keys")
+        found = _tables(page)
+        page.click("#status >> text=Cancel")
+        page.wait_for_selector("text=Cancelled: these are the keys found so far.")
+        assert _tables(page) == found
+        assert slow.ended.wait(30)
+        page.close()
+
+
+def test_nothing_found_says_what_was_tried(page: Page) -> None:
+    page.evaluate(DROP, ["none.csv", "a,b\nqq,ww\n"])
+    page.click("#suggest")
+    page.wait_for_selector("#results >> text=nothing found; tried these columns: a, b; 5 tables")
+    assert page.inner_text("#results-title") == "3. Nothing found"
 
 
 @pytest.mark.parametrize("view", ["search", "tables", "rejects", "table/1"])

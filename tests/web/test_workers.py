@@ -1,4 +1,4 @@
-"""Work in threads: limits, time, and clients that leave."""
+"""Work in threads: limits, time, and requests that are cancelled."""
 
 from __future__ import annotations
 
@@ -10,16 +10,8 @@ from typing import Any
 import pytest
 
 from mate.web.replies import WebError
-from mate.web.workers import ClientGoneError, Ticket, Workers
+from mate.web.workers import Ticket, Workers
 from mate.work import current_work
-
-
-async def never() -> None:
-    await asyncio.Event().wait()
-
-
-async def at_once() -> None:
-    return
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -28,8 +20,8 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def ask(workers: Workers, task: Callable[[], Any], ticket: Ticket | None = None) -> asyncio.Task[Any]:
-    """Start a request of a client that stays."""
-    return asyncio.create_task(workers.run(task, never, ticket or Ticket()))
+    """Start a request."""
+    return asyncio.create_task(workers.run(task, ticket or Ticket()))
 
 
 def test_results_and_errors_come_through() -> None:
@@ -61,13 +53,12 @@ def test_a_full_queue_refuses_and_recovers() -> None:
     asyncio.run(crowd())
 
 
-def test_work_of_a_client_that_left_is_not_started() -> None:
+def test_work_that_was_cancelled_while_it_waited_is_not_started() -> None:
     async def leave() -> None:
         workers, free, started = Workers(1, 5, 60), threading.Event(), []
-        first = ask(workers, free.wait)
+        first, leaves = ask(workers, free.wait), ask(workers, lambda: started.append("left"))
         await asyncio.sleep(0.01)
-        with pytest.raises(ClientGoneError):
-            await workers.run(lambda: started.append("left"), at_once, Ticket())
+        leaves.cancel()
         free.set()
         await first
         await ask(workers, lambda: started.append("stayed"))
@@ -79,7 +70,7 @@ def test_work_of_a_client_that_left_is_not_started() -> None:
 
 @pytest.mark.parametrize("seconds", [0.05, 60])
 def test_cancelled_work_frees_its_thread(seconds: float) -> None:
-    """Whether time is over or the client leaves: a search without an end stops at its next step."""
+    """Whether time is over or the request is cancelled: a search without an end stops at its next step."""
 
     async def endless() -> None:
         workers, started, ended = Workers(1, 5, seconds), threading.Event(), threading.Event()
@@ -93,11 +84,12 @@ def test_cancelled_work_frees_its_thread(seconds: float) -> None:
             finally:
                 ended.set()
 
-        async def soon() -> None:
-            await (until(started.is_set) if seconds == 60 else never())
-
-        with pytest.raises(ClientGoneError if seconds == 60 else WebError):
-            await workers.run(search, soon, Ticket())
+        running = ask(workers, search)
+        if seconds == 60:
+            await until(started.is_set)
+            running.cancel()
+        with pytest.raises(asyncio.CancelledError if seconds == 60 else WebError):
+            await running
         await until(ended.is_set)
         assert await ask(workers, lambda: 7) == 7
         workers.close()

@@ -81,7 +81,7 @@ def search_explanation(statistics: Statistics, answers: int) -> Explanation:
 def suggestion_explanation(effort: Effort) -> Explanation:
     """Return what a suggestion of keys did."""
     steps = (
-        Step("columns of the table with values", effort.columns),
+        Step("columns of the table with values", len(effort.columns)),
         Step("tables with enough values of a column", effort.tables),
         Step("searched for keys of several columns", effort.tables_tried, 1),
         Step("left out, as the work would be too much", effort.tables - effort.tables_tried, 1),

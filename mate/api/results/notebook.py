@@ -21,10 +21,10 @@ STYLE = (
 )
 
 
-def answers_html(answers: Sequence[Answer], caption: str) -> str:
+def answers_html(answers: Sequence[Answer], caption: str, nothing: str) -> str:
     """Return answers as an HTML table, evidence as small bars, all text from data escaped."""
     if not len(answers):
-        return f"<p>no table of the lake joins with {_text(caption)}</p>"
+        return f"<p>{_text(nothing)}</p>"
     cells = [_cells(answer) for answer in answers]
     header = max(cells, key=len)  # one with a unique part, if there is any
     heads = "".join(f"<th>{column}</th>" for column in header)

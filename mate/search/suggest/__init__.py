@@ -98,7 +98,9 @@ class SuggestionSettings:
 class Effort:
     """What was done to find suggestions."""
 
-    columns: int = 0
+    columns: tuple[str, ...] = ()
+    """Those that were tried: all that may be part of a key, and have values."""
+    lake_tables: int = 0
     tables: int = 0
     """Tables that hold enough values of a column."""
     tables_tried: int = 0
@@ -143,21 +145,18 @@ def suggest(index: Index, table: AnyQuery, settings: SuggestionSettings | None =
 
     Joins that chance may give are left out, and so are keys with a part that is as good with the same table.
     """
-    [result] = _suggest(index, table, settings or SuggestionSettings(), frozenset())
+    [result] = suggest_in_steps(index, table, settings, steps=frozenset())
     return result
 
 
 def suggest_in_steps(
-    index: Index, table: AnyQuery, settings: SuggestionSettings | None = None
+    index: Index, table: AnyQuery, settings: SuggestionSettings | None = None, steps: Set[int] = STEPS
 ) -> Iterator[SuggestionResult]:
-    """Yield suggestions as they come: first keys of one column, then also longer ones; last what `suggest` returns."""
-    return _suggest(index, table, settings or SuggestionSettings(), STEPS)
+    """Yield suggestions after longer keys were looked for in so many tables, and last what `suggest` returns.
 
-
-def _suggest(
-    index: Index, table: AnyQuery, settings: SuggestionSettings, steps: Set[int]
-) -> Iterator[SuggestionResult]:
-    """Yield suggestions after longer keys were looked for in each of some numbers of tables, and at the end."""
+    After none, they are keys of one column.
+    """
+    settings = settings or SuggestionSettings()
     search = KeySearch.begin(_checked(index, settings), as_query(table), settings)
     found = search.single_keys()
     if 0 in steps:
@@ -200,7 +199,8 @@ class KeySearch:
         with effort.phase("cover"):
             asking = AskingTable.of_query(query, settings.columns, frozenset(lake.manifest.nulls))
             asked = finder.ask(asking, settings.exclude)
-        effort.columns, effort.tables = len(asking.columns), len(asked.pairs.tables)
+        effort.columns = tuple(column.name for column in asking.columns)
+        effort.lake_tables, effort.tables = len(finder.tables), len(asked.pairs.tables)
         return cls(query, settings, finder, asked, effort, CopyCheck(finder), {})
 
     def single_keys(self) -> list[Candidate]:
