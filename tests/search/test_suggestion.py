@@ -21,9 +21,9 @@ from mate.search.evidence.names import NameIndex, similarity
 from mate.search.query import from_arrow
 from mate.search.suggest import Suggestion, SuggestionSettings, suggest, suggest_in_steps
 from mate.search.suggest._suggest import longer_mappings
-from mate.search.suggest.columns import AskingTable, KeyRows
+from mate.search.suggest.columns import AskingTable, KeyRows, Pairs
 from mate.search.suggest.finder import PARTNERS, Asked, KeyFinder
-from mate.search.suggest.keys import CHECKS, LEAST, GrowthPairs, MeasuredMappings, padded
+from mate.search.suggest.keys import CHECKS, LEAST, MeasuredMappings, padded
 from tests.search import oracle
 from tests.search.evidence_reference import measure_rows
 from tests.search.memory_lake import MemoryLake
@@ -322,7 +322,8 @@ def test_longer_keys_are_those_of_the_plain_way(seed: int, width: int, pairs: in
     dice = np.random.default_rng(seed)
     own, other = np.divmod(np.sort(dice.choice(30, pairs, replace=False)), 5)
     share, fit = dice.choice([0.3, 0.5, 1.0], pairs), dice.choice([0.0, 0.5, 1.0], pairs)
-    growing = GrowthPairs(own, other, share, dice.integers(1, 9, pairs), np.ones(pairs), fit, fit)
+    none = np.zeros(pairs, np.int64)
+    growing = Pairs(none, own, other, share, none, dice.integers(1, 9, pairs), none, fit, fit)
     every = [mapping for mapping in combinations(range(pairs), width) if fits(own, other, mapping)]
     mappings = np.array([mapping for mapping in every if dice.random() < 0.7])
     assume(len(mappings))
@@ -335,7 +336,7 @@ def test_longer_keys_are_those_of_the_plain_way(seed: int, width: int, pairs: in
 
 
 def longer_plainly(
-    growing: GrowthPairs, grown: MeasuredMappings, unique: npt.NDArray[np.int64], room: float
+    growing: Pairs, grown: MeasuredMappings, unique: npt.NDArray[np.int64], room: float
 ) -> list[list[int]]:
     """Return mappings with one more pair, without those that have a unique part, by falling bound and names."""
     least: dict[tuple[int, ...], float] = {}

@@ -1,4 +1,4 @@
-"""The table that asks for keys: its columns with their distinct values, and the key tuples that its rows have."""
+"""The table that asks for keys: its columns, the key tuples of its rows, and the columns of the lake that hold its own."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from mate.search.query import QueryTable, key_columns, unique_names
 from mate.search.suggest._suggest import distinct_tuples
 from mate.values.text import tokens
 from mate.values.token_ids import token_ids
+
+Floats = npt.NDArray[np.float64]
 
 SAMPLED = 2_048
 """Rows that keys are tried on; what is suggested is answered with all of them."""
@@ -146,3 +148,49 @@ class AskingTable:
     def whole(self) -> KeyRows:
         """All rows."""
         return KeyRows([np.arange(len(column.ids)) for column in self.columns], [c.number for c in self.columns])
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Columns of the lake that hold enough of an asking column: parallel arrays, by table, own and other column."""
+
+    table: Ids
+    """The table's number in the finder."""
+    own: Ids
+    other: Ids
+    """Counted within the table."""
+    share: Floats
+    """Share of the own column's rows whose value the other holds."""
+    values: Ids
+    """Distinct values that both have."""
+    distinct: Ids
+    """Distinct values of the other."""
+    rows: Ids
+    """Of the table."""
+    fit: Floats
+    """How well the columns' names fit, 0 to 1."""
+    names: Floats
+    """How well the own column's name fits both the other's and the table's."""
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def chosen(self, places: npt.NDArray[np.generic] | slice) -> Pairs:
+        """Return some of them."""
+        return Pairs(*(getattr(self, name)[places] for name in self.__dataclass_fields__))
+
+    @cached_property
+    def tables(self) -> Ids:
+        """The tables, ascending."""
+        return np.unique(self.table)
+
+    @cached_property
+    def holders(self) -> Ids:
+        """For each pair, how many tables hold as much of its own column."""
+        found = np.zeros(len(self), np.int64)
+        for own in np.unique(self.own).tolist():
+            places = np.flatnonzero(self.own == own)
+            tables, first = np.unique(self.table[places], return_index=True)
+            best = np.sort(np.maximum.reduceat(self.share[places], first))
+            found[places] = len(tables) - np.searchsorted(best, self.share[places], "left")
+        return found

@@ -23,9 +23,8 @@ from mate.search.evidence import KeyCounts
 from mate.search.evidence.names import NameIndex
 from mate.search.suggest._suggest import cover
 from mate.search.suggest.candidates import Candidate, joint_support, single_support
-from mate.search.suggest.columns import AskingTable, ValueKinds
-from mate.search.suggest.keys import CHECKS, LEAST, GrowthPairs, KeyGrowth, SamplePlaces
-from mate.search.suggest.pairs import Pairs
+from mate.search.suggest.columns import AskingTable, Pairs, ValueKinds
+from mate.search.suggest.keys import CHECKS, LEAST, KeyGrowth, SamplePlaces, worth_growing
 
 PARTNERS = 3
 """Columns of a table that are tried for one column: those that hold the most of it, and whose name is its own."""
@@ -248,18 +247,15 @@ class KeyFinder:
 
     def growth(self, asked: Asked, table: int) -> KeyGrowth:
         """Return the search for keys of several columns in a table."""
-        pairs = asked.pairs
-        start, stop = np.searchsorted(pairs.table, [table, table + 1]).tolist()
+        pairs = asked.pairs.chosen(slice(*np.searchsorted(asked.pairs.table, [table, table + 1])))
         segment, place = self.place(table)
         within = self.segments[segment]
         first = int(within.arrays.table_column_first[place])
-        other, distinct = pairs.other[start:stop], pairs.distinct[start:stop]
-        filled = np.maximum(1, within.filled(first + other))
-        own, fit, names = pairs.own[start:stop], pairs.fit[start:stop], pairs.names[start:stop]
-        constant = np.array([len(column.ids) == 1 for column in asked.table.columns])[own]
-        growing = GrowthPairs(own, other, pairs.share[start:stop], distinct, distinct / filled, fit, names)
-        chosen = growing.chosen(~constant | (fit > 0))
-        return KeyGrowth(self.counts(table), first, asked.table.sample, asked.sampled(segment), chosen)
+        uniqueness = pairs.distinct / np.maximum(1, within.filled(first + pairs.other))
+        constant = np.array([len(column.ids) == 1 for column in asked.table.columns])[pairs.own]
+        chosen = worth_growing(pairs, uniqueness, ~constant | (pairs.fit > 0))
+        sample, places = asked.table.sample, asked.sampled(segment)
+        return KeyGrowth(self.counts(table), first, sample, places, pairs.chosen(chosen), uniqueness[chosen])
 
     def grown(
         self, asked: Asked, table: int, growth: KeyGrowth, most_columns: int, checks: int = CHECKS
