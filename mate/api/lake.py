@@ -146,7 +146,7 @@ class Lake:
     def _suggestions(
         self, table: AnyTable, k: int, options: SuggestOptions, *, in_steps: bool
     ) -> Generator[Suggestions, None, None]:
-        from mate.search.suggest import SHORTEST, STEPS, SuggestionSettings, suggest_in_steps
+        from mate.search.suggest import STEPS, SuggestionSettings, suggest_in_steps
         from mate.search.suggest.keys import LONGEST
 
         check_options("suggest", options, SuggestOptions)
@@ -154,7 +154,7 @@ class Lake:
         columns = options.get("columns")
         settings = SuggestionSettings(
             whole_number("k", k),
-            whole_number("most_columns", options.get("most_columns", LONGEST), SHORTEST, LONGEST),
+            whole_number("most_columns", options.get("most_columns", LONGEST), 1, LONGEST),
             snapshot.excluded(options.get("exclude", ()), own.query.source),
             None if columns is None else text_list(columns),
             options.get("names", True),

@@ -26,9 +26,8 @@ from starlette.staticfiles import StaticFiles
 import mate
 from mate.errors import MateError
 from mate.web.guard import DOCUMENT, Access, Guard
-from mate.web.operations import LINES, OPERATIONS, UPLOAD, WORK, Operation, Queue, openapi_document
+from mate.web.operations import LINES, OPERATIONS, UPLOAD, WORK, Operation, Queue, openapi_document, read, read_text
 from mate.web.replies import Download, WebError, error_reply, file_reply, json_reply
-from mate.web.requests import read, read_text
 from mate.web.service import Json, ServerLimits, Service
 from mate.web.workers import Ticket, Workers
 

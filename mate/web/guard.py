@@ -51,11 +51,6 @@ class Access:
     proxies: tuple[str, ...] = ()
     """Names of proxies in front of it: their pages may send requests, under any host name and port."""
 
-    @property
-    def is_private(self) -> bool:
-        """Whether it listens on this machine alone."""
-        return is_loopback(self.host)
-
     def url(self) -> str:
         """Return what to open in a browser."""
         return self._url(f"http://{_bracketed(OWN_ADDRESS.get(self.host, self.host))}:{self.port}/")
@@ -90,7 +85,9 @@ class Access:
         """
         if name in LOOPBACK or name in self.proxies:
             return True
-        return not self.is_private and (name in (self.host.lower(), socket.gethostname().lower()) or _is_address(name))
+        if is_loopback(self.host):
+            return False
+        return name in (self.host.lower(), socket.gethostname().lower()) or _is_address(name)
 
     def _is_foreign(self, headers: Headers, host: str) -> bool:
         """Return whether a page of another site sends this; other ports of the same machine are other sites."""

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
 import mate
 from mate.errors import MateError
-from mate.web.cache import LruCache
 from mate.web.profiles import cut, profile, rows_of
 from mate.web.replies import Download, WebError
-from mate.web.requests import Number
 from mate.web.uploads import SearchedTable, check_size, read_upload
 from mate.web.workers import Ticket
 
+T = TypeVar("T")
+
 Json: TypeAlias = dict[str, Any]
+Number = Annotated[int, range(2**53)]
+"""A whole number that every JSON parser represents exactly."""
 Limit = Annotated[int, range(1, 1_001)]
 Key = Annotated[list[str], "key columns of the query"]
 Columns = Annotated[list[str] | None, "columns that may be part of a key; all unless given"]
@@ -58,6 +62,33 @@ class ServerLimits:
     """Searches at a time; half as many suggestions, uploads and joins run beside them."""
     joined_rows: int = 5_000_000
     """Rows of a join."""
+
+
+class LruCache(Generic[T]):
+    """The most recently used values; several threads may use it."""
+
+    def __init__(self, most: int, most_bytes: float = math.inf, size: Callable[[T], int] = lambda _: 0) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._size = size
+        self._values: OrderedDict[str, T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> T | None:
+        """Return a value, or None."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def add(self, key: str, value: T) -> None:
+        """Add a value, and drop the least recently used ones beyond the limits; the new one always stays."""
+        with self._lock:
+            self._values[key] = value
+            while len(self._values) > max(1, self._most) or (
+                len(self._values) > 1 and sum(map(self._size, self._values.values())) > self._most_bytes
+            ):
+                self._values.popitem(last=False)
 
 
 class _LakeState:

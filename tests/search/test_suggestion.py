@@ -196,8 +196,6 @@ PAIR = ("table", "own", "other", "share", "values", "distinct", "rows")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "k must be a whole number of at least 1, not 0"),
-        ({"most_columns": 5}, "a suggested key has 1 to 4 columns, not 5"),
         ({"columns": ["teem"]}, 'has no column "teem"; did you mean "team"'),
         ({"columns": []}, "a query needs at least one key column"),
     ],

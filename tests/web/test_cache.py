@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mate.web.cache import LruCache
+from mate.web.service import LruCache
 
 
 def test_the_least_recently_used_value_is_dropped() -> None:

@@ -15,9 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from time import perf_counter
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from mate.errors import QueryError
 from mate.lake.base import Index
 from mate.lake.folder import LakeFolder, require_folder
 from mate.search.engine import match_table
@@ -27,7 +26,7 @@ from mate.search.results import Result
 from mate.search.suggest.candidates import Candidate
 from mate.search.suggest.columns import AskingTable
 from mate.search.suggest.copies import CopyCheck
-from mate.search.suggest.finder import Asked, KeyFinder
+from mate.search.suggest.finder import KeyFinder
 from mate.search.suggest.keys import CHECKS, LONGEST, MOST_CHECKS
 from mate.work import current_work
 
@@ -60,8 +59,6 @@ SAME_TABLE = 0.6
 
 FEW, FIRST = 10, 5
 """Joins of fewer distinct small integers than `FEW` are not among the `FIRST` suggestions."""
-
-SHORTEST = 1
 
 STEPS = frozenset({0, 8, 32, 128})
 """Tables that have been tried when suggestions are shown before the search is over."""
@@ -156,8 +153,8 @@ def suggest_in_steps(
 
     After none, they are keys of one column.
     """
-    settings = settings or SuggestionSettings()
-    search = KeySearch.begin(_checked(index, settings), as_query(table), settings)
+    lake = require_folder(index, "keys are suggested by the directory of")
+    search = KeySearch(lake, as_query(table), settings or SuggestionSettings())
     found = search.single_keys()
     if 0 in steps:
         yield search.result(found, complete=False)
@@ -168,40 +165,21 @@ def suggest_in_steps(
     yield search.result(found, complete=True)
 
 
-def _checked(index: Index, settings: SuggestionSettings) -> LakeFolder:
-    """Refuse what cannot be asked for."""
-    lake = require_folder(index, "keys are suggested by the directory of")
-    k, most_columns = settings.k, settings.most_columns
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise QueryError(f"k must be a whole number of at least 1, not {k!r}")
-    if not SHORTEST <= most_columns <= LONGEST:
-        raise QueryError(f"a suggested key has {SHORTEST} to {LONGEST} columns, not {most_columns!r}")
-    return lake
-
-
-@dataclass
 class KeySearch:
     """The search for keys of one table."""
 
-    query: QueryTable
-    settings: SuggestionSettings
-    finder: KeyFinder
-    asked: Asked
-    effort: Effort
-    copies: CopyCheck
-    _answers: dict[tuple[int, tuple[int, ...], tuple[int, ...]], tuple[Candidate, Result] | None]
-    """What is known with all rows of a table, a key and its mapping: nothing where chance may give it."""
-
-    @classmethod
-    def begin(cls, lake: LakeFolder, query: QueryTable, settings: SuggestionSettings) -> Self:
+    def __init__(self, lake: LakeFolder, query: QueryTable, settings: SuggestionSettings) -> None:
         """Find the columns of the lake that hold those of the table."""
-        finder, effort = KeyFinder(lake, names=settings.names), Effort()
-        with effort.phase("cover"):
+        self.query, self.settings = query, settings
+        self.finder, self.effort = KeyFinder(lake, names=settings.names), Effort()
+        with self.effort.phase("cover"):
             asking = AskingTable.of_query(query, settings.columns, frozenset(lake.manifest.nulls))
-            asked = finder.ask(asking, settings.exclude)
-        effort.columns = tuple(column.name for column in asking.columns)
-        effort.lake_tables, effort.tables = len(finder.tables), len(asked.pairs.tables)
-        return cls(query, settings, finder, asked, effort, CopyCheck(finder), {})
+            self.asked = self.finder.ask(asking, settings.exclude)
+        self.effort.columns = tuple(column.name for column in asking.columns)
+        self.effort.lake_tables, self.effort.tables = len(self.finder.tables), len(self.asked.pairs.tables)
+        self.copies = CopyCheck(self.finder)
+        self._answers: dict[tuple[int, tuple[int, ...], tuple[int, ...]], tuple[Candidate, Result] | None] = {}
+        """What is known with all rows of a table, a key and its mapping: nothing where chance may give it."""
 
     def single_keys(self) -> list[Candidate]:
         """Return keys of one column."""

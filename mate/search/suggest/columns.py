@@ -1,4 +1,4 @@
-"""The table that asks for keys: its columns, the key tuples of its rows, and the columns of the lake that hold its own."""
+"""The table that asks for keys: its columns, the key tuples of its rows, and the lake's columns that hold its own."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -74,9 +74,9 @@ def same_columns(finder: KeyFinder) -> list[list[int]]:
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     nameless: dict[int, list[int]] = defaultdict(list)
     for number in finder.tables.tolist():
-        names = _folded(finder.info(number))
+        names = _columns(finder.info(number))
         if names and all(names):
-            groups[tuple(sorted(names))].append(number)
+            groups[names].append(number)
         elif names and not any(names):
             nameless[len(names)].append(number)
     found = list(groups.values())
@@ -87,22 +87,14 @@ def same_columns(finder: KeyFinder) -> list[list[int]]:
 
 def _nameless_groups(finder: KeyFinder, numbers: Sequence[int]) -> list[list[int]]:
     """Return tables of one width that are connected by what their columns hold, position by position."""
-    leader = {number: number for number in numbers}
-
-    def leader_of(number: int) -> int:
-        while leader[number] != number:
-            leader[number] = number = leader[leader[number]]
-        return number
-
+    group = {number: [number] for number in numbers}
     for number in numbers:
         for other in _alike(finder, number):
-            if other in leader:
-                one, two = sorted((leader_of(number), leader_of(other)))
-                leader[two] = one
-    groups: dict[int, list[int]] = defaultdict(list)
-    for number in numbers:
-        groups[leader_of(number)].append(number)
-    return list(groups.values())
+            if other in group and group[other] is not group[number]:
+                fewer, more = sorted((group[number], group[other]), key=len)
+                more += fewer
+                group |= dict.fromkeys(fewer, more)
+    return [sorted(own) for own in {id(own): own for own in group.values()}.values()]
 
 
 def _alike(finder: KeyFinder, number: int) -> list[int]:
@@ -119,7 +111,7 @@ def copies(finder: KeyFinder) -> Copies:
     """Return the tables that are copies or near-copies of each other."""
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for number in finder.tables.tolist():
-        groups[tuple(sorted(_folded(finder.info(number))))].append(number)
+        groups[_columns(finder.info(number))].append(number)
     pairs: list[Copy] = []
     first: dict[int, int] = {}
     for group in groups.values():
@@ -137,25 +129,30 @@ class CopyCheck:
 
     def __init__(self, finder: KeyFinder) -> None:
         self._finder = finder
-        self._rows: dict[int, Ids] = {}
+        self._rows = cache(partial(_rows, finder))
 
     def are_copies(self, one: int, other: int) -> bool:
         """Tell whether two tables have the same columns and most of their rows, if they are small enough to compare."""
         infos = [self._finder.info(number) for number in (one, other)]
-        rows = sorted(info.rows for info in infos)
-        if sorted(_folded(infos[0])) != sorted(_folded(infos[1])) or rows[0] < NEAR * rows[1]:
+        fewer, more = sorted(info.rows for info in infos)
+        if _columns(infos[0]) != _columns(infos[1]) or fewer < NEAR * more or more * len(infos[0].columns) > COMPARED:
             return False
-        if rows[1] * len(infos[0].columns) > COMPARED:
-            return False
-        for number in (one, other):
-            if number not in self._rows:
-                self._rows[number] = _rows(self._finder, number)
-        shared = len(np.intersect1d(self._rows[one], self._rows[other], assume_unique=True))
-        return shared >= NEAR * (len(self._rows[one]) + len(self._rows[other]) - shared)
+        return _shared(self._rows(one), self._rows(other))[1] >= NEAR
 
 
 def _folded(table: TableInfo) -> list[str]:
     return [name.strip().casefold() for name in table.columns]
+
+
+def _columns(table: TableInfo) -> tuple[str, ...]:
+    """Return the names of a table's columns, in any order the same."""
+    return tuple(sorted(_folded(table)))
+
+
+def _shared(one: Ids, other: Ids) -> tuple[int, float]:
+    """Return how many distinct rows two tables share, also as a share of those that one of them has."""
+    count = len(np.intersect1d(one, other, assume_unique=True))
+    return count, count / (len(one) + len(other) - count)
 
 
 def _first_alike(rows: dict[int, Ids]) -> dict[int, int]:
@@ -183,8 +180,7 @@ def _near_copies(rows: dict[int, Ids]) -> list[Copy]:
     for (one, other), least in shared.items():
         # A row that very many tables have is counted for some of their pairs only: which are likely is known then.
         if 2 * least >= NEAR * max(len(rows[one]), len(rows[other])):
-            count = len(np.intersect1d(rows[one], rows[other], assume_unique=True))
-            share = count / (len(rows[one]) + len(rows[other]) - count)
+            count, share = _shared(rows[one], rows[other])
             found += [Copy(one, other, share, count)] if share >= NEAR else []
     return found
 
