@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -91,38 +91,6 @@ class LruCache(Generic[T]):
                 self._values.popitem(last=False)
 
 
-class _LakeState:
-    """What was read from the lake; a refresh replaces it by an empty one."""
-
-    def __init__(self, lake: mate.Lake) -> None:
-        self._lake = lake
-        self.table = lru_cache(maxsize=4)(self._read)
-        self.answers: LruCache[Json] = LruCache(MOST_ANSWERS)
-
-    @cached_property
-    def listed(self) -> list[tuple[mate.TableInfo, str]]:
-        """All tables, each with the text in which words are looked up."""
-        return [(t, " ".join((t.name, t.source, *t.columns)).casefold()) for t in self._lake.tables()]
-
-    @cached_property
-    def nulls(self) -> frozenset[str]:
-        """Texts that count as no value."""
-        return frozenset(self._lake.stats().manifest["nulls"])
-
-    @cached_property
-    def sources(self) -> list[Json]:
-        """The files that were read."""
-        return self._lake.sources()
-
-    @cached_property
-    def rejects(self) -> int:
-        """Number of reject records."""
-        return len(self._lake.rejects())
-
-    def _read(self, info: mate.TableInfo) -> mate.QueryTable:
-        return mate.QueryTable(info.name, self._lake.table(info, "arrow"))
-
-
 class Service:
     """A lake that many clients search, and the tables that they uploaded.
 
@@ -136,12 +104,17 @@ class Service:
         """Requests that wait or run, by the names that clients gave them."""
         self._uploads = LruCache[SearchedTable](limits.cached_uploads, limits.cached_bytes, lambda upload: upload.bytes)
         self._refreshing = threading.Lock()
-        self._state = _LakeState(lake)
+        self._forget()
 
-    @property
-    def answers(self) -> LruCache[Json]:
-        """Answers that took long to compute; empty after a refresh."""
-        return self._state.answers
+    def _forget(self) -> None:
+        """Read everything of the lake again when it is next needed."""
+        lake = self.lake
+        self.answers: LruCache[Json] = LruCache(MOST_ANSWERS)
+        self._table = lru_cache(maxsize=4)(lambda info: mate.QueryTable(info.name, lake.table(info, "arrow")))
+        self._tables = cache(lambda: [(t, " ".join((t.name, t.source, *t.columns)).casefold()) for t in lake.tables()])
+        self._nulls = cache(lambda: frozenset(lake.stats().manifest["nulls"]))
+        self._sources = cache(lake.sources)
+        self._rejects = cache(lambda: len(lake.rejects()))
 
     # The lake
 
@@ -157,7 +130,7 @@ class Service:
     ) -> Json:
         """Tables of the lake whose name, source or column names contain all the given words."""
         words = search.casefold().split()
-        found = [info for info, text in self._state.listed if all(word in text for word in words)]
+        found = [info for info, text in self._tables() if all(word in text for word in words)]
         shown = found[offset : offset + limit]
         return {"total": len(found), "tables": [self._summary(info) for info in shown]}
 
@@ -171,19 +144,20 @@ class Service:
         """What was not indexed: source, line, kind, reason, count."""
         records = self.lake.rejects(offset + limit)[offset:]
         shown = [{**r, "reason": r["reason"] and cut(r["reason"], CELL_CHARACTERS)} for r in records]
-        return {"total": self._state.rejects, "rejects": shown}
+        return {"total": self._rejects(), "rejects": shown}
 
     def sources(self, offset: Number = 0, limit: Limit = 50) -> Json:
         """The files from which the lake was built: source, format, bytes, tables."""
-        shown = self._state.sources[offset : offset + limit]
+        known = self._sources()
         fields = ("source", "format", "bytes", "tables")
-        return {"total": len(self._state.sources), "sources": [{name: one[name] for name in fields} for one in shown]}
+        shown = [{name: one[name] for name in fields} for one in known[offset : offset + limit]]
+        return {"total": len(known), "sources": shown}
 
     def refresh(self) -> Json:
         """Read the lake again as it is now."""
         with self._refreshing:
             self.lake.refresh()
-            self._state = _LakeState(self.lake)
+            self._forget()
         return self.about()
 
     # Searches
@@ -301,7 +275,7 @@ class Service:
 
     def lake_query(self, info: mate.TableInfo) -> SearchedTable:
         """Return a table of the lake to search with."""
-        return SearchedTable(self._state.table(info), info.table_id, [info.table_id])
+        return SearchedTable(self._table(info), info.table_id, [info.table_id])
 
     def find_table(self, number: int) -> mate.TableInfo:
         """Return a table of the lake."""
@@ -355,7 +329,7 @@ class Service:
         return {
             "rows": rows,
             "profiled_rows": table.num_rows,
-            "columns": profile(table, self._state.nulls),
+            "columns": profile(table, self._nulls()),
             "preview": rows_of(table.slice(0, PREVIEW_ROWS), CELL_CHARACTERS),
         }
 

@@ -94,11 +94,10 @@ def test_a_composite_key_is_found(parts: int) -> None:
     others: list[Rows] = [[[str(n), f"thing {n}"] for n in range(20)], [[team, "north"] for team in TEAMS[:4]]]
     lake = MemoryLake.of([SEASONS, *others], parts, headers={0: ["year", "tm", "coach"], 1: ["id", "a"], 2: ["t", "r"]})
     found = suggest(lake, players())
-    best, *_ = found
-    effort = found.effort
-    assert (len(effort.columns), effort.tables, effort.tables_tried, effort.suggestions) == (4, 3, 1, len(found))
+    best, effort = found.found[0], found.effort
+    assert (len(effort.columns), effort.tables, effort.tables_tried, effort.suggestions) == (4, 3, 1, len(found.found))
     assert effort.checks > 0
-    assert effort.answered - effort.chance >= len(found)
+    assert effort.answered - effort.chance >= len(found.found)
     assert set(effort.seconds) == {"cover", "keys", "answer"}
     assert (best.key, best.result.table_id) == (("team", "year"), 0)
     assert best.result.mapping == {"team": "tm", "year": "year"}
@@ -150,9 +149,9 @@ def test_excluded_tables_and_other_columns_play_no_part() -> None:
     assert {
         table_id for _, table_id in found_in(suggest(lake, players(), SuggestionSettings(exclude=frozenset({0}))).found)
     } == {1}
-    for suggestion in suggest(lake, players(), SuggestionSettings(columns=["Player", "year"])):
+    for suggestion in suggest(lake, players(), SuggestionSettings(columns=["Player", "year"])).found:
         assert set(suggestion.key) <= {"player", "year"}
-    assert all(len(s.key) == 1 for s in suggest(lake, players(), SuggestionSettings(most_columns=1)))
+    assert all(len(s.key) == 1 for s in suggest(lake, players(), SuggestionSettings(most_columns=1)).found)
 
 
 CELL = st.sampled_from(["a", "b", "3", "2019-01-01", None])
@@ -175,10 +174,10 @@ def test_pairs_are_the_columns_that_hold_enough_rows(
     pairs = finder.pairs(asking, finder.places(asking), excluded)
     found = {}
     for table_, own, other, *counts in zip(*(getattr(pairs, name).tolist() for name in PAIR), strict=True):
-        found[finder.table_id(table_), asking.places[own], other] = tuple(counts)
+        found[finder.table_id(table_), asking.columns[own].place, other] = tuple(counts)
     expected = {}
     for number in set(range(len(tables))) - removed - excluded:
-        for own in asking.places:
+        for own in (column.place for column in asking.columns):
             cells = [row[own] for row in rows if row[own] is not None]
             for other in range(len(tables[number][0])):
                 held = {row[other] for row in tables[number]} - {None}

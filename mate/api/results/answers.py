@@ -303,7 +303,7 @@ class Suggestions(_AnswerList[SuggestedKey]):
     def __init__(self, query: UserTable, snapshot: Snapshot, found: SuggestionResult) -> None:
         nulls = frozenset(snapshot.index.manifest.nulls)
         answers = []
-        for one in found:
+        for one in found.found:
             find_key = partial(key_tuples, query.query, one.key, nulls)
             answers.append(SuggestedKey(query, snapshot, one.result, one.key, find_key, one.unique_part, one.copies))
         self.complete = found.complete

@@ -130,12 +130,6 @@ class SuggestionResult:
     complete: bool
     """Whether the search for keys is over."""
 
-    def __iter__(self) -> Iterator[Suggestion]:
-        return iter(self.found)
-
-    def __len__(self) -> int:
-        return len(self.found)
-
 
 def suggest(index: Index, table: AnyQuery, settings: SuggestionSettings | None = None) -> SuggestionResult:
     """Return keys of a table and tables that they join with, the best first.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from mate.values.text import tokens
 from mate.values.token_ids import token_ids
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 SAMPLED = 2_048
 """Rows that keys are tried on; what is suggested is answered with all of them."""
@@ -32,23 +33,18 @@ MOSTLY = 0.9
 """Share of a column's distinct values that make it a column of numbers, or of small integers."""
 
 
-class ValueKinds(NamedTuple):
-    """Which of some values have no letter, and which are small integers."""
-
-    letterless: npt.NDArray[np.bool_]
-    small: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, texts: pa.Array) -> Self:
-        """Look at texts."""
-        flags = (pc.match_substring_regex(texts, pattern) for pattern in (LETTERLESS, SMALL))
-        return cls(*(flag.to_numpy(zero_copy_only=False) for flag in flags))
+def value_kinds(texts: pa.Array) -> Flags:
+    """Return which values have no letter, and in a second row which are small integers."""
+    flags = (pc.match_substring_regex(texts, pattern) for pattern in (LETTERLESS, SMALL))
+    return np.stack([flag.to_numpy(zero_copy_only=False) for flag in flags])
 
 
 @dataclass(frozen=True)
 class AskingColumn:
     """A column that has values."""
 
+    place: int
+    """Where it is in the table."""
     name: str
     ids: Ids
     """Of its distinct tokens."""
@@ -64,13 +60,10 @@ class AskingColumn:
     """Whether its values are small integers."""
 
     @classmethod
-    def of(
-        cls, name: str, ids: Ids, texts: pa.StringArray | None, number: npt.NDArray[np.int32], kinds: ValueKinds
-    ) -> Self:
+    def of(cls, place: int, name: str, ids: Ids, texts: pa.StringArray | None, number: Ids, kinds: Flags) -> Self:
         """Return a column, given the number of each row's value and of which kind values are."""
         rows = np.bincount(number[number >= 0], minlength=len(ids))
-        letterless, small = (bool(flags.mean() >= MOSTLY) for flags in kinds)
-        return cls(name, ids, texts, rows, number, letterless, small)
+        return cls(place, name, ids, texts, rows, number.astype(np.int32), *(kinds.mean(axis=1) >= MOSTLY).tolist())
 
 
 @dataclass(frozen=True)
@@ -95,37 +88,31 @@ class AskingTable:
     """A table, with those of its columns that keys may be made of and that have values."""
 
     columns: list[AskingColumn]
-    places: list[int]
-    """Where they are in the table."""
 
     @classmethod
     def of_query(cls, query: QueryTable, wanted: Sequence[str] | None, nulls: Set[str]) -> Self:
         """Return a table of the user's, or some of its columns."""
-        columns, places = [], []
+        columns = []
         for place, name in enumerate(query.header if wanted is None else key_columns(query, wanted)):
             encoded = tokens(query.columns.column(name), nulls).dictionary_encode()
-            if len(encoded.dictionary):
-                number = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
-                texts = encoded.dictionary
-                columns.append(AskingColumn.of(name, token_ids(texts), texts, number, ValueKinds.of(texts)))
-                places.append(place)
+            if len(texts := encoded.dictionary):
+                number = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+                columns.append(AskingColumn.of(place, name, token_ids(texts), texts, number, value_kinds(texts)))
         if not columns:
             raise QueryError(f"no column of {query.name} has a value to join by")
-        return cls(columns, places)
+        return cls(columns)
 
     @classmethod
-    def of_lake(cls, segment: SearchSegment, place: int, names: Sequence[str], kinds: ValueKinds) -> Self:
+    def of_lake(cls, segment: SearchSegment, place: int, names: Sequence[str], kinds: Flags) -> Self:
         """Return a table of a lake; of which kind tokens are is known for all of its segment."""
-        arrays, columns, places = segment.arrays, [], []
+        arrays, columns = segment.arrays, []
         first = int(arrays.table_column_first[place])
         for at, name in enumerate(unique_names(names)):
             known = column_dictionary(arrays, first + at)
             if len(known):
-                number = column_codes(arrays, first + at).astype(np.int32) - 1
-                own = ValueKinds(*(flags[known] for flags in kinds))
-                columns.append(AskingColumn.of(name, arrays.token_id[known], None, number, own))
-                places.append(at)
-        return cls(columns, places)
+                number = column_codes(arrays, first + at).astype(np.int64) - 1
+                columns.append(AskingColumn.of(at, name, arrays.token_id[known], None, number, kinds[:, known]))
+        return cls(columns)
 
     def names(self, key: Sequence[int]) -> tuple[str, ...]:
         """Return the names of a key's columns."""

@@ -100,7 +100,7 @@ def _nameless_groups(finder: KeyFinder, numbers: Sequence[int]) -> list[list[int
 def _alike(finder: KeyFinder, number: int) -> list[int]:
     """Return the tables that hold enough of a table's columns at the same positions."""
     asking = finder.asking(number)
-    places = np.array(asking.places)
+    places = np.array([column.place for column in asking.columns])
     pairs = finder.pairs(asking, finder.places(asking), frozenset({finder.info(number).table_id}))
     tables, counts = np.unique(pairs.table[pairs.other == places[pairs.own]], return_counts=True)
     found: list[int] = tables[counts >= POSITIONS * len(finder.info(number).columns)].tolist()

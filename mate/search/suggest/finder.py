@@ -23,7 +23,7 @@ from mate.search.evidence import KeyCounts
 from mate.search.evidence.names import NameIndex
 from mate.search.suggest._suggest import cover
 from mate.search.suggest.candidates import Candidate, joint_support, single_support
-from mate.search.suggest.columns import AskingTable, Pairs, ValueKinds
+from mate.search.suggest.columns import AskingTable, Flags, Pairs, value_kinds
 from mate.search.suggest.keys import CHECKS, LEAST, KeyGrowth, SamplePlaces, worth_growing
 
 PARTNERS = 3
@@ -68,7 +68,7 @@ class KeyFinder:
         self._counts: dict[int, KeyCounts] = {}
         self._cached = 0
         self._infos: dict[int, TableInfo] = {}
-        self._kinds: list[ValueKinds] = []
+        self._kinds: list[Flags] = []
         self._names = NameIndex()
         self._column_names = [np.zeros(count, np.int32) for count in columns]
         self._titles = [np.zeros(len(segment.arrays.table_id), np.int32) for segment in self.segments]
@@ -129,7 +129,7 @@ class KeyFinder:
         """Have at hand of which kind the tokens of each segment are."""
         if not self._kinds:
             every = ((segment, np.arange(len(segment.arrays.token_id))) for segment in self.segments)
-            self._kinds += [ValueKinds.of(segment.texts(places)) for segment, places in every]
+            self._kinds += [value_kinds(segment.texts(places)) for segment, places in every]
 
     def ask(self, asking: AskingTable, exclude: frozenset[int] = frozenset()) -> Asked:
         """Return the columns of the lake that hold enough of a table's, without those of some tables."""
