@@ -16,8 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 import mate
 from mate.errors import MateError
-from mate.web.profiles import cut
-from mate.web.service import Json, Matches, ServerLimits, Service
+from mate.web.service import Json, Matches, ServerLimits, Service, cut
 from mate.web.uploads import SearchedTable
 
 INSTRUCTIONS = """\

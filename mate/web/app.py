@@ -39,7 +39,6 @@ QUICK_THREADS = 4
 """Threads for lookups, such as a list of tables, which do not wait for searches."""
 WAITING = 100
 """Searches that may wait for a thread, and as many suggestions, uploads and joins."""
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def serve(lake: mate.Lake, access: Access, ready: Callable[[Access], None]) -> None:
@@ -97,7 +96,7 @@ def application(lake: mate.Lake, limits: ServerLimits | None = None, access: Acc
     )
 
 
-def _endpoint(operation: Operation, service: Service, workers: Workers) -> Endpoint:
+def _endpoint(operation: Operation, service: Service, workers: Workers) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         ticket, name = Ticket(), request.headers.get(WORK, "")
         steps = operation.steps(service, await _read(operation, request, service.limits))

@@ -65,16 +65,6 @@ class Operation:
         return schema_of(self.run)
 
     @property
-    def name(self) -> str:
-        """Its name: that of the function that answers it."""
-        return self.run.__name__
-
-    @property
-    def is_long(self) -> bool:
-        """Whether a client can ask for its progress."""
-        return self.queue is not Queue.QUICK
-
-    @property
     def media(self) -> str | None:
         """Content type of its body."""
         if self.run is Service.upload:
@@ -170,9 +160,9 @@ def _described(operation: Operation) -> dict[str, Any]:
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     responses = {status: {"description": meaning, "content": error} for status, meaning in STATUSES.items()}
     described: dict[str, Any] = {
-        "operationId": operation.name,
+        "operationId": operation.run.__name__,
         "summary": (operation.run.__doc__ or "").partition("\n")[0],
-        "parameters": [_WORK_HEADER] if operation.is_long else [],
+        "parameters": [] if operation.queue is Queue.QUICK else [_WORK_HEADER],
         "responses": {"200": {"description": "the answer", "content": _content(operation)}, **responses},
     }
     if operation.media == "application/json":

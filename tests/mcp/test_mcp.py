@@ -79,7 +79,7 @@ def test_an_assistant_finds_and_joins(folder: Path, lake: mate.Lake) -> None:
 
 def test_answers_have_the_fields_of_the_pages_api(lake: mate.Lake, folder: Path) -> None:
     tools, traffic = Tools(lake, folder), lake.find("traffic").table_id
-    fields = {operation.name: set(operation.returns) - {"explanation", "python"} for operation in OPERATIONS}
+    fields = {operation.run.__name__: set(operation.returns) - {"explanation", "python"} for operation in OPERATIONS}
     assert set(tools.tables("traffic")) == fields["tables"]
     assert set(tools.suggest("sensors.csv")) == fields["suggest"]
     assert set(tools.search("sensors.csv", KEY)) == fields["search"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,8 +74,7 @@ class JoinGraph:
 
     def __init__(self, lake: LakeFolder, most_columns: int = LONGEST) -> None:
         self.lake, self.most_columns = lake, most_columns
-        self._idle: list[KeyFinder] = []
-        """Finders that no thread uses."""
+        self._threads = local()
 
     def __reduce__(self) -> tuple[Any, ...]:
         [all_segments] = partitions_of(self.lake, 1)
@@ -113,15 +113,9 @@ class JoinGraph:
 
     def joins(self, table: int) -> Joins:
         """Return the joins of a table with all others; it looks for partners."""
-        try:
-            finder = self._idle.pop()
-        except IndexError:
-            finder = self.finder.for_thread()
-        found = self._joins(finder, table)
-        self._idle.append(finder)
-        return found
-
-    def _joins(self, finder: KeyFinder, table: int) -> Joins:
+        if not hasattr(self._threads, "finder"):
+            self._threads.finder = self.finder.for_thread()
+        finder: KeyFinder = self._threads.finder
         asking = finder.asking(table)
         info = finder.info(table)
         if not asking.columns:

@@ -10,7 +10,7 @@ is measured with all rows, under its mapping; docs/evidence.md has the score.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -25,7 +25,7 @@ from mate.search.query import QueryTable, as_query
 from mate.search.results import Result
 from mate.search.suggest.candidates import Candidate
 from mate.search.suggest.columns import AskingTable
-from mate.search.suggest.copies import CopyCheck
+from mate.search.suggest.copies import copy_check
 from mate.search.suggest.finder import KeyFinder
 from mate.search.suggest.keys import CHECKS, LONGEST, MOST_CHECKS
 from mate.work import current_work
@@ -171,7 +171,7 @@ class KeySearch:
             self.asked = self.finder.ask(asking, settings.exclude)
         self.effort.columns = tuple(column.name for column in asking.columns)
         self.effort.lake_tables, self.effort.tables = len(self.finder.tables), len(self.asked.pairs.tables)
-        self.copies = CopyCheck(self.finder)
+        self.are_copies = copy_check(self.finder)
         self._answers: dict[tuple[int, tuple[int, ...], tuple[int, ...]], tuple[Candidate, Result] | None] = {}
         """What is known with all rows of a table, a key and its mapping: nothing where chance may give it."""
 
@@ -203,7 +203,7 @@ class KeySearch:
         """Answer the best of the keys found with all rows, and return them."""
         effort, asking = self.effort, self.asked.table
         with effort.phase("keys"):
-            chosen = _chosen(found, self.settings.k * ANSWERED, self.copies)
+            chosen = _chosen(found, self.settings.k * ANSWERED, self.are_copies)
         with effort.phase("answer"):
             answers = self._answered(chosen)
         best = _ordered(asking, answers)[: self.settings.k]
@@ -254,7 +254,7 @@ def _order(candidate: Candidate) -> tuple[bool, float, int, int]:
     return not candidate.is_finding, -candidate.score, -len(candidate.own), candidate.info.table_id
 
 
-def _chosen(found: list[Candidate], most: int, check: CopyCheck) -> list[Candidate]:
+def _chosen(found: list[Candidate], most: int, are_copies: Callable[[int, int], bool]) -> list[Candidate]:
     """Return the best candidates: a few tables for each key, of copies one, and of keys that include each other one."""
     chosen: list[Candidate] = []
     by_key: dict[tuple[int, ...], list[int]] = defaultdict(list)
@@ -263,7 +263,7 @@ def _chosen(found: list[Candidate], most: int, check: CopyCheck) -> list[Candida
         tables = by_key[candidate.own]
         if candidate.score < LEAST_SCORE or any(candidate.is_nested(other) for other in chosen):
             continue
-        original = next((table for table in tables if check.are_copies(table, candidate.table)), None)
+        original = next((table for table in tables if are_copies(table, candidate.table)), None)
         if original is not None:
             copies[candidate.own, original].append(candidate.info.table_id)
         elif len(tables) < TABLES_PER_KEY:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import NamedTuple
@@ -71,18 +71,21 @@ def same_columns(finder: KeyFinder) -> list[list[int]]:
 
     Named columns are the same by their names, in any order; those of tables without names by what they hold.
     """
-    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    nameless: dict[int, list[int]] = defaultdict(list)
-    for number in finder.tables.tolist():
-        names = _columns(finder.info(number))
+    found = []
+    for names, group in _by_columns(finder).items():
         if names and all(names):
-            groups[names].append(number)
-        elif names and not any(names):
-            nameless[len(names)].append(number)
-    found = list(groups.values())
-    for numbers in nameless.values():
-        found += _nameless_groups(finder, numbers) if len(numbers) > 1 else []
+            found.append(group)
+        elif names and not any(names) and len(group) > 1:
+            found += _nameless_groups(finder, group)
     return sorted(group for group in found if len(group) > 1)
+
+
+def _by_columns(finder: KeyFinder) -> dict[tuple[str, ...], list[int]]:
+    """Return the tables by the names of their columns, in any order."""
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for number in finder.tables.tolist():
+        groups[_columns(finder.info(number))].append(number)
+    return groups
 
 
 def _nameless_groups(finder: KeyFinder, numbers: Sequence[int]) -> list[list[int]]:
@@ -109,12 +112,9 @@ def _alike(finder: KeyFinder, number: int) -> list[int]:
 
 def copies(finder: KeyFinder) -> Copies:
     """Return the tables that are copies or near-copies of each other."""
-    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for number in finder.tables.tolist():
-        groups[_columns(finder.info(number))].append(number)
     pairs: list[Copy] = []
     first: dict[int, int] = {}
-    for group in groups.values():
+    for group in _by_columns(finder).values():
         if len(group) > 1:
             rows = {number: _rows(finder, number) for number in group}
             exact = _first_alike(rows)
@@ -124,20 +124,21 @@ def copies(finder: KeyFinder) -> Copies:
     return Copies(sorted(pairs), first)
 
 
-class CopyCheck:
-    """Tells whether a table is a copy or near-copy of another one; what was read of tables is kept for the next."""
+def copy_check(finder: KeyFinder) -> Callable[[int, int], bool]:
+    """Return a function that tells whether two tables have the same columns and most of their rows.
 
-    def __init__(self, finder: KeyFinder) -> None:
-        self._finder = finder
-        self._rows = cache(partial(_rows, finder))
+    Large tables are not compared. What is read of tables is kept for the next comparison.
+    """
+    rows = cache(partial(_rows, finder))
 
-    def are_copies(self, one: int, other: int) -> bool:
-        """Tell whether two tables have the same columns and most of their rows, if they are small enough to compare."""
-        infos = [self._finder.info(number) for number in (one, other)]
+    def are_copies(one: int, other: int) -> bool:
+        infos = finder.info(one), finder.info(other)
         fewer, more = sorted(info.rows for info in infos)
         if _columns(infos[0]) != _columns(infos[1]) or fewer < NEAR * more or more * len(infos[0].columns) > COMPARED:
             return False
-        return _shared(self._rows(one), self._rows(other))[1] >= NEAR
+        return _shared(rows(one), rows(other))[1] >= NEAR
+
+    return are_copies
 
 
 def _folded(table: TableInfo) -> list[str]:
