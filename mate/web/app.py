@@ -125,10 +125,11 @@ def _endpoint(operation: Operation, service: Service, workers: Workers) -> Calla
 async def _lines(request: Request, step: Json, next_step: Callable[[], Awaitable[Json]]) -> AsyncIterator[bytes]:
     """Yield the steps of an answer, each as a line of JSON, until it is complete; or else the error in its way."""
     try:
-        yield bytes(json_reply(step).body) + b"\n"
-        while not step["complete"]:
-            step = await next_step()
+        while True:
             yield bytes(json_reply(step).body) + b"\n"
+            if step["complete"]:
+                return
+            step = await next_step()
     except Exception as error:
         yield bytes((await _error_reply(request, error)).body) + b"\n"
 

@@ -159,11 +159,15 @@ def _described(operation: Operation) -> dict[str, Any]:
     """Return what the document says about an operation."""
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     responses = {status: {"description": meaning, "content": error} for status, meaning in STATUSES.items()}
+    content: Schema = {media.partition(";")[0]: {"schema": {}} for media in MEDIA.values()}
+    if operation.returns:
+        record = {"type": "object", "required": list(operation.returns)}
+        content = {LINES if operation.in_steps else "application/json": {"schema": record}}
     described: dict[str, Any] = {
         "operationId": operation.run.__name__,
         "summary": (operation.run.__doc__ or "").partition("\n")[0],
         "parameters": [] if operation.queue is Queue.QUICK else [_WORK_HEADER],
-        "responses": {"200": {"description": "the answer", "content": _content(operation)}, **responses},
+        "responses": {"200": {"description": "the answer", "content": content}, **responses},
     }
     if operation.media == "application/json":
         described["requestBody"] = {"required": True, "content": {operation.media: {"schema": operation.schema}}}
@@ -175,13 +179,6 @@ def _described(operation: Operation) -> dict[str, Any]:
         required = name in operation.schema["required"]
         described["parameters"].append({"name": name, "in": place, "required": required, "schema": field})
     return described
-
-
-def _content(operation: Operation) -> dict[str, Any]:
-    if not operation.returns:
-        return {media.partition(";")[0]: {"schema": {}} for media in MEDIA.values()}
-    media = LINES if operation.in_steps else "application/json"
-    return {media: {"schema": {"type": "object", "required": list(operation.returns)}}}
 
 
 # Requests

@@ -35,7 +35,6 @@ Other = Annotated[Number, "number of the table of the lake to join with"]
 Matches = Annotated[Literal["first", "all", "aggregate"], "what to do with several matching rows"]
 Safe = Annotated[bool, "whether to put an apostrophe before cells that a spreadsheet may run as formulas"]
 
-MB = 1_000_000
 MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 MOST_NOTES = 20
 MOST_ANSWERS = 100
@@ -57,13 +56,13 @@ TYPES = (
 class ServerLimits:
     """How much requests, uploads and searches may take."""
 
-    upload_bytes: int = 64 * MB
+    upload_bytes: int = 64_000_000
     """Size of an uploaded table."""
-    request_bytes: int = 1 * MB
+    request_bytes: int = 1_000_000
     """Size of any other request."""
     cached_uploads: int = 50
     """Uploaded tables in memory; the least recently used is dropped first."""
-    cached_bytes: int = 512 * MB
+    cached_bytes: int = 512_000_000
     """Memory of all uploaded tables."""
     seconds: float = 120.0
     """A request that takes longer, or waits longer for others, is answered with an error."""
@@ -339,7 +338,7 @@ class Service:
         return {
             "rows": rows,
             "profiled_rows": table.num_rows,
-            "columns": profile(table, self._nulls()),
+            "columns": [_profile(name, table[name], self._nulls()) for name in table.column_names],
             "preview": rows_of(table.slice(0, PREVIEW_ROWS), CELL_CHARACTERS),
         }
 
@@ -352,12 +351,8 @@ def _most_profiled(columns: int) -> int:
     return max(PREVIEW_ROWS, PROFILED_CELLS // max(1, columns))
 
 
-def profile(table: pa.Table, nulls: Set[str]) -> list[dict[str, Any]]:
-    """Describe the columns of a table whose cells are text; `nulls` are texts that count as no value."""
-    return [_column(name, column, nulls) for name, column in zip(table.column_names, table.columns, strict=True)]
-
-
-def _column(name: str, column: pa.ChunkedArray, nulls: Set[str]) -> dict[str, Any]:
+def _profile(name: str, column: pa.ChunkedArray, nulls: Set[str]) -> Json:
+    """Describe a column of texts; `nulls` are those that count as no value."""
     counts = pc.value_counts(column.combine_chunks())
     values = pc.utf8_lower(pc.utf8_trim_whitespace(counts.field("values")))
     empty = pc.fill_null(pc.or_(pc.equal(values, ""), pc.is_in(values, pa.array(sorted(nulls), pa.string()))), True)
@@ -380,8 +375,8 @@ def _type(values: pa.Array) -> str:
 
 def rows_of(table: pa.Table, longest: int) -> list[list[str | None]]:
     """Return the rows of a table whose cells are text, long cells cut."""
-    columns = [column.to_pylist() for column in table.columns]
-    return [[None if cell is None else cut(cell, longest) for cell in row] for row in zip(*columns, strict=True)]
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return [[None if cell is None else cut(cell, longest) for cell in row] for row in rows]
 
 
 def cut(text: str, longest: int) -> str:

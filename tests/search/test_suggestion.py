@@ -174,7 +174,7 @@ def test_pairs_are_the_columns_that_hold_enough_rows(
     pairs = finder.pairs(asking, finder.places(asking), excluded)
     found = {}
     for table_, own, other, *counts in zip(*(getattr(pairs, name).tolist() for name in PAIR), strict=True):
-        found[finder.table_id(table_), asking.columns[own].place, other] = tuple(counts)
+        found[int(finder.table_id[table_]), asking.columns[own].place, other] = tuple(counts)
     expected = {}
     for number in set(range(len(tables))) - removed - excluded:
         for own in (column.place for column in asking.columns):

@@ -63,6 +63,8 @@ class KeyFinder:
         self.first_table = np.cumsum([0, *(len(segment.arrays.table_id) for segment in self.segments)])
         self.tables: Ids = np.flatnonzero(np.concatenate([np.empty(0, np.bool_), *(s.live for s in self.segments)]))
         """The tables in use."""
+        self.table_id: Ids = np.concatenate([np.empty(0, np.int64), *(s.arrays.table_id for s in self.segments)])
+        """For each table its number in the lake."""
         columns = [len(segment.arrays.column_table) for segment in self.segments]
         self._room = [np.zeros((3, count), np.int64) for count in columns]
         self._counts: dict[int, KeyCounts] = {}
@@ -85,18 +87,13 @@ class KeyFinder:
         segment = int(np.searchsorted(self.first_table, table, "right")) - 1
         return segment, table - int(self.first_table[segment])
 
-    def table_id(self, table: int) -> int:
-        """Return a table's number in the lake."""
-        segment, place = self.place(table)
-        return int(self.segments[segment].arrays.table_id[place])
-
     def info(self, table: int) -> TableInfo:
         """Return what is known of a table."""
         return self._infos[table]
 
     def load_infos(self, tables: Ids) -> None:
         """Have what is known of tables at hand."""
-        wanted = {self.table_id(table): table for table in tables.tolist() if table not in self._infos}
+        wanted = {int(self.table_id[table]): table for table in tables.tolist() if table not in self._infos}
         for info in self.lake.tables(list(wanted)) if wanted else ():
             table = wanted[info.table_id]
             self._infos[table] = info
