@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -30,8 +30,6 @@ from mate.web.operations import LINES, OPERATIONS, UPLOAD, WORK, Operation, Queu
 from mate.web.replies import Download, WebError, error_reply, file_reply, json_reply
 from mate.web.service import Json, ServerLimits, Service
 from mate.web.workers import Ticket, Workers
-
-T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 PAGE = Path(__file__).parent / "static"
@@ -164,7 +162,7 @@ async def _body(request: Request, most: int) -> bytes:
     return bytes(body)
 
 
-async def _while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+async def _while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
     """Return the result of some work; cancel it when the client disconnects."""
 
     async def disconnected() -> None:

@@ -72,15 +72,15 @@ class ServerLimits:
     """Rows of a join."""
 
 
+@dataclass
 class LruCache(Generic[T]):
     """The most recently used values; several threads may use it."""
 
-    def __init__(self, most: int, most_bytes: float = math.inf, size: Callable[[T], int] = lambda _: 0) -> None:
-        self._most = most
-        self._most_bytes = most_bytes
-        self._size = size
-        self._values: OrderedDict[str, T] = OrderedDict()
-        self._lock = threading.Lock()
+    most: int
+    most_bytes: float = math.inf
+    size: Callable[[T], int] = lambda _: 0
+    _values: OrderedDict[str, T] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, key: str) -> T | None:
         """Return a value, or None."""
@@ -93,10 +93,11 @@ class LruCache(Generic[T]):
         """Add a value, and drop the least recently used ones beyond the limits; the new one always stays."""
         with self._lock:
             self._values[key] = value
-            while len(self._values) > max(1, self._most) or (
-                len(self._values) > 1 and sum(map(self._size, self._values.values())) > self._most_bytes
-            ):
+            while len(self._values) > 1 and (len(self._values) > self.most or self._bytes() > self.most_bytes):
                 self._values.popitem(last=False)
+
+    def _bytes(self) -> int:
+        return sum(map(self.size, self._values.values()))
 
 
 class Service:
@@ -259,8 +260,7 @@ class Service:
         with tempfile.TemporaryDirectory(prefix="mate-") as folder:
             path = Path(folder) / name
             joined.write(path, safe=safe)
-            stream = path.open("rb")
-        return Download(stream, os.fstat(stream.fileno()).st_size, name, MEDIA[format])
+            return Download(path.open("rb"), name, MEDIA[format])
 
     def joined(self, query: SearchedTable, key: Key, with_: Other, matches: Matches) -> mate.Enriched:
         """Join, unless the result has too many rows."""

@@ -329,7 +329,7 @@ class Suggestions(_AnswerList[SuggestedKey]):
 
     def explain(self) -> Explanation:
         """Return the steps to the suggestions, and the time of each phase."""
-        return suggestion_explanation(self._effort)
+        return suggestion_explanation(self._effort, len(self))
 
 
 def _nothing_found(effort: Effort) -> str:

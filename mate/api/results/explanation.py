@@ -78,7 +78,7 @@ def search_explanation(statistics: Statistics, answers: int) -> Explanation:
     return Explanation(statistics.system, tuple(steps), dict(statistics.seconds))
 
 
-def suggestion_explanation(effort: Effort) -> Explanation:
+def suggestion_explanation(effort: Effort, suggestions: int) -> Explanation:
     """Return what a suggestion of keys did."""
     steps = (
         Step("columns of the table with values", len(effort.columns)),
@@ -89,7 +89,7 @@ def suggestion_explanation(effort: Effort) -> Explanation:
         Step("keys of which a table holds enough, of one column and of several", effort.candidates),
         Step("the best of them, answered with all rows", effort.answered, 1),
         Step("no better than chance", effort.chance, 1),
-        Step("suggestions", effort.suggestions),
+        Step("suggestions", suggestions),
     )
     return Explanation("suggest", steps, dict(effort.seconds))
 

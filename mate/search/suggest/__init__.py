@@ -110,7 +110,6 @@ class Effort:
     """The best of them, answered with all rows."""
     chance: int = 0
     """Those of them that are no better than chance."""
-    suggestions: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: {"cover": 0.0, "keys": 0.0, "answer": 0.0})
 
     @contextmanager
@@ -207,8 +206,7 @@ class KeySearch:
         with effort.phase("answer"):
             answers = self._answered(chosen)
         best = _ordered(asking, answers)[: self.settings.k]
-        effort.candidates, effort.answered, effort.suggestions = len(found), len(chosen), len(best)
-        effort.chance = len(chosen) - len(answers)
+        effort.candidates, effort.answered, effort.chance = len(found), len(chosen), len(chosen) - len(answers)
         suggestions = []
         for candidate, result in best:
             key = asking.names(candidate.own)

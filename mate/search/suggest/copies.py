@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import NamedTuple
@@ -176,7 +176,10 @@ def _near_copies(rows: dict[int, Ids]) -> list[Copy]:
     shared: Counter[tuple[int, int]] = Counter()
     for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         if stop - start > 1:
-            shared.update(_pairs(owner[order[start:stop]].tolist()))
+            owners = owner[order[start:stop]].tolist()
+            reach = len(owners) - 1 if len(owners) <= SHARED_BY else NEXT
+            for distance in range(1, reach + 1):
+                shared.update(zip(owners, owners[distance:], strict=False))
     found = []
     for (one, other), least in shared.items():
         # A row that very many tables have is counted for some of their pairs only: which are likely is known then.
@@ -184,13 +187,6 @@ def _near_copies(rows: dict[int, Ids]) -> list[Copy]:
             count, share = _shared(rows[one], rows[other])
             found += [Copy(one, other, share, count)] if share >= NEAR else []
     return found
-
-
-def _pairs(owners: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of tables that share a row: all of them if there are few, else neighbours."""
-    reach = len(owners) - 1 if len(owners) <= SHARED_BY else NEXT
-    for distance in range(1, reach + 1):
-        yield from zip(owners, owners[distance:], strict=False)
 
 
 def _rows(finder: KeyFinder, number: int) -> Ids:
