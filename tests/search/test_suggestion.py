@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,11 @@ def players(count: int = 60) -> pa.Table:
 
 def found_in(suggestions: list[Suggestion]) -> list[tuple[tuple[str, ...], int]]:
     return [(suggestion.key, suggestion.result.table_id) for suggestion in suggestions]
+
+
+def suggested(lake: MemoryLake, query: pa.Table, **how: Any) -> list[tuple[tuple[str, ...], int]]:
+    """Return the keys that are suggested, each with its table."""
+    return found_in(suggest(lake, query, SuggestionSettings(**how)).found)
 
 
 @settings(max_examples=150)
@@ -112,23 +118,22 @@ def test_suggestions_come_in_steps_single_columns_first() -> None:
     singles, partial, last = suggest_in_steps(lake, players(), steps={0, 1})
     assert [step.complete for step in (singles, partial, last)] == [False, False, True]
     assert [step.effort.tables_tried for step in (singles, partial, last)] == [0, 1, 2]
-    assert found_in(singles.found) == found_in(suggest(lake, players(), SuggestionSettings(most_columns=1)).found)
+    assert found_in(singles.found) == suggested(lake, players(), most_columns=1)
     assert found_in(partial.found)[0] == (("team", "year"), 0)
-    assert found_in(last.found) == found_in(suggest(lake, players()).found)
-    assert [one.result.evidence for one in last.found] == [
-        one.result.evidence for one in suggest(lake, players()).found
-    ]
+    whole = suggest(lake, players()).found
+    assert found_in(last.found) == found_in(whole)
+    assert [one.result.evidence for one in last.found] == [one.result.evidence for one in whole]
 
 
 def test_a_key_with_a_part_that_is_as_useful_is_left_out() -> None:
     people: Rows = [[f"player {n}", f"city {n % 7}"] for n in range(60)]
     query = table([[f"player {n}", f"city {n % 7}", "x"] for n in range(40)], ["player", "city", "other"])
-    assert found_in(suggest(MemoryLake.of([people]), query).found) == [(("player",), 0)]
+    assert suggested(MemoryLake.of([people]), query) == [(("player",), 0)]
 
 
 def test_small_numbers_that_many_tables_hold_are_left_out() -> None:
     ids: list[Rows] = [[[str(n), f"{name} {n}"] for n in range(30)] for name in range(15)]
-    assert not suggest(MemoryLake.of(ids), players()).found
+    assert not suggested(MemoryLake.of(ids), players())
 
 
 def test_keys_of_several_columns_come_before_single_ones_and_few_integers_last() -> None:
@@ -137,21 +142,18 @@ def test_keys_of_several_columns_come_before_single_ones_and_few_integers_last()
     people = [[row["player"], row["team"], row["year"], str(n % 4 + 1)] for n, row in enumerate(players().to_pylist())]
     others += [[[team, f"town of {team}"] for team in TEAMS], [[year, f"night of {year}"] for year in YEARS]]
     lake = MemoryLake.of([SEASONS, rounds, *others], headers={1: ["round", "name"]})
-    found = suggest(lake, table(people, ["player", "team", "year", "round"])).found
-    assert found_in(found)[0] == (("team", "year"), 0)
-    assert [key for key, _ in found_in(found)].index(("round",)) >= 5
-    few = suggest(lake, table(people, ["player", "team", "year", "round"]), SuggestionSettings(columns=["round"]))
-    assert not few.found  # nothing else stands before it
+    query = table(people, ["player", "team", "year", "round"])
+    found = suggested(lake, query)
+    assert found[0] == (("team", "year"), 0)
+    assert [key for key, _ in found].index(("round",)) >= 5
+    assert not suggested(lake, query, columns=["round"])  # nothing else stands before it
 
 
 def test_excluded_tables_and_other_columns_play_no_part() -> None:
     lake = MemoryLake.of([SEASONS, SEASONS])
-    assert {
-        table_id for _, table_id in found_in(suggest(lake, players(), SuggestionSettings(exclude=frozenset({0}))).found)
-    } == {1}
-    for suggestion in suggest(lake, players(), SuggestionSettings(columns=["Player", "year"])).found:
-        assert set(suggestion.key) <= {"player", "year"}
-    assert all(len(s.key) == 1 for s in suggest(lake, players(), SuggestionSettings(most_columns=1)).found)
+    assert {table_id for _, table_id in suggested(lake, players(), exclude=frozenset({0}))} == {1}
+    assert all(set(key) <= {"player", "year"} for key, _ in suggested(lake, players(), columns=["Player", "year"]))
+    assert all(len(key) == 1 for key, _ in suggested(lake, players(), most_columns=1))
 
 
 CELL = st.sampled_from(["a", "b", "3", "2019-01-01", None])
@@ -193,15 +195,12 @@ PAIR = ("table", "own", "other", "share", "values", "distinct", "rows")
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"columns": ["teem"]}, 'has no column "teem"; did you mean "team"'),
-        ({"columns": []}, "a query needs at least one key column"),
-    ],
+    ("columns", "message"),
+    [(["teem"], 'has no column "teem"; did you mean "team"'), ([], "a query needs at least one key column")],
 )
-def test_what_cannot_be_asked_for_is_refused(options: dict[str, object], message: str) -> None:
+def test_columns_that_cannot_be_asked_for_are_refused(columns: list[str], message: str) -> None:
     with pytest.raises(QueryError, match=message):
-        suggest(MemoryLake.of([SEASONS]), players(), SuggestionSettings(**options))  # type: ignore[arg-type]
+        suggested(MemoryLake.of([SEASONS]), players(), columns=columns)
 
 
 def test_a_table_of_very_many_columns_takes_no_square_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,15 @@ def drop(page: Page, path: Path) -> None:
     page.wait_for_selector("#query input[type=checkbox]")
 
 
+def search(page: Page, path: Path, *places: int) -> None:
+    """Drop a file and search with the columns at some places, the first two if there are none."""
+    drop(page, path)
+    for place in places or (0, 1):
+        page.locator("#query input[type=checkbox]").nth(place).check()
+    page.click("#search")
+    page.wait_for_selector("ol.answers .preview")
+
+
 def test_from_a_dropped_file_to_the_download(page: Page, web_folder: Path, tmp_path: Path) -> None:
     query = web_folder / "sensors.csv"
     with mate.open(web_folder / "lake.mate") as lake:
@@ -125,11 +134,7 @@ def _too_wide(page: Page) -> int:
 
 
 def test_hostile_contents_are_shown_as_text(page: Page, web_folder: Path) -> None:
-    drop(page, web_folder / "hostile.csv")
-    page.locator("#query input").nth(0).check()
-    page.locator("#query input").nth(1).check()
-    page.click("#search")
-    page.wait_for_selector("ol.answers .preview")
+    search(page, web_folder / "hostile.csv")
     page.click("ol.answers > li:first-child .preview")
     page.wait_for_selector(".pairs")
     text = page.inner_text("main")
@@ -233,13 +238,8 @@ def test_a_long_name_does_not_make_a_phone_scroll(page: Page) -> None:
     assert _too_wide(page) == 0
 
 
-def test_what_the_reader_says_is_shown(page: Page) -> None:
-    page.evaluate(DROP, ["quotes.csv", 'city,day\nBonn,"2019-01-01\nUlm,2019-01-02\n'])
-    page.wait_for_selector("#query .warning >> text=stray quote")
-
-
 def test_the_lines_of_a_join_do_what_was_chosen(page: Page, web_folder: Path, tmp_path: Path) -> None:
-    search_sensors(page, web_folder)
+    search(page, web_folder / "sensors.csv")
     page.click("ol.answers > li:first-child .preview")
     page.click(".more .python summary")
     page.select_option("select.matches", "all")
@@ -253,14 +253,6 @@ def test_the_lines_of_a_join_do_what_was_chosen(page: Page, web_folder: Path, tm
     with chdir(web_folder):
         exec(compile(lines, "copied", "exec"), {})
     assert download.value.path().read_bytes() == written.read_bytes()
-
-
-def search_sensors(page: Page, web_folder: Path) -> None:
-    drop(page, web_folder / "sensors.csv")
-    page.check('#query input[value="city"]')
-    page.check('#query input[value="day"]')
-    page.click("#search")
-    page.wait_for_selector("ol.answers .preview")
 
 
 def test_long_work_is_cancelled(page: Page, web_folder: Path) -> None:
@@ -281,7 +273,7 @@ def test_long_work_is_cancelled(page: Page, web_folder: Path) -> None:
 
 def test_the_python_lines_are_copied(page: Page, web_folder: Path) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    search_sensors(page, web_folder)
+    search(page, web_folder / "sensors.csv")
     page.click("#results > .python summary")
     page.click("#results > .python button")
     page.wait_for_selector("#results > .python >> text=Copied")
@@ -323,13 +315,6 @@ def test_keys_of_one_column_are_shown_while_longer_ones_are_looked_for(
         page.close()
 
 
-def test_nothing_found_says_what_was_tried(page: Page) -> None:
-    page.evaluate(DROP, ["none.csv", "a,b\nqq,ww\n"])
-    page.click("#suggest")
-    page.wait_for_selector("#results >> text=nothing found; tried these columns: a, b; 5 tables")
-    assert page.inner_text("#results-title") == "3. Nothing found"
-
-
 @pytest.mark.parametrize("view", ["search", "tables", "rejects", "table/1"])
 def test_dark_mode_can_be_read(browser: Browser, address: str, view: str) -> None:
     found = {}
@@ -355,13 +340,18 @@ def test_the_token_of_the_address_is_used_and_hidden(browser: Browser, web_folde
         page.goto(printed)
         page.wait_for_selector("#lake >> text=5 tables")
         assert "token" not in page.url
-        search_sensors(page, web_folder)
+        search(page, web_folder / "sensors.csv")
         page.reload()
         page.wait_for_selector("#lake >> text=5 tables")
         context.close()
 
 
-def test_errors_are_shown(page: Page) -> None:
+def test_warnings_errors_and_empty_answers_are_shown(page: Page) -> None:
+    page.evaluate(DROP, ["quotes.csv", 'nn,day\nqq,"ww\nrr,tt\n'])
+    page.wait_for_selector("#query .warning >> text=stray quote")
+    page.click("#suggest")
+    page.wait_for_selector("#results >> text=nothing found; tried these columns: nn, day; 5 tables")
+    assert page.inner_text("#results-title") == "3. Nothing found"
     page.evaluate(DROP, ["table.exe", "a,b\n1,2\n"])
     page.wait_for_selector("#query .error")
     assert page.inner_text("#query .error").startswith("table.exe cannot be read: upload .csv")
