@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mate.errors import QueryError
-from mate.lake.base import Index
 from mate.lake.records import TableInfo
 from mate.search.evidence import measure
 from mate.search.evidence.names import NameIndex, similarity
@@ -194,15 +194,6 @@ def test_pairs_are_the_columns_that_hold_enough_rows(
 PAIR = ("table", "own", "other", "share", "values", "distinct", "rows")
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [(["teem"], 'has no column "teem"; did you mean "team"'), ([], "a query needs at least one key column")],
-)
-def test_columns_that_cannot_be_asked_for_are_refused(columns: list[str], message: str) -> None:
-    with pytest.raises(QueryError, match=message):
-        suggested(MemoryLake.of([SEASONS]), players(), columns=columns)
-
-
 def test_a_table_of_very_many_columns_takes_no_square_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns with a value twice: none is unique, each could be part of a longer key with each other."""
     monkeypatch.setattr("mate.search.suggest.keys.MOST_PAIRS", 20)
@@ -355,18 +346,20 @@ def fits(own: npt.NDArray[np.int64], other: npt.NDArray[np.int64], mapping: tupl
     return len(set(own[places].tolist())) == len(set(other[places].tolist())) == len(places)
 
 
-def test_a_table_without_values_is_refused() -> None:
-    with pytest.raises(QueryError, match="no column of query has a value to join by"):
-        suggest(MemoryLake.of([SEASONS]), table([["-", None]]))
-
-
-def test_a_database_has_no_directory_to_go_by() -> None:
-    class Database(Index):
-        address = "vertica://host"
-
-    Database.__abstractmethods__ = frozenset()  # type: ignore[misc]
-    with pytest.raises(QueryError, match="by the directory of a lake in a folder, which vertica://host is not"):
-        suggest(Database(), players())
+@pytest.mark.parametrize(
+    ("index", "query", "columns", "message"),
+    [
+        (MemoryLake.of([SEASONS]), players(), ["teem"], 'has no column "teem"; did you mean "team"'),
+        (MemoryLake.of([SEASONS]), players(), [], "a query needs at least one key column"),
+        (MemoryLake.of([SEASONS]), table([["-", None]]), None, "no column of query has a value to join by"),
+        (SimpleNamespace(address="db://host"), players(), None, "by the directory of a lake in a folder, which db://"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(
+    index: Any, query: pa.Table, columns: list[str] | None, message: str
+) -> None:
+    with pytest.raises(QueryError, match=message):
+        suggest(index, query, SuggestionSettings(columns=columns))
 
 
 def test_copies_of_a_table_are_one_suggestion_with_their_numbers() -> None:

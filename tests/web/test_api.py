@@ -21,7 +21,7 @@ from starlette.testclient import TestClient
 
 import mate
 from mate.web.operations import OPERATIONS
-from mate.web.service import ServerLimits, Service
+from mate.web.service import LruCache, ServerLimits, Service
 from mate.web.uploads import ENDINGS
 from mate.work import current_work
 from tests.web.conftest import LONG, SCRIPT, TERMINAL
@@ -229,6 +229,24 @@ def test_a_request_from_before_a_refresh_does_not_bring_the_old_tables_back(
         refreshed.set()
         assert old.result()["total"] == 1
         assert service.tables()["total"] == 5
+
+
+def test_the_least_recently_used_value_is_dropped() -> None:
+    cache: LruCache[str] = LruCache(2)
+    for key in "ab":
+        cache.add(key, key)
+    assert cache.get("a") == "a"
+    cache.add("c", "c")
+    assert [cache.get(key) for key in "abc"] == ["a", None, "c"]
+
+
+def test_memory_is_limited_but_the_newest_value_stays() -> None:
+    cache: LruCache[bytes] = LruCache(10, 5, len)
+    for key, size in (("a", 2), ("b", 3), ("c", 1)):
+        cache.add(key, b"x" * size)
+    assert [cache.get(key) for key in "abc"] == [None, b"xxx", b"x"]
+    cache.add("d", b"x" * 9)
+    assert [cache.get(key) for key in "bcd"] == [None, None, b"x" * 9]
 
 
 # What others may send
