@@ -32,7 +32,6 @@ QUERY: Schema = {
 }
 """Fields that name the table that is searched with: one of them is given."""
 _TYPES = {int: {"type": "integer"}, str: {"type": "string"}, bool: {"type": "boolean"}}
-_TYPES_OF_LISTS = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MOST_NAMES}
 
 
 class Queue(Enum):
@@ -212,7 +211,7 @@ def _field_schema(hint: Any) -> Schema:
     if get_origin(hint) is Literal:
         return {"type": "string", "enum": list(get_args(hint))}
     if hint == list[str]:
-        return dict(_TYPES_OF_LISTS)
+        return {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MOST_NAMES}
     if hint in _TYPES:
         return dict(_TYPES[hint])
     schema: Schema = {}

@@ -187,7 +187,7 @@ def test_with_the_keyboard_from_a_table_of_the_lake(page: Page) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.click("nav >> text=Tables")
-    page.focus("#words")
+    page.wait_for_selector("#words").focus()  # once it can be seen
     page.keyboard.type("wind")
     page.wait_for_selector("#table-list tbody tr:only-child")
     for _ in range(3):  # a button, the list, which can be scrolled, and its first link

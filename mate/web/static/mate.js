@@ -470,21 +470,16 @@ async function showTable(number) {
     const table = await get(`/api/tables/${encodeURIComponent(number)}`);
     const asked = { ...table, reference: { table: table.table_id } };
     const take = () => { go("search"); choose(table, asked.reference); };
-    const near = el("div", { class: "card", id: "neighbours" }, el("h2", {}, "Tables that join with it"));
+    const search = (key) => { take(); return searchWith(key); };
+    const near = el("div");
     fill(place, el("h1", {}, short(table.name)),
       el("p", { class: "quiet" }, `Table ${table.table_id}, ${counted(table.rows, "row")}, from ${short(table.source, 200)}`),
       el("div", { class: "row" }, button("Search with this table", take, { class: "primary", id: "take" })),
-      el("div", { class: "card" }, ...columnTable(table), firstRows(table, true)), near);
-    await showNeighbours(asked, near, (key) => { take(); return searchWith(key); });
+      el("div", { class: "card" }, ...columnTable(table), firstRows(table, true)),
+      el("div", { class: "card", id: "neighbours" }, el("h2", {}, "Tables that join with it"), near));
+    const json = { ...asked.reference, k: few };
+    await shown(near, () => work("Looking for tables that join", (signal) => findKeys(asked, json, signal, search, near)));
   });
-}
-
-async function showNeighbours(asked, near, search) {
-  const place = el("div");
-  near.append(place);
-  await shown(place, () => work("Looking for tables that join", async (signal) => {
-    await findKeys(asked, { ...asked.reference, k: few }, signal, search, place);
-  }));
 }
 
 // ---- views
