@@ -268,7 +268,7 @@ def _hidden_places(lake: Lake, keys: Sequence[ForeignKey]) -> tuple[dict[str, li
         query = read_query(child)
         settings = SuggestionSettings(k=max(PLACES), exclude=frozenset({lake.infos[child].table_id}))
         start = time.perf_counter()
-        found = suggest(lake.folder, query, settings)
+        found = suggest(lake.folder, query, settings).found
         seconds.append(time.perf_counter() - start)
         suggested[child] = [(one.result.table_id, frozenset(one.result.mapping.items())) for one in found]
     places: dict[str, list[HiddenPlace]] = defaultdict(list)

@@ -219,7 +219,7 @@ class User:
                 problem = str(reply.status)
                 raise RefusedError
             waited = waiting(reply.getheader("Server-Timing") or "")
-            return json.loads(content)
+            return json.loads(content.splitlines()[-1])  # suggestions come in several steps
         except (OSError, http.client.HTTPException, ValueError) as error:
             problem = type(error).__name__
             raise

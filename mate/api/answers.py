@@ -23,13 +23,15 @@ from mate.search.query import KeyTuples, key_tuples
 from mate.search.results import Matches, Result, SearchResult
 
 if TYPE_CHECKING:
-    from mate.search.suggest import SuggestionResult
+    from mate.search.suggest import Effort, SuggestionResult
 
 _TEXT, _NUMBER = pa.string(), pa.int64()
 _MEASURES = ("containment", "uniqueness", "fan_out", "most_fan_out", "chance", "names", "usefulness", "is_chance")
 EVIDENCE = dict.fromkeys(_MEASURES, pa.float64()) | {"most_fan_out": _NUMBER, "is_chance": pa.bool_()}
 COLUMNS = {"table_id": _NUMBER, "table": _TEXT, "source": _TEXT, "joinability": _NUMBER, "mapping": _TEXT, **EVIDENCE}
 """Columns of answers as a table, with their types."""
+MOST_NAMED = 20
+"""Columns that a message names."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,10 +188,12 @@ class _AnswerList(Sequence[One]):
 
     _columns: ClassVar = COLUMNS
 
-    def __init__(self, answers: Sequence[One], caption: str) -> None:
+    def __init__(self, answers: Sequence[One], caption: str, nothing: str) -> None:
         self._answers = list(answers)
         self.caption = caption
         """The query, for people."""
+        self.nothing = nothing
+        """What to say if there is no answer."""
 
     @overload
     def __getitem__(self, place: int) -> One: ...
@@ -220,12 +224,12 @@ class _AnswerList(Sequence[One]):
     def _repr_html_(self) -> str:
         from mate.api.notebook import answers_html
 
-        return answers_html(self, self.caption)
+        return answers_html(self, self.caption, self.nothing)
 
     def __repr__(self) -> str:
         names = ", ".join(f"{answer.table.name} ({answer.joinability})" for answer in self._answers[:5])
         more = f", and {len(self) - 5:,} more" if len(self) > 5 else ""
-        return visible(f"<{type(self).__name__}: {names or 'no table joins'}{more}>")
+        return visible(f"<{type(self).__name__}: {names or self.nothing}{more}>")
 
 
 def _record(answer: Answer) -> dict[str, Any]:
@@ -246,7 +250,8 @@ class Answers(_AnswerList[Answer]):
     def __init__(self, query: UserTable, snapshot: Snapshot, found: SearchResult) -> None:
         columns = found.key.columns
         answers = [Answer(query, snapshot, result, columns, lambda: found.key) for result in found.results]
-        super().__init__(answers, f"{query.query.name} on {', '.join(columns)}")
+        caption = f"{query.query.name} on {', '.join(columns)}"
+        super().__init__(answers, caption, f"no table of the lake joins with {caption}")
         self._found = found
 
     @property
@@ -289,12 +294,39 @@ class Suggestions(_AnswerList[SuggestedKey]):
     def __init__(self, query: UserTable, snapshot: Snapshot, found: SuggestionResult) -> None:
         nulls = frozenset(snapshot.index.manifest.nulls)
         answers = []
-        for one in found:
+        for one in found.found:
             find_key = partial(key_tuples, query.query, one.key, nulls)
             answers.append(SuggestedKey(query, snapshot, one.result, one.key, find_key, one.unique_part, one.copies))
-        super().__init__(answers, f"keys of {query.query.name}")
+        self.complete = found.complete
+        """Whether the search is over; False for what `Lake.suggest_in_steps` has found so far."""
         self._effort = found.effort
+        super().__init__(answers, f"keys of {query.query.name}", _nothing_found(found.effort))
+
+    @property
+    def tried(self) -> dict[str, Any]:
+        """What was tried: columns of your table, tables of the lake, and keys of several columns.
+
+        >>> lake.suggest("sensors.csv", columns=["PM10"])
+        <Suggestions: nothing found; tried this column: PM10; 4 tables, of which 0 hold enough ...>
+        >>> lake.suggest("sensors.csv", columns=["PM10"]).tried
+        {'columns': ['PM10'], 'tables': 4, 'tables_with_values': 0, 'keys_of_several_columns': 0}
+        """
+        return {
+            "columns": list(self._effort.columns),
+            "tables": self._effort.lake_tables,
+            "tables_with_values": self._effort.tables,
+            "keys_of_several_columns": self._effort.checks,
+        }
 
     def explain(self) -> Explanation:
         """Return the steps to the suggestions, and the time of each phase."""
-        return suggestion_explanation(self._effort)
+        return suggestion_explanation(self._effort, len(self))
+
+
+def _nothing_found(effort: Effort) -> str:
+    """Say that nothing was found, and what was tried; long names, and very many, are cut."""
+    names = [name if len(name) <= 40 else f"{name[:40]}…" for name in effort.columns]
+    listed = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED:,} more" if names[MOST_NAMED:] else "")
+    columns = f"{'these columns' if len(names) > 1 else 'this column'}: {listed}"
+    tables = f"{counted(effort.lake_tables, 'table')}, of which {effort.tables:,} hold enough of a column's values"
+    return f"nothing found; tried {columns}; {tables}; {counted(effort.checks, 'key')} of several columns"

@@ -101,10 +101,10 @@ def search_explanation(statistics: Statistics, answers: int) -> Explanation:
     return Explanation(statistics.system, tuple(steps), dict(statistics.seconds))
 
 
-def suggestion_explanation(effort: Effort) -> Explanation:
+def suggestion_explanation(effort: Effort, suggestions: int) -> Explanation:
     """Return what a suggestion of keys did."""
     steps = (
-        Step("columns of the table with values", effort.columns),
+        Step("columns of the table with values", len(effort.columns)),
         Step("tables with enough values of a column", effort.tables),
         Step("searched for keys of several columns", effort.tables_tried, 1),
         Step("left out, as the work would be too much", effort.tables - effort.tables_tried, 1),
@@ -112,6 +112,6 @@ def suggestion_explanation(effort: Effort) -> Explanation:
         Step("keys of which a table holds enough, of one column and of several", effort.candidates),
         Step("the best of them, answered with all rows", effort.answered, 1),
         Step("no better than chance", effort.chance, 1),
-        Step("suggestions", effort.suggestions),
+        Step("suggestions", suggestions),
     )
     return Explanation("suggest", steps, dict(effort.seconds))

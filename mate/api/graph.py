@@ -27,8 +27,7 @@ from mate.files import replacing
 from mate.lake.base import Index
 from mate.lake.folder import require_folder
 from mate.lake.records import TableInfo
-from mate.search.batches import partitions_of
-from mate.search.graph import Edge, JoinGraph, JoinTask, all_joins
+from mate.search.graph import Edge, JoinGraph, all_joins
 from mate.search.suggest.copies import Copy, copies, same_columns
 
 RANGES, RANGES_PER_CORE = 200, 8
@@ -138,12 +137,8 @@ def compare_tables(index: Index, most_columns: int, **options: Unpack[WorkOption
         progress.start("find copies", 1)
         copied, groups = copies(finder), same_columns(finder)
         progress.update(1, pairs=len(copied.pairs))
-        joins_of, ranges = graph.joins_of, graph.ranges(RANGES)
-        if engine.is_spark:
-            [partition] = partitions_of(lake, 1)
-            joins_of = JoinTask(partition, most_columns).joins_of
-            ranges = graph.ranges(RANGES_PER_CORE * engine.parallelism)
-        found = all_joins(engine.run(ranges, joins_of, progress, "compare tables"))
+        ranges = graph.ranges(RANGES_PER_CORE * engine.parallelism if engine.is_spark else RANGES)
+        found = all_joins(engine.run(ranges, graph.joins_of, progress, "compare tables"))
     numbers = {info.table_id: table for table, info in infos.items()}
     joins = [edge for edge in found.edges if not copied.are_copies(numbers[edge.child], numbers[edge.parent])]
     rows = [_join_row(edge) for edge in joins] + [_copy_row(pair, infos) for pair in copied.pairs]

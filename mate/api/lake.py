@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from operator import index as as_index
 from os import PathLike
 from pathlib import Path
@@ -126,7 +126,25 @@ class Lake:
         >>> best.key, best.table.name
         (('city',), 'events')
         """
-        from mate.search.suggest import SHORTEST, SuggestionSettings, suggest
+        [found] = self._suggestions(table, k, options, in_steps=False)
+        return found
+
+    def suggest_in_steps(
+        self, table: AnyTable, k: int = 10, **options: Unpack[SuggestOptions]
+    ) -> Generator[Suggestions, None, None]:
+        """Yield what `suggest` has found so far: first keys of one column; the last one is complete.
+
+        To cancel the search, ask for no more, or close the generator.
+
+        >>> [found.complete for found in lake.suggest_in_steps("sensors.csv")]
+        [False, True]
+        """
+        return self._suggestions(table, k, options, in_steps=True)
+
+    def _suggestions(
+        self, table: AnyTable, k: int, options: SuggestOptions, *, in_steps: bool
+    ) -> Generator[Suggestions, None, None]:
+        from mate.search.suggest import STEPS, SuggestionSettings, suggest_in_steps
         from mate.search.suggest.keys import LONGEST
 
         check_options("suggest", options, SuggestOptions)
@@ -134,12 +152,13 @@ class Lake:
         snapshot, own = self._snapshot, user_table(table, "the table", columns or ())
         settings = SuggestionSettings(
             whole_number("k", k),
-            whole_number("most_columns", options.get("most_columns", LONGEST), SHORTEST, LONGEST),
+            whole_number("most_columns", options.get("most_columns", LONGEST), 1, LONGEST),
             snapshot.excluded(options.get("exclude", ()), own.query.source),
             columns,
             options.get("names", True),
         )
-        return Suggestions(own, snapshot, suggest(snapshot.index, own.query, settings))
+        steps = suggest_in_steps(snapshot.index, own.query, settings, STEPS if in_steps else frozenset())
+        return (Suggestions(own, snapshot, found) for found in steps)
 
     def graph(self, most_columns: int = 3, **options: Unpack[WorkOptions]) -> Graph:
         """Compare all tables of the lake: which join, on which keys of up to `most_columns` columns.

@@ -25,7 +25,7 @@ BARS = ("of key", "unique", "names")
 """Columns whose percentages are shown as bars, too."""
 
 
-def answers_html(answers: Sequence[Answer], caption: str) -> str:
+def answers_html(answers: Sequence[Answer], caption: str, nothing: str) -> str:
     """Return answers as an HTML table, evidence as small bars, all text from data escaped."""
     if not len(answers):
         return f"<p>no table of the lake joins with {_escaped(caption)}</p>"

@@ -201,9 +201,11 @@ def _run_suggest(options: argparse.Namespace) -> int:
     with mate.open(options.store) as lake:
         query = mate.read(options.query, options.encoding)
         columns = split_names(options.columns, query.header) if options.columns else query.header
-        found = lake.suggest(query, options.k, **chosen(options, mate.SuggestOptions, columns=columns))
-        nothing = f"no columns of {query.name} form a key that joins with a table of the index; tried "
-        notes = [] if found else [nothing + ", ".join(columns)]
+        how = chosen(options, mate.SuggestOptions, columns=columns)
+        with ProgressBar("look for keys") as bar:
+            for found in lake.suggest_in_steps(query, options.k, **how):
+                bar.update(0, keys=len(found))
+        notes = [] if found else [found.nothing]
         for one in found:
             if one.unique_part:
                 part, key = ", ".join(one.unique_part), ", ".join(one.key)
@@ -211,7 +213,7 @@ def _run_suggest(options: argparse.Namespace) -> int:
             if one.copies:
                 tables = ", ".join(map(str, one.copies))
                 notes.append(f"{one.table.name} has copies or near-copies that join as well: tables {tables}")
-        _print(found, found.to_dicts(), notes, options)
+        _print(found, {"results": found.to_dicts(), "tried": found.tried}, notes, options)
     return 0
 
 

@@ -64,8 +64,8 @@ def add(commands: Commands) -> None:
 def _run_serve(options: argparse.Namespace) -> int:
     for module in ("starlette", "uvicorn"):
         require(module, "web", "mate serve")
+    from mate.web.app import serve
     from mate.web.guard import access_to
-    from mate.web.server import serve
 
     access = access_to(options.host, options.port, os.environ.get(TOKEN), options.name)
     with mate.open(options.store) as lake:

@@ -16,8 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 import mate
 from mate.errors import MateError
-from mate.web.profiles import cut
-from mate.web.service import Json, Matches, ServerLimits, Service
+from mate.web.service import Json, Matches, ServerLimits, Service, cut
 from mate.web.uploads import SearchedTable
 
 INSTRUCTIONS = """\
@@ -52,8 +51,8 @@ class Tools:
 
         `query` is the path of a file (CSV, Parquet, JSON), or the number of a table of the lake, such as "17".
         """
-        found = self._service.suggest(self._query(query), columns, _few(k))
-        return shortened(found, "suggestions", "no table of the lake joins with any of the columns that were tried")
+        *_, found = self._service.suggest(self._query(query), columns, _few(k))
+        return shortened(found, "suggestions", found["message"])
 
     def search(self, query: str, key: list[str], k: int = 5) -> Json:
         """Find the tables of the lake that hold most combinations of a table's key columns, each in one row.

@@ -22,8 +22,6 @@ from mate.web.replies import WebError, error_reply
 
 OWN_ADDRESS = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
 """Addresses that stand for all networks of this machine, each with the one that its own browser opens."""
-DOCUMENTATION_ADDRESS = "192.0.2.1"
-"""An address that no machine has: it is reserved for documentation."""
 HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 DOCUMENT = "/api/openapi.json"
@@ -50,11 +48,6 @@ class Access:
     """What a request for data must contain."""
     proxies: tuple[str, ...] = ()
     """Names of proxies in front of it: their pages may send requests, under any host name and port."""
-
-    @property
-    def is_private(self) -> bool:
-        """Whether it listens on this machine alone."""
-        return is_loopback(self.host)
 
     def url(self) -> str:
         """Return what to open in a browser."""
@@ -90,7 +83,9 @@ class Access:
         """
         if name in LOOPBACK or name in self.proxies:
             return True
-        return not self.is_private and (name in (self.host.lower(), socket.gethostname().lower()) or _is_address(name))
+        if is_loopback(self.host):
+            return False
+        return name in (self.host.lower(), socket.gethostname().lower()) or _is_address(name)
 
     def _is_foreign(self, headers: Headers, host: str) -> bool:
         """Return whether a page of another site sends this; other ports of the same machine are other sites."""
@@ -148,7 +143,7 @@ def _network_address() -> str:
     """Return the address that other machines see, or the name of this machine if it has none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect((DOCUMENTATION_ADDRESS, 9))  # sends nothing, but chooses a network interface
+            probe.connect(("192.0.2.1", 9))  # nobody's address: sends nothing, but chooses a network interface
             return str(probe.getsockname()[0])
         except OSError:
             return socket.gethostname()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -28,7 +29,6 @@ class Download:
     """An open file, already deleted from the disk."""
 
     stream: BinaryIO
-    size: int
     name: str
     media: str
 
@@ -54,5 +54,6 @@ def file_reply(file: Download) -> Response:
             while chunk := stream.read(CHUNK):
                 yield chunk
 
-    headers = {"Content-Length": str(file.size), "Content-Disposition": f'attachment; filename="{file.name}"'}
+    size = os.fstat(file.stream.fileno()).st_size
+    headers = {"Content-Length": str(size), "Content-Disposition": f'attachment; filename="{file.name}"'}
     return StreamingResponse(chunks(), headers=headers, media_type=file.media)

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import tempfile
 import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Set
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 import mate
 from mate.errors import MateError
-from mate.web.cache import LruCache
-from mate.web.profiles import cut, profile, rows_of
 from mate.web.replies import Download, WebError
-from mate.web.requests import Number
 from mate.web.uploads import SearchedTable, check_size, read_upload
 from mate.web.workers import Ticket
 
+T = TypeVar("T")
+
 Json: TypeAlias = dict[str, Any]
+Number = Annotated[int, range(2**53)]
+"""A whole number that every JSON parser represents exactly."""
 Limit = Annotated[int, range(1, 1_001)]
 Key = Annotated[list[str], "key columns of the query"]
 Columns = Annotated[list[str] | None, "columns that may be part of a key; all unless given"]
@@ -28,7 +35,6 @@ Other = Annotated[Number, "number of the table of the lake to join with"]
 Matches = Annotated[Literal["first", "all", "aggregate"], "what to do with several matching rows"]
 Safe = Annotated[bool, "whether to put an apostrophe before cells that a spreadsheet may run as formulas"]
 
-MB = 1_000_000
 MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 MOST_NOTES = 20
 MOST_ANSWERS = 100
@@ -37,19 +43,26 @@ PROFILED_CELLS = 1_000_000
 """Cells of the first rows of a table, from which its columns are described."""
 CELL_CHARACTERS = 200
 """Longer cells are cut in previews."""
+TYPES = (
+    ("whole number", r"^[+-]?\d{1,3}(,\d{3})+$|^[+-]?\d+$"),
+    ("number", r"^[+-]?(\d+|\d{1,3}(,\d{3})+)?([.,]\d+)?([eE][+-]?\d+)?\s?%?$"),
+    ("date", r"^\d{4}-\d{1,2}-\d{1,2}([T ].*)?$|^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}$"),
+    ("yes or no", r"(?i)^(true|false|yes|no|ja|nein|y|n|t|f)$"),
+)
+"""A column has the first type that fits all its values, or else it is text."""
 
 
 @dataclass(frozen=True)
 class ServerLimits:
     """How much requests, uploads and searches may take."""
 
-    upload_bytes: int = 64 * MB
+    upload_bytes: int = 64_000_000
     """Size of an uploaded table."""
-    request_bytes: int = 1 * MB
+    request_bytes: int = 1_000_000
     """Size of any other request."""
     cached_uploads: int = 50
     """Uploaded tables in memory; the least recently used is dropped first."""
-    cached_bytes: int = 512 * MB
+    cached_bytes: int = 512_000_000
     """Memory of all uploaded tables."""
     seconds: float = 120.0
     """A request that takes longer, or waits longer for others, is answered with an error."""
@@ -59,36 +72,32 @@ class ServerLimits:
     """Rows of a join."""
 
 
-class _LakeState:
-    """What was read from the lake; a refresh replaces it by an empty one."""
+@dataclass
+class LruCache(Generic[T]):
+    """The most recently used values; several threads may use it."""
 
-    def __init__(self, lake: mate.Lake) -> None:
-        self._lake = lake
-        self.table = lru_cache(maxsize=4)(self._read)
-        self.answers: LruCache[Json] = LruCache(MOST_ANSWERS)
+    most: int
+    most_bytes: float = math.inf
+    size: Callable[[T], int] = lambda _: 0
+    _values: OrderedDict[str, T] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    @cached_property
-    def listed(self) -> list[tuple[mate.TableInfo, str]]:
-        """All tables, each with the text in which words are looked up."""
-        return [(t, " ".join((t.name, t.source, *t.columns)).casefold()) for t in self._lake.tables()]
+    def get(self, key: str) -> T | None:
+        """Return a value, or None."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
 
-    @cached_property
-    def nulls(self) -> frozenset[str]:
-        """Texts that count as no value."""
-        return frozenset(self._lake.stats().manifest["nulls"])
+    def add(self, key: str, value: T) -> None:
+        """Add a value, and drop the least recently used ones beyond the limits; the new one always stays."""
+        with self._lock:
+            self._values[key] = value
+            while len(self._values) > 1 and (len(self._values) > self.most or self._bytes() > self.most_bytes):
+                self._values.popitem(last=False)
 
-    @cached_property
-    def sources(self) -> list[Json]:
-        """The files that were read."""
-        return self._lake.sources()
-
-    @cached_property
-    def rejects(self) -> int:
-        """Number of reject records."""
-        return len(self._lake.rejects())
-
-    def _read(self, info: mate.TableInfo) -> mate.QueryTable:
-        return mate.QueryTable(info.name, self._lake.table(info, "arrow"))
+    def _bytes(self) -> int:
+        return sum(map(self.size, self._values.values()))
 
 
 class Service:
@@ -102,14 +111,20 @@ class Service:
         self.limits = limits
         self.tickets: dict[str, Ticket] = {}
         """Requests that wait or run, by the names that clients gave them."""
-        self._uploads = LruCache[SearchedTable](limits.cached_uploads, limits.cached_bytes, lambda upload: upload.bytes)
+        most, most_bytes = limits.cached_uploads, limits.cached_bytes
+        self._uploads = LruCache[SearchedTable](most, most_bytes, lambda upload: upload.table.columns.nbytes)
         self._refreshing = threading.Lock()
-        self._state = _LakeState(lake)
+        self._forget()
 
-    @property
-    def answers(self) -> LruCache[Json]:
-        """Answers that took long to compute; empty after a refresh."""
-        return self._state.answers
+    def _forget(self) -> None:
+        """Read everything of the lake again when it is next needed."""
+        lake = self.lake
+        self.answers: LruCache[Json] = LruCache(MOST_ANSWERS)
+        self._table = lru_cache(maxsize=4)(lambda info: mate.QueryTable(info.name, lake.table(info, "arrow")))
+        self._tables = cache(lambda: [(t, " ".join((t.name, t.source, *t.columns)).casefold()) for t in lake.tables()])
+        self._nulls = cache(lambda: frozenset(lake.stats().manifest["nulls"]))
+        self._sources = cache(lake.sources)
+        self._rejects = cache(lambda: len(lake.rejects()))
 
     # The lake
 
@@ -125,7 +140,7 @@ class Service:
     ) -> Json:
         """Tables of the lake whose name, source or column names contain all the given words."""
         words = search.casefold().split()
-        found = [info for info, text in self._state.listed if all(word in text for word in words)]
+        found = [info for info, text in self._tables() if all(word in text for word in words)]
         shown = found[offset : offset + limit]
         return {"total": len(found), "tables": [self._summary(info) for info in shown]}
 
@@ -139,19 +154,20 @@ class Service:
         """What was not indexed: source, line, kind, reason, count."""
         records = self.lake.rejects(offset + limit)[offset:]
         shown = [{**r, "reason": r["reason"] and cut(r["reason"], CELL_CHARACTERS)} for r in records]
-        return {"total": self._state.rejects, "rejects": shown}
+        return {"total": self._rejects(), "rejects": shown}
 
     def sources(self, offset: Number = 0, limit: Limit = 50) -> Json:
         """The files from which the lake was built: source, format, bytes, tables."""
-        shown = self._state.sources[offset : offset + limit]
+        known = self._sources()
         fields = ("source", "format", "bytes", "tables")
-        return {"total": len(self._state.sources), "sources": [{name: one[name] for name in fields} for one in shown]}
+        shown = [{name: one[name] for name in fields} for one in known[offset : offset + limit]]
+        return {"total": len(known), "sources": shown}
 
     def refresh(self) -> Json:
         """Read the lake again as it is now."""
         with self._refreshing:
             self.lake.refresh()
-            self._state = _LakeState(self.lake)
+            self._forget()
         return self.about()
 
     # Searches
@@ -175,16 +191,17 @@ class Service:
         columns: Columns = None,
         k: Annotated[int, range(1, 101)] = 10,
         most_columns: Annotated[int, range(1, 5)] = 4,
-    ) -> Json:
+    ) -> Iterator[Json]:
         """Find keys: which columns, alone or together, join with which tables."""
-        found, python = self._ask(
-            "suggest", query, k=k, columns=columns, most_columns=most_columns, exclude=query.exclude
-        )
-        return {
-            "suggestions": [_answer(one) for one in found],
-            "tried": columns or query.table.header,
-            "python": python,
-        }
+        options: Json = {"k": k, "columns": columns, "most_columns": most_columns, "exclude": query.exclude}
+        for found in self.lake.suggest_in_steps(query.table, **options):
+            yield {
+                "suggestions": [_answer(one) for one in found],
+                "complete": found.complete,
+                "tried": found.tried,
+                "message": "" if found else found.nothing,
+                "python": self._python("suggest", query, **options),
+            }
 
     def search(
         self,
@@ -243,8 +260,7 @@ class Service:
         with tempfile.TemporaryDirectory(prefix="mate-") as folder:
             path = Path(folder) / name
             joined.write(path, safe=safe)
-            stream = path.open("rb")
-        return Download(stream, os.fstat(stream.fileno()).st_size, name, MEDIA[format])
+            return Download(path.open("rb"), name, MEDIA[format])
 
     def joined(self, query: SearchedTable, key: Key, with_: Other, matches: Matches) -> mate.Enriched:
         """Join, unless the result has too many rows."""
@@ -268,7 +284,7 @@ class Service:
 
     def lake_query(self, info: mate.TableInfo) -> SearchedTable:
         """Return a table of the lake to search with."""
-        return SearchedTable(self._state.table(info), info.table_id, [info.table_id])
+        return SearchedTable(self._table(info), info.table_id, [info.table_id])
 
     def find_table(self, number: int) -> mate.TableInfo:
         """Return a table of the lake."""
@@ -290,6 +306,10 @@ class Service:
     def _ask(self, call: str, query: SearchedTable, *given: Any, **options: Any) -> tuple[Any, str]:
         """Ask the lake; return its answer, and the lines of Python that ask the same."""
         found = getattr(self.lake, call)(query.table, *given, **options)
+        return found, self._python(call, query, *given, **options)
+
+    def _python(self, call: str, query: SearchedTable, *given: Any, **options: Any) -> str:
+        """Return the lines of Python that ask the lake."""
         source = query.source
         table = f'lake.table({source}, into="arrow")' if isinstance(source, int) else f"{source!r}  # your file"
         arguments = [*map(repr, given), *(f"{name}={value!r}" for name, value in options.items())]
@@ -300,7 +320,7 @@ class Service:
             f"query = {table}",
             f"found = lake.{call}(query, {', '.join(arguments)})",
         )
-        return found, "".join(f"{line}\n" for line in lines)
+        return "".join(f"{line}\n" for line in lines)
 
     def _summary(self, info: mate.TableInfo) -> Json:
         return {
@@ -318,7 +338,7 @@ class Service:
         return {
             "rows": rows,
             "profiled_rows": table.num_rows,
-            "columns": profile(table, self._state.nulls),
+            "columns": [_profile(name, table[name], self._nulls()) for name in table.column_names],
             "preview": rows_of(table.slice(0, PREVIEW_ROWS), CELL_CHARACTERS),
         }
 
@@ -329,3 +349,36 @@ def _answer(answer: mate.Answer) -> Json:
 
 def _most_profiled(columns: int) -> int:
     return max(PREVIEW_ROWS, PROFILED_CELLS // max(1, columns))
+
+
+def _profile(name: str, column: pa.ChunkedArray, nulls: Set[str]) -> Json:
+    """Describe a column of texts; `nulls` are those that count as no value."""
+    counts = pc.value_counts(column.combine_chunks())
+    values = pc.utf8_lower(pc.utf8_trim_whitespace(counts.field("values")))
+    empty = pc.fill_null(pc.or_(pc.equal(values, ""), pc.is_in(values, pa.array(sorted(nulls), pa.string()))), True)
+    filled = values.filter(pc.invert(empty))
+    rows_empty = pc.sum(counts.field("counts").filter(empty)).as_py() or 0
+    return {
+        "name": name,
+        "type": _type(filled),
+        "distinct": len(pc.unique(filled)),
+        "empty_share": rows_empty / max(1, len(column)),
+    }
+
+
+def _type(values: pa.Array) -> str:
+    if not len(values):
+        return "empty"
+    fitting = (name for name, rule in TYPES if pc.all(pc.match_substring_regex(values, rule)).as_py())
+    return next(fitting, "text")
+
+
+def rows_of(table: pa.Table, longest: int) -> list[list[str | None]]:
+    """Return the rows of a table whose cells are text, long cells cut."""
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return [[None if cell is None else cut(cell, longest) for cell in row] for row in rows]
+
+
+def cut(text: str, longest: int) -> str:
+    """Return a text, or its beginning with an ellipsis."""
+    return text if len(text) <= longest else f"{text[:longest]}…"

@@ -32,12 +32,6 @@ class SearchedTable:
     exclude: Sequence[int] | Literal["self"] = ()
     """Tables of the lake that are no answers: itself."""
 
-    @property
-    def bytes(self) -> int:
-        """What it takes in memory."""
-        size: int = self.table.columns.nbytes
-        return size
-
 
 def read_upload(name: str, content: bytes, most_bytes: int) -> SearchedTable:
     """Read a table from the bytes of a file; its name tells the format, `most_bytes` limits its text."""

@@ -19,7 +19,7 @@ MODULES = sorted(
 )
 
 METHODS = (
-    *("search", "search_many", "suggest", "graph", "match", "table", "find", "refresh", "check"),
+    *("search", "search_many", "suggest", "suggest_in_steps", "graph", "match", "table", "find", "refresh", "check"),
     *("add", "remove", "sync", "compare", "update", "add_rows", "add_column", "remove_rows", "compact"),
 )
 CLASSES = ("Lake", "Answers", "Answer", "Explanation", "Enriched", "SearchSystem", "Suggestions", "BatchAnswers")

@@ -25,6 +25,11 @@ KEY = ["city", "day"]
 Ask = Callable[..., Awaitable[tuple[bool, Any]]]
 
 
+@pytest.fixture
+def tools(lake: mate.Lake, folder: Path) -> Tools:
+    return Tools(lake, folder)
+
+
 def asked(folder: Path, talk: Callable[[Ask, ClientSession], Awaitable[None]]) -> None:
     """Start the server and let a client talk with it."""
 
@@ -77,49 +82,45 @@ def test_an_assistant_finds_and_joins(folder: Path, lake: mate.Lake) -> None:
     asked(folder, talk)
 
 
-def test_answers_have_the_fields_of_the_pages_api(lake: mate.Lake, folder: Path) -> None:
-    tools, traffic = Tools(lake, folder), lake.find("traffic").table_id
-    fields = {operation.name: set(operation.returns) - {"explanation", "python"} for operation in OPERATIONS}
+def test_answers_have_the_fields_of_the_pages_api(tools: Tools, lake: mate.Lake) -> None:
+    fields = {operation.run.__name__: set(operation.returns) - {"explanation", "python"} for operation in OPERATIONS}
     assert set(tools.tables("traffic")) == fields["tables"]
     assert set(tools.suggest("sensors.csv")) == fields["suggest"]
     assert set(tools.search("sensors.csv", KEY)) == fields["search"]
-    assert set(tools.preview("sensors.csv", KEY, traffic)) == fields["preview"]
+    assert set(tools.preview("sensors.csv", KEY, lake.find("traffic").table_id)) == fields["preview"]
 
 
-def test_a_file_that_changed_is_read_again(lake: mate.Lake, folder: Path) -> None:
-    tools = Tools(lake, folder)
+def test_a_file_that_changed_is_read_again(tools: Tools, folder: Path) -> None:
     assert tools.suggest("sensors.csv")["suggestions"]
     (folder / "sensors.csv").write_text("city,day\nnowhere,never\n", encoding="utf-8")
     assert tools.suggest("sensors.csv")["suggestions"] == []
 
 
 @pytest.mark.parametrize("query", ["weather", "lake/weather.csv"])
-def test_a_table_of_the_lake_is_no_answer_to_itself(lake: mate.Lake, folder: Path, query: str) -> None:
-    own = query if "/" in query else str(lake.find(query).table_id)
-    found = Tools(lake, folder).search(own, ["place", "date"])
+def test_a_table_of_the_lake_is_no_answer_to_itself(tools: Tools, lake: mate.Lake, query: str) -> None:
+    found = tools.search(query if "/" in query else str(lake.find(query).table_id), ["place", "date"])
     assert [answer["table"] for answer in found["answers"]] == ["traffic"]
 
 
-def test_nothing_found_says_what_was_tried(lake: mate.Lake, folder: Path) -> None:
-    tools = Tools(lake, folder)
+def test_nothing_found_says_what_was_tried(tools: Tools, folder: Path) -> None:
     found = tools.search("sensors.csv", ["PM10"])
     assert (found["answers"], found["key"], "no table of the lake" in found["message"]) == ([], ["PM10"], True)
     found = tools.suggest("sensors.csv", columns=["PM10"])
-    assert (found["suggestions"], found["tried"], "no table of the lake" in found["message"]) == ([], ["PM10"], True)
+    assert (found["suggestions"], found["tried"]["columns"]) == ([], ["PM10"])
+    assert found["message"].startswith("nothing found; tried this column: PM10; 4 tables")
     assert "the lake has 4" in tools.tables("zebra" * 10_000)["message"]
     names = [f"column {n} {'x' * 300}" for n in range(500)]
     (folder / "wide.csv").write_text(",".join(names) + "\n" + ",".join("q" * 500) + "\n", encoding="utf-8")
     for answer in (tools.suggest("wide.csv"), tools.search("wide.csv", names[:100]), tools.tables("x" * 100_000)):
         assert "message" in answer
         assert len(json.dumps(answer)) < 5_000
-    assert tools.suggest("wide.csv")["tried"][-1] == "… and 480 more"
+    assert tools.suggest("wide.csv")["tried"]["columns"][-1] == "… and 480 more"
 
 
 @pytest.mark.parametrize("path", ["../secret.csv", "/etc/passwd", "lake/../../secret.csv", "link.csv"])
-def test_files_outside_the_folder_are_refused(lake: mate.Lake, folder: Path, path: str) -> None:
+def test_files_outside_the_folder_are_refused(tools: Tools, folder: Path, path: str) -> None:
     (folder.parent / "secret.csv").write_text("city,day\nBonn,2019-01-01\n", encoding="utf-8")
     (folder / "link.csv").symlink_to(folder.parent / "secret.csv")
-    tools = Tools(lake, folder)
     with pytest.raises(mate.MateError, match="is outside"):
         tools.search(path, KEY)
     with pytest.raises(mate.MateError, match="is outside"):
@@ -146,18 +147,18 @@ def test_long_names_are_cut(folder: Path, tmp_path: Path) -> None:
     assert answer["mapping"] == {"m" * 200 + "…": "t" * 80 + "…"}
 
 
-def test_suggestions_say_which_part_is_enough(lake: mate.Lake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suggestions_say_which_part_is_enough(tools: Tools, lake: mate.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     suggestions = lake.suggest("sensors.csv", 2)
     suggestions._answers[1] = replace(suggestions[1], unique_part=("city",))
-    monkeypatch.setattr(lake, "suggest", lambda *_, **__: suggestions)
-    found = Tools(lake, folder).suggest("sensors.csv", 2)["suggestions"]
+    monkeypatch.setattr(lake, "suggest_in_steps", lambda *_, **__: iter([suggestions]))
+    found = tools.suggest("sensors.csv", 2)["suggestions"]
     assert [one["unique_part"] for one in found] == [None, ["city"]]
 
 
 @pytest.mark.parametrize("query", ["9" * 5_000, "a\0b", "x" * 5_000, "\ud800.csv"])
-def test_what_is_no_query_is_refused(lake: mate.Lake, folder: Path, query: str) -> None:
+def test_what_is_no_query_is_refused(tools: Tools, query: str) -> None:
     with pytest.raises(mate.MateError) as caught:
-        Tools(lake, folder).search(query, KEY)
+        tools.search(query, KEY)
     assert len(str(caught.value)) < 500
 
 

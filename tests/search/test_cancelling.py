@@ -47,3 +47,15 @@ def test_a_lake_of_several_segments_is_left_in_between(lake: mate.Lake, folder: 
     with doing(Impatient()) as work, pytest.raises(CancelledError):
         lake.search("sensors.csv", ["city", "day"])
     assert 0 < work.done < work.total == 7
+
+
+def test_an_iterator_of_suggestions_that_is_closed_does_no_more(lake: mate.Lake, folder: Path) -> None:
+    with doing(Work()) as work:
+        steps = lake.suggest_in_steps("sensors.csv")
+        assert not next(steps).complete
+        done = work.done
+        steps.close()
+        assert list(steps) == []
+        assert work.done == done
+        *_, last = lake.suggest_in_steps("sensors.csv")
+    assert (last.complete, last.to_dicts()) == (True, lake.suggest("sensors.csv").to_dicts())

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate.lake.folder import LakeFolder
-from mate.search.batches import partitions_of
-from mate.search.graph import Edge, JoinGraph, JoinTask, all_joins
+from mate.search.graph import Edge, JoinGraph, all_joins
 from mate.search.suggest.copies import copies, same_columns
 from mate.search.suggest.finder import KeyFinder
 from mate.search.suggest.keys import KeyGrowth
@@ -196,8 +195,7 @@ def test_joins_of_ranges_are_those_of_one_go(tmp_path: Path) -> None:
     expected, counted = search.joins_of(search.finder.tables)
     assert counted == {"tables": 4}
     assert {(edge.child, edge.parent) for edge in expected.edges} >= {(1, 0), (3, 2)}
-    [partition] = partitions_of(lake, 1)
-    sent = pickle.loads(pickle.dumps(JoinTask(partition, 3)))
+    sent = pickle.loads(pickle.dumps(search))
     for parts in (1, 2, 4):
         found = [sent.joins_of(tables) for tables in search.ranges(parts)]
         assert all_joins([joins for joins, _ in found]) == expected

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import re
 from itertools import combinations
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,16 +16,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mate.errors import QueryError
-from mate.lake.base import Index
 from mate.lake.records import TableInfo
 from mate.search.evidence import measure
 from mate.search.evidence.names import NameIndex, is_among, similarity, words
 from mate.search.query import from_arrow
 from mate.search.suggest import Suggestion, SuggestionSettings, suggest, suggest_in_steps
 from mate.search.suggest._suggest import longer_mappings
-from mate.search.suggest.columns import AskingTable, KeyRows
+from mate.search.suggest.columns import AskingTable, KeyRows, Pairs
 from mate.search.suggest.finder import PARTNERS, Asked, KeyFinder
-from mate.search.suggest.keys import CHECKS, LEAST, GrowthPairs, MeasuredMappings, padded
+from mate.search.suggest.keys import CHECKS, LEAST, MeasuredMappings, padded
 from tests.search import oracle
 from tests.search.evidence_reference import measure_rows
 from tests.search.memory_lake import MemoryLake
@@ -51,6 +52,11 @@ def players(count: int = 60) -> pa.Table:
 
 def found_in(suggestions: list[Suggestion]) -> list[tuple[tuple[str, ...], int]]:
     return [(suggestion.key, suggestion.result.table_id) for suggestion in suggestions]
+
+
+def suggested(lake: MemoryLake, query: pa.Table, **how: Any) -> list[tuple[tuple[str, ...], int]]:
+    """Return the keys that are suggested, each with its table."""
+    return found_in(suggest(lake, query, SuggestionSettings(**how)).found)
 
 
 @settings(max_examples=150)
@@ -94,11 +100,10 @@ def test_a_composite_key_is_found(parts: int) -> None:
     others: list[Rows] = [[[str(n), f"thing {n}"] for n in range(20)], [[team, "north"] for team in TEAMS[:4]]]
     lake = MemoryLake.of([SEASONS, *others], parts, headers={0: ["year", "tm", "coach"], 1: ["id", "a"], 2: ["t", "r"]})
     found = suggest(lake, players())
-    best, *_ = found
-    effort = found.effort
-    assert (effort.columns, effort.tables, effort.tables_tried, effort.suggestions) == (4, 3, 1, len(found))
+    best, effort = found.found[0], found.effort
+    assert (len(effort.columns), effort.tables, effort.tables_tried) == (4, 3, 1)
     assert effort.checks > 0
-    assert effort.answered - effort.chance >= len(found)
+    assert effort.answered - effort.chance >= len(found.found)
     assert set(effort.seconds) == {"cover", "keys", "answer"}
     assert (best.key, best.result.table_id) == (("team", "year"), 0)
     assert best.result.mapping == {"team": "tm", "year": "year"}
@@ -106,26 +111,24 @@ def test_a_composite_key_is_found(parts: int) -> None:
     assert best.unique_part is None
 
 
-def test_suggestions_come_in_steps_single_columns_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mate.search.suggest.STEPS", frozenset({0, 1}))
+def test_suggestions_come_in_steps_single_columns_first() -> None:
     towns: Rows = [[team, year, f"town {n}"] for n, (year, team, _) in enumerate(SEASONS[::2])]
     people: Rows = [[f"player {n}", f"city {n % 7}"] for n in range(60)]
     lake = MemoryLake.of([SEASONS, people, towns], headers={0: ["year", "tm", "coach"], 2: ["team", "season", "town"]})
-    singles, partial, last = suggest_in_steps(lake, players())
+    singles, partial, last = suggest_in_steps(lake, players(), steps={0, 1})
     assert [step.complete for step in (singles, partial, last)] == [False, False, True]
     assert [step.effort.tables_tried for step in (singles, partial, last)] == [0, 1, 2]
-    assert found_in(singles.found) == found_in(suggest(lake, players(), SuggestionSettings(most_columns=1)).found)
+    assert found_in(singles.found) == suggested(lake, players(), most_columns=1)
     assert found_in(partial.found)[0] == (("team", "year"), 0)
-    assert found_in(last.found) == found_in(suggest(lake, players()).found)
-    assert [one.result.evidence for one in last.found] == [
-        one.result.evidence for one in suggest(lake, players()).found
-    ]
+    whole = suggest(lake, players()).found
+    assert found_in(last.found) == found_in(whole)
+    assert [one.result.evidence for one in last.found] == [one.result.evidence for one in whole]
 
 
 def test_a_key_with_a_part_that_is_as_useful_is_left_out() -> None:
     people: Rows = [[f"player {n}", f"city {n % 7}"] for n in range(60)]
     query = table([[f"player {n}", f"city {n % 7}", "x"] for n in range(40)], ["player", "city", "other"])
-    assert found_in(suggest(MemoryLake.of([people]), query).found) == [(("player",), 0)]
+    assert suggested(MemoryLake.of([people]), query) == [(("player",), 0)]
 
 
 def test_small_numbers_are_a_key_where_they_cover_a_table_and_names_fit() -> None:
@@ -141,7 +144,7 @@ def test_small_numbers_are_a_key_where_they_cover_a_table_and_names_fit() -> Non
 
 def test_small_numbers_that_many_tables_hold_are_left_out() -> None:
     ids: list[Rows] = [[[str(n), f"{name} {n}"] for n in range(30)] for name in range(15)]
-    assert not suggest(MemoryLake.of(ids), players()).found
+    assert not suggested(MemoryLake.of(ids), players())
 
 
 def test_keys_of_several_columns_come_before_single_ones_and_few_integers_last() -> None:
@@ -150,21 +153,18 @@ def test_keys_of_several_columns_come_before_single_ones_and_few_integers_last()
     people = [[row["player"], row["team"], row["year"], str(n % 4 + 1)] for n, row in enumerate(players().to_pylist())]
     others += [[[team, f"town of {team}"] for team in TEAMS], [[year, f"night of {year}"] for year in YEARS]]
     lake = MemoryLake.of([SEASONS, rounds, *others], headers={1: ["round", "name"]})
-    found = suggest(lake, table(people, ["player", "team", "year", "round"])).found
-    assert found_in(found)[0] == (("team", "year"), 0)
-    assert [key for key, _ in found_in(found)].index(("round",)) >= 5
-    few = suggest(lake, table(people, ["player", "team", "year", "round"]), SuggestionSettings(columns=["round"]))
-    assert not few.found  # nothing else stands before it
+    query = table(people, ["player", "team", "year", "round"])
+    found = suggested(lake, query)
+    assert found[0] == (("team", "year"), 0)
+    assert [key for key, _ in found].index(("round",)) >= 5
+    assert not suggested(lake, query, columns=["round"])  # nothing else stands before it
 
 
 def test_excluded_tables_and_other_columns_play_no_part() -> None:
     lake = MemoryLake.of([SEASONS, SEASONS])
-    assert {
-        table_id for _, table_id in found_in(suggest(lake, players(), SuggestionSettings(exclude=frozenset({0}))).found)
-    } == {1}
-    for suggestion in suggest(lake, players(), SuggestionSettings(columns=["Player", "year"])):
-        assert set(suggestion.key) <= {"player", "year"}
-    assert all(len(s.key) == 1 for s in suggest(lake, players(), SuggestionSettings(most_columns=1)))
+    assert {table_id for _, table_id in suggested(lake, players(), exclude=frozenset({0}))} == {1}
+    assert all(set(key) <= {"player", "year"} for key, _ in suggested(lake, players(), columns=["Player", "year"]))
+    assert all(len(key) == 1 for key, _ in suggested(lake, players(), most_columns=1))
 
 
 CELL = st.sampled_from(["a", "b", "3", "2019-01-01", None])
@@ -187,10 +187,10 @@ def test_pairs_are_the_columns_that_hold_enough_rows(
     pairs = finder.pairs(asking, finder.places(asking), excluded)
     found = {}
     for table_, own, other, *counts in zip(*(getattr(pairs, name).tolist() for name in PAIR), strict=True):
-        found[finder.table_id(table_), asking.places[own], other] = tuple(counts)
+        found[int(finder.table_id[table_]), asking.columns[own].place, other] = tuple(counts)
     expected = {}
     for number in set(range(len(tables))) - removed - excluded:
-        for own in asking.places:
+        for own in (column.place for column in asking.columns):
             cells = [row[own] for row in rows if row[own] is not None]
             for other in range(len(tables[number][0])):
                 held = {row[other] for row in tables[number]} - {None}
@@ -203,20 +203,6 @@ def test_pairs_are_the_columns_that_hold_enough_rows(
 
 
 PAIR = ("table", "own", "other", "share", "values", "distinct", "rows")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"k": 0}, "k must be a whole number of at least 1, not 0"),
-        ({"most_columns": 5}, "a suggested key has 1 to 4 columns, not 5"),
-        ({"columns": ["teem"]}, 'has no column "teem"; did you mean "team"'),
-        ({"columns": []}, "a query needs at least one key column"),
-    ],
-)
-def test_what_cannot_be_asked_for_is_refused(options: dict[str, object], message: str) -> None:
-    with pytest.raises(QueryError, match=message):
-        suggest(MemoryLake.of([SEASONS]), players(), SuggestionSettings(**options))  # type: ignore[arg-type]
 
 
 def test_a_table_of_very_many_columns_takes_no_square_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,7 +322,8 @@ def test_longer_keys_are_those_of_the_plain_way(seed: int, width: int, pairs: in
     dice = np.random.default_rng(seed)
     own, other = np.divmod(np.sort(dice.choice(30, pairs, replace=False)), 5)
     share, fit = dice.choice([0.3, 0.5, 1.0], pairs), dice.choice([0.0, 0.5, 1.0], pairs)
-    growing = GrowthPairs(own, other, share, dice.integers(1, 9, pairs), np.ones(pairs), fit, fit)
+    none = np.zeros(pairs, np.int64)
+    growing = Pairs(none, own, other, share, none, dice.integers(1, 9, pairs), none, fit, fit)
     every = [mapping for mapping in combinations(range(pairs), width) if fits(own, other, mapping)]
     mappings = np.array([mapping for mapping in every if dice.random() < 0.7])
     assume(len(mappings))
@@ -349,7 +336,7 @@ def test_longer_keys_are_those_of_the_plain_way(seed: int, width: int, pairs: in
 
 
 def longer_plainly(
-    growing: GrowthPairs, grown: MeasuredMappings, unique: npt.NDArray[np.int64], room: float
+    growing: Pairs, grown: MeasuredMappings, unique: npt.NDArray[np.int64], room: float
 ) -> list[list[int]]:
     """Return mappings with one more pair, without those that have a unique part, by falling bound and names."""
     least: dict[tuple[int, ...], float] = {}
@@ -372,18 +359,20 @@ def fits(own: npt.NDArray[np.int64], other: npt.NDArray[np.int64], mapping: tupl
     return len(set(own[places].tolist())) == len(set(other[places].tolist())) == len(places)
 
 
-def test_a_table_without_values_is_refused() -> None:
-    with pytest.raises(QueryError, match="no column of query has a value to join by"):
-        suggest(MemoryLake.of([SEASONS]), table([["-", None]]))
-
-
-def test_a_database_has_no_directory_to_go_by() -> None:
-    class Database(Index):
-        address = "vertica://host"
-
-    Database.__abstractmethods__ = frozenset()  # type: ignore[misc]
-    with pytest.raises(QueryError, match="by the directory of a lake in a folder, which vertica://host is not"):
-        suggest(Database(), players())
+@pytest.mark.parametrize(
+    ("index", "query", "columns", "message"),
+    [
+        (MemoryLake.of([SEASONS]), players(), ["teem"], 'has no column "teem"; did you mean "team"'),
+        (MemoryLake.of([SEASONS]), players(), [], "a query needs at least one key column"),
+        (MemoryLake.of([SEASONS]), table([["-", None]]), None, "no column of query has a value to join by"),
+        (SimpleNamespace(address="db://host"), players(), None, "by the directory of a lake in a folder, which db://"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(
+    index: Any, query: pa.Table, columns: list[str] | None, message: str
+) -> None:
+    with pytest.raises(QueryError, match=message):
+        suggest(index, query, SuggestionSettings(columns=columns))
 
 
 def test_copies_of_a_table_are_one_suggestion_with_their_numbers() -> None:

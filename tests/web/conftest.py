@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 import mate
 from mate.web.app import application
+from mate.web.service import ServerLimits
 from tests.api.conftest import write_files
 
 SCRIPT = '<script>document.title="owned"</script><img src=x onerror=document.title="owned">'
@@ -45,3 +46,9 @@ def web_lake(web_folder: Path) -> Iterator[mate.Lake]:
 def client(web_lake: mate.Lake) -> Iterator[TestClient]:
     with TestClient(application(web_lake), base_url="http://127.0.0.1:8765") as asking:
         yield asking
+
+
+@pytest.fixture
+def limited(web_lake: mate.Lake) -> Callable[..., TestClient]:
+    """Return a function that returns a client of a server with other limits."""
+    return lambda **limits: TestClient(application(web_lake, ServerLimits(**limits)), base_url="http://localhost")

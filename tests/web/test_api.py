@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
 import random
 import re
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
 from pathlib import Path
@@ -18,14 +20,15 @@ import pytest
 from starlette.testclient import TestClient
 
 import mate
-from mate.web.app import application
 from mate.web.operations import OPERATIONS
-from mate.web.service import ServerLimits, Service
+from mate.web.service import LruCache, ServerLimits, Service
 from mate.web.uploads import ENDINGS
 from mate.work import current_work
 from tests.web.conftest import LONG, SCRIPT, TERMINAL
+from tests.web.serving import SlowSuggestions, listening
 
 KEY = ["city", "day"]
+Limited = Callable[..., TestClient]
 
 
 def upload(client: TestClient, path: Path, name: str = "") -> dict[str, Any]:
@@ -38,6 +41,13 @@ def upload(client: TestClient, path: Path, name: str = "") -> dict[str, Any]:
 def send(client: TestClient, content: bytes, name: str) -> Any:
     headers = {"Content-Type": "application/octet-stream"}
     return client.post("/api/queries", params={"name": name}, content=content, headers=headers)
+
+
+def suggested(client: TestClient, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the steps of a suggestion."""
+    reply = client.post("/api/suggest", json=body)
+    assert reply.headers["content-type"] == "application/x-ndjson"
+    return [json.loads(line) for line in reply.text.splitlines()]
 
 
 @pytest.fixture
@@ -65,32 +75,15 @@ def test_lake_and_tables(client: TestClient, web_lake: mate.Lake) -> None:
     assert "lake/picture.parquet" in [reject["source"] for reject in rejects]
 
 
-def test_a_small_file_that_stands_for_much_text_is_refused_before_all_of_it_is_made(web_lake: mate.Lake) -> None:
-    often = pa.DictionaryArray.from_arrays(pa.array([0] * 3_000), pa.array(["z" * 100_000]))
-    stream = io.BytesIO()
-    pq.write_table(pa.table({"a": often}), stream)
-    with TestClient(
-        application(web_lake, ServerLimits(cached_bytes=10_000_000)), base_url="http://127.0.0.1"
-    ) as client:
-        reply = send(client, stream.getvalue(), "q.parquet")
-    assert (len(stream.getvalue()) < 100_000, reply.status_code) == (True, 400)
-    assert reply.json() == {"error": "q.parquet has more than 10,000,000 bytes of text, too many for a query table"}
-
-
-def test_a_table_is_described(client: TestClient, web_lake: mate.Lake) -> None:
+def test_columns_are_described(client: TestClient, web_lake: mate.Lake) -> None:
     table = client.get(f"/api/tables/{web_lake.find('weather').table_id}").json()
-    assert [(c["name"], c["type"], c["distinct"], c["empty_share"]) for c in table["columns"]] == [
-        ("date", "date", 4, 0), ("place", "text", 3, 0), ("temperature", "whole number", 5, 0),
-        ("wind", "whole number", 6, 0),
-    ]  # fmt: skip
     assert table["preview"][0] == ["2019-01-01", "Bonn", "4", "3"]
-
-
-def test_columns_of_an_upload(client: TestClient) -> None:
-    found = send(client, b"a;b;c\n1,5;ja;\n-2;nein;n/a\n3;ja;x\n;ja; \n", "../../etc/my table.csv").json()
-    assert found["name"] == "my table"
-    assert [(c["name"], c["type"], c["distinct"], c["empty_share"]) for c in found["columns"]] == [
-        ("a", "number", 3, 0.25), ("b", "yes or no", 2, 0), ("c", "text", 1, 0.75),
+    sent = send(client, b"a;b;c\n1,5;ja;\n-2;nein;n/a\n3;ja;x\n;ja; \n", "../../etc/my table.csv").json()
+    assert sent["name"] == "my table"
+    described = [tuple(column.values()) for found in (table, sent) for column in found["columns"]]
+    assert described == [
+        ("date", "date", 4, 0), ("place", "text", 3, 0), ("temperature", "whole number", 5, 0),
+        ("wind", "whole number", 6, 0), ("a", "number", 3, 0.25), ("b", "yes or no", 2, 0), ("c", "text", 1, 0.75),
     ]  # fmt: skip
 
 
@@ -107,11 +100,15 @@ def test_search_is_that_of_the_library(client: TestClient, query: str, web_lake:
 
 
 def test_suggest_is_that_of_the_library(client: TestClient, query: str, web_lake: mate.Lake, web_folder: Path) -> None:
-    found = client.post("/api/suggest", json={"query": query, "k": 5}).json()
-    expected = web_lake.suggest(web_folder / "sensors.csv", 5)
-    assert [(s["key"], s["table_id"]) for s in found["suggestions"]] == [(list(s.key), s.table_id) for s in expected]
-    none = client.post("/api/suggest", json={"query": query, "columns": ["PM10"]}).json()
-    assert (none["suggestions"], none["tried"]) == ([], ["PM10"])
+    found = suggested(client, {"query": query, "k": 5})
+    expected = web_lake.suggest_in_steps(web_folder / "sensors.csv", 5)
+    assert [[(one["key"], one["table_id"]) for one in step["suggestions"]] for step in found] == [
+        [(list(one.key), one.table_id) for one in step] for step in expected
+    ]
+    assert [step["complete"] for step in found] == [False, True]
+    *_, none = suggested(client, {"query": query, "columns": ["PM10"]})
+    assert (none["suggestions"], none["tried"]["columns"]) == ([], ["PM10"])
+    assert none["message"].startswith("nothing found; tried this column: PM10; 5 tables")
 
 
 def test_a_table_of_the_lake_is_searched_with(client: TestClient, web_lake: mate.Lake) -> None:
@@ -133,14 +130,14 @@ def test_the_same_suggestion_is_worked_out_once_for_each_state_of_the_lake(
     client: TestClient, query: str, web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    suggest = web_lake.suggest
-    monkeypatch.setattr(web_lake, "suggest", lambda *given, **named: asked.append(given) or suggest(*given, **named))
-    first, second = (client.post("/api/suggest", json={"query": query, "k": 5}) for _ in range(2))
-    assert (first.json(), len(asked)) == (second.json(), 1)
-    client.post("/api/suggest", json={"query": query, "k": 4})
+    suggest = web_lake.suggest_in_steps
+    monkeypatch.setattr(web_lake, "suggest_in_steps", lambda *given, **how: asked.append(how) or suggest(*given, **how))
+    first, second = (suggested(client, {"query": query, "k": 5}) for _ in range(2))
+    assert (first[-1:], len(asked)) == (second, 1)
+    suggested(client, {"query": query, "k": 4})
     assert len(asked) == 2
     client.post("/api/refresh", json={})
-    assert client.post("/api/suggest", json={"query": query, "k": 5}).json() == first.json()
+    assert suggested(client, {"query": query, "k": 5}) == first
     assert len(asked) == 3
 
 
@@ -152,7 +149,8 @@ def test_the_python_lines_run(
     key = {"key": ["place", "date"]}
     given = {"search": key, "suggest": {}, "preview": {**key, "with": other}}
     monkeypatch.chdir(web_folder)
-    names = run_lines(client.post(f"/api/{operation}", json={"table": own, **given[operation]}).json()["python"])
+    reply = client.post(f"/api/{operation}", json={"table": own, **given[operation]}).text
+    names = run_lines(json.loads(reply.splitlines()[-1])["python"])
     found = [names["found"]] if operation == "preview" else names["found"]
     assert other in [answer.table_id for answer in found]
 
@@ -193,10 +191,10 @@ def test_what_the_reader_says_about_an_upload_is_told(client: TestClient) -> Non
     assert send(client, b"a,b\n1,2\n", "a.csv").json()["warnings"] == []
 
 
-def test_all_matches_are_refused_by_their_number(web_lake: mate.Lake, web_folder: Path) -> None:
+def test_all_matches_are_refused_by_their_number(web_lake: mate.Lake, web_folder: Path, limited: Limited) -> None:
     rows = web_lake.match(web_folder / "sensors.csv", ["city"], "weather").enrich("all").rows
     for most, status in ((rows, 200), (rows - 1, 413)):
-        with TestClient(application(web_lake, ServerLimits(joined_rows=most)), base_url="http://localhost") as client:
+        with limited(joined_rows=most) as client:
             query = upload(client, web_folder / "sensors.csv")["query"]
             asked = {"query": query, "key": ["city"], "with": web_lake.find("weather").table_id, "matches": "all"}
             reply = client.post("/api/join", json=asked)
@@ -226,6 +224,24 @@ def test_a_request_from_before_a_refresh_does_not_bring_the_old_tables_back(
         refreshed.set()
         assert old.result()["total"] == 1
         assert service.tables()["total"] == 5
+
+
+def test_the_least_recently_used_value_is_dropped() -> None:
+    cache: LruCache[str] = LruCache(2)
+    for key in "ab":
+        cache.add(key, key)
+    assert cache.get("a") == "a"
+    cache.add("c", "c")
+    assert [cache.get(key) for key in "abc"] == ["a", None, "c"]
+
+
+def test_memory_is_limited_but_the_newest_value_stays() -> None:
+    cache: LruCache[bytes] = LruCache(10, 5, len)
+    for key, size in (("a", 2), ("b", 3), ("c", 1)):
+        cache.add(key, b"x" * size)
+    assert [cache.get(key) for key in "abc"] == [None, b"xxx", b"x"]
+    cache.add("d", b"x" * 9)
+    assert [cache.get(key) for key in "bcd"] == [None, None, b"x" * 9]
 
 
 # What others may send
@@ -286,16 +302,29 @@ def test_damaged_uploads_are_no_errors_of_the_server(client: TestClient, name: s
     assert 400 in met or name == "t.csv"
 
 
-def test_a_small_file_that_stands_for_a_large_table(client: TestClient) -> None:
-    content = io.BytesIO()
-    pq.write_table(pa.table({"a": pa.nulls(30_000_000, pa.int8())}), content)
-    reply = send(client, content.getvalue(), "nulls.parquet")
-    assert (reply.status_code, reply.json()["error"][:34]) == (413, "the table has 30,000,000 cells; th")
+MUCH_TEXT = pa.DictionaryArray.from_arrays(pa.array([0] * 3_000), pa.array(["z" * 100_000]))
 
 
-def test_sizes_are_limited_before_all_was_read(web_lake: mate.Lake) -> None:
-    limits = ServerLimits(upload_bytes=1_000, request_bytes=500)
-    with TestClient(application(web_lake, limits), base_url="http://localhost") as client:
+@pytest.mark.parametrize(
+    ("column", "status", "message"),
+    [
+        (pa.nulls(30_000_000, pa.int8()), 413, "the table has 30,000,000 cells; "),
+        (MUCH_TEXT, 400, "q.parquet has more than 10,000,000 bytes of text, too many for a query table"),
+    ],
+)
+def test_a_small_file_that_stands_for_a_large_table(
+    limited: Limited, column: pa.Array, status: int, message: str
+) -> None:
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"a": column}), stream)
+    assert len(stream.getvalue()) < 100_000
+    with limited(cached_bytes=10_000_000) as client:
+        reply = send(client, stream.getvalue(), "q.parquet")
+    assert (reply.status_code, reply.json()["error"][: len(message)]) == (status, message)
+
+
+def test_sizes_are_limited_before_all_was_read(limited: Limited) -> None:
+    with limited(upload_bytes=1_000, request_bytes=500) as client:
         sent = 0
 
         def endless() -> Any:
@@ -310,15 +339,12 @@ def test_sizes_are_limited_before_all_was_read(web_lake: mate.Lake) -> None:
         assert client.post("/api/search", json={"key": ["x" * 600]}).status_code == 413
 
 
-def test_uploads_are_forgotten_when_there_are_too_many(web_lake: mate.Lake, web_folder: Path) -> None:
-    with TestClient(application(web_lake, ServerLimits(cached_uploads=2)), base_url="http://localhost") as client:
+def test_uploads_are_forgotten_when_there_are_too_many(web_folder: Path, limited: Limited) -> None:
+    with limited(cached_uploads=2) as client:
         first, second, third = (upload(client, web_folder / "sensors.csv")["query"] for _ in range(3))
         assert len({first, second, third}) == 3
         reply = client.post("/api/suggest", json={"query": first})
-        assert (reply.status_code, reply.json()["error"]) == (
-            404,
-            "the uploaded table is no longer in memory; upload it again",
-        )
+        assert (reply.status_code, reply.json()["error"][:45]) == (404, "the uploaded table is no longer in memory; up")
         assert client.post("/api/suggest", json={"query": second}).status_code == 200
 
 
@@ -332,11 +358,7 @@ def test_uploads_are_forgotten_when_there_are_too_many(web_lake: mate.Lake, web_
         ({"query": "Q", "key": [7]}, 400, "key takes a list of 1 to 100 texts"),
         ({"query": "Q", "key": ["town"]}, 400, 'sensors has no column "town"'),
         ({"query": "Q", "key": ["city"], "k": True}, 400, "k takes a whole number from 1 to 1,000"),
-        (
-            {"query": "Q", "key": ["city"], "rank": "best"},
-            400,
-            "rank takes one of these texts: usefulness, joinability",
-        ),
+        ({"query": "Q", "key": ["city"], "rank": "best"}, 400, "rank takes one of these texts: usefulness, joinab"),
         ({"query": "Q", "key": ["city"], "names": 1}, 400, "names takes true or false"),
         ({"query": "Q", "key": ["city"], "limit": 1}, 400, "unknown field 'limit'"),
         ({"query": "other", "key": ["city"]}, 404, "the uploaded table is no longer in memory"),
@@ -392,7 +414,9 @@ def test_nothing_of_the_page_comes_from_elsewhere(client: TestClient) -> None:
 # Long work
 
 
-def test_a_search_is_watched_and_cancelled(web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_is_watched_and_cancelled(
+    web_lake: mate.Lake, limited: Limited, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A client asks how far its search is; when it has gone, the search ends and frees the only thread."""
     steps, ended = threading.Event(), threading.Event()
 
@@ -407,8 +431,7 @@ def test_a_search_is_watched_and_cancelled(web_lake: mate.Lake, monkeypatch: pyt
             ended.set()
 
     monkeypatch.setattr(web_lake, "search", endless)
-    limits = ServerLimits(threads=1, seconds=0.5)
-    with TestClient(application(web_lake, limits), base_url="http://localhost") as client:
+    with limited(threads=1, seconds=0.5) as client:
         assert client.get("/api/work/mine").status_code == 404
         body = {"table": web_lake.find("weather").table_id, "key": ["place"]}
         with ThreadPoolExecutor(1) as pool:
@@ -423,26 +446,53 @@ def test_a_search_is_watched_and_cancelled(web_lake: mate.Lake, monkeypatch: pyt
         assert client.post("/api/suggest", json={"table": body["table"]}).status_code == 200
 
 
-def test_a_search_does_not_wait_for_suggestions(web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_does_not_wait_for_suggestions(
+    web_lake: mate.Lake, limited: Limited, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All threads of long work are taken: searches go on, the next suggestion is told that it waits."""
-    free, begun = threading.Event(), threading.Event()
-
-    def slow(*_: Any, **__: Any) -> list[Any]:
-        begun.set()
-        free.wait(30)
-        return []
-
-    monkeypatch.setattr(web_lake, "suggest", slow)
-    table = {"table": web_lake.find("weather").table_id}
-    server = application(web_lake, ServerLimits(threads=2))
-    with TestClient(server, base_url="http://localhost") as client, ThreadPoolExecutor(3) as pool:
+    slow, table = SlowSuggestions(web_lake, monkeypatch), {"table": web_lake.find("weather").table_id}
+    with limited(threads=2) as client, ThreadPoolExecutor(3) as pool:
         running = pool.submit(client.post, "/api/suggest", json=table)
-        assert begun.wait(30)
+        assert slow.begun.wait(30)
         waiting = [pool.submit(client.post, "/api/suggest", json=table, headers={"Mate-Work": n}) for n in "ab"]
         while {client.get(f"/api/work/{n}").json().get("before") for n in "ab"} != {0, 1}:
             pass
         reply = client.post("/api/search", json={**table, "key": ["place"]})
         assert reply.status_code == 200
         assert re.fullmatch(r"wait;dur=[\d.]+, work;dur=[\d.]+", reply.headers["Server-Timing"])
-        free.set()
+        slow.steps.release(20)
         assert {one.result().status_code for one in (running, *waiting)} == {200}
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_suggestions_come_in_steps_until_the_client_leaves(
+    web_lake: mate.Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, steps: int
+) -> None:
+    slow = SlowSuggestions(web_lake, monkeypatch)
+    body = json.dumps({"table": web_lake.find("weather").table_id, "k": 3})
+    with listening(web_lake) as address:
+        client = http.client.HTTPConnection(address[7:-1])
+        client.request("POST", "/api/suggest", body, {"Content-Type": "application/json"})
+        assert slow.begun.wait(30)
+        if steps:  # the first comes while the server looks for the next
+            slow.steps.release()
+            reply = client.getresponse()
+            assert json.loads(reply.readline())["complete"] is False
+            reply.close()
+        assert not slow.ended.is_set()
+        client.close()
+        assert slow.ended.wait(30)
+    assert caplog.records == []
+
+
+def test_an_error_between_steps_is_a_line(
+    web_lake: mate.Lake, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*given: Any, **how: Any) -> Iterator[mate.Suggestions]:
+        yield next(suggest(*given, **how))
+        raise mate.MateError("the disk is full")
+
+    suggest = web_lake.suggest_in_steps
+    monkeypatch.setattr(web_lake, "suggest_in_steps", failing)
+    first, error = suggested(client, {"table": web_lake.find("weather").table_id})
+    assert (first["complete"], error) == (False, {"error": "the disk is full"})

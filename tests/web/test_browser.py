@@ -13,7 +13,7 @@ import pytest
 
 import mate
 from tests.web.conftest import SCRIPT
-from tests.web.serving import served
+from tests.web.serving import SlowSuggestions, listening, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -71,6 +71,15 @@ def drop(page: Page, path: Path) -> None:
     page.wait_for_selector("#query input[type=checkbox]")
 
 
+def search(page: Page, path: Path, *places: int) -> None:
+    """Drop a file and search with the columns at some places, the first two if there are none."""
+    drop(page, path)
+    for place in places or (0, 1):
+        page.locator("#query input[type=checkbox]").nth(place).check()
+    page.click("#search")
+    page.wait_for_selector("ol.answers .preview")
+
+
 def test_from_a_dropped_file_to_the_download(page: Page, web_folder: Path, tmp_path: Path) -> None:
     query = web_folder / "sensors.csv"
     with mate.open(web_folder / "lake.mate") as lake:
@@ -82,7 +91,7 @@ def test_from_a_dropped_file_to_the_download(page: Page, web_folder: Path, tmp_p
     drop(page, query)
     assert page.is_disabled("#search")
     page.click("#suggest")
-    page.wait_for_selector("text=Suggested keys")
+    page.wait_for_selector("#results .python")  # the search is over
     assert _tables(page) == [one.table_id for one in suggested]
 
     page.check('#query input[value="city"]')
@@ -125,11 +134,7 @@ def _too_wide(page: Page) -> int:
 
 
 def test_hostile_contents_are_shown_as_text(page: Page, web_folder: Path) -> None:
-    drop(page, web_folder / "hostile.csv")
-    page.locator("#query input").nth(0).check()
-    page.locator("#query input").nth(1).check()
-    page.click("#search")
-    page.wait_for_selector("ol.answers .preview")
+    search(page, web_folder / "hostile.csv")
     page.click("ol.answers > li:first-child .preview")
     page.wait_for_selector(".pairs")
     text = page.inner_text("main")
@@ -182,7 +187,7 @@ def test_with_the_keyboard_from_a_table_of_the_lake(page: Page) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.click("nav >> text=Tables")
-    page.focus("#words")
+    page.wait_for_selector("#words").focus()  # once it can be seen
     page.keyboard.type("wind")
     page.wait_for_selector("#table-list tbody tr:only-child")
     for _ in range(3):  # a button, the list, which can be scrolled, and its first link
@@ -233,13 +238,8 @@ def test_a_long_name_does_not_make_a_phone_scroll(page: Page) -> None:
     assert _too_wide(page) == 0
 
 
-def test_what_the_reader_says_is_shown(page: Page) -> None:
-    page.evaluate(DROP, ["quotes.csv", 'city,day\nBonn,"2019-01-01\nUlm,2019-01-02\n'])
-    page.wait_for_selector("#query .warning >> text=stray quote")
-
-
 def test_the_lines_of_a_join_do_what_was_chosen(page: Page, web_folder: Path, tmp_path: Path) -> None:
-    search_sensors(page, web_folder)
+    search(page, web_folder / "sensors.csv")
     page.click("ol.answers > li:first-child .preview")
     page.click(".more .python summary")
     page.select_option("select.matches", "all")
@@ -253,14 +253,6 @@ def test_the_lines_of_a_join_do_what_was_chosen(page: Page, web_folder: Path, tm
     with chdir(web_folder):
         exec(compile(lines, "copied", "exec"), {})
     assert download.value.path().read_bytes() == written.read_bytes()
-
-
-def search_sensors(page: Page, web_folder: Path) -> None:
-    drop(page, web_folder / "sensors.csv")
-    page.check('#query input[value="city"]')
-    page.check('#query input[value="day"]')
-    page.click("#search")
-    page.wait_for_selector("ol.answers .preview")
 
 
 def test_long_work_is_cancelled(page: Page, web_folder: Path) -> None:
@@ -281,7 +273,7 @@ def test_long_work_is_cancelled(page: Page, web_folder: Path) -> None:
 
 def test_the_python_lines_are_copied(page: Page, web_folder: Path) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    search_sensors(page, web_folder)
+    search(page, web_folder / "sensors.csv")
     page.click("#results > .python summary")
     page.click("#results > .python button")
     page.wait_for_selector("#results > .python >> text=Copied")
@@ -290,6 +282,37 @@ def test_the_python_lines_are_copied(page: Page, web_folder: Path) -> None:
     with chdir(web_folder):
         exec(compile(copied, "copied", "exec"), names)
     assert _tables(page) == [answer.table_id for answer in names["found"]]
+
+
+def test_keys_of_one_column_are_shown_while_longer_ones_are_looked_for(
+    browser: Browser, web_lake: mate.Lake, web_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = web_folder / "sensors.csv"
+    steps = [[one.table_id for one in step] for step in web_lake.suggest_in_steps(query)]
+    slow = SlowSuggestions(web_lake, monkeypatch)
+    with listening(web_lake) as address:
+        page = browser.new_page()
+        page.goto(address)
+        drop(page, query)
+        page.click("#suggest")
+        for place, tables in enumerate(steps):
+            slow.steps.release()
+            page.wait_for_selector("text=Still looking for keys" if place < len(steps) - 1 else "#results .python")
+            assert _tables(page) == tables
+        assert page.locator("#results .message").count() == 0
+
+        slow.ended.clear()
+        page.check('#query input[value="city"]')
+        page.check('#query input[value="day"]')
+        page.click("#suggest")
+        slow.steps.release()
+        page.wait_for_selector("text=Still looking for keys")
+        found = _tables(page)
+        page.click("#status >> text=Cancel")
+        page.wait_for_selector("text=Cancelled: these are the keys found so far.")
+        assert _tables(page) == found
+        assert slow.ended.wait(30)
+        page.close()
 
 
 @pytest.mark.parametrize("view", ["search", "tables", "rejects", "table/1"])
@@ -317,13 +340,18 @@ def test_the_token_of_the_address_is_used_and_hidden(browser: Browser, web_folde
         page.goto(printed)
         page.wait_for_selector("#lake >> text=5 tables")
         assert "token" not in page.url
-        search_sensors(page, web_folder)
+        search(page, web_folder / "sensors.csv")
         page.reload()
         page.wait_for_selector("#lake >> text=5 tables")
         context.close()
 
 
-def test_errors_are_shown(page: Page) -> None:
+def test_warnings_errors_and_empty_answers_are_shown(page: Page) -> None:
+    page.evaluate(DROP, ["quotes.csv", 'nn,day\nqq,"ww\nrr,tt\n'])
+    page.wait_for_selector("#query .warning >> text=stray quote")
+    page.click("#suggest")
+    page.wait_for_selector("#results >> text=nothing found; tried these columns: nn, day; 5 tables")
+    assert page.inner_text("#results-title") == "3. Nothing found"
     page.evaluate(DROP, ["table.exe", "a,b\n1,2\n"])
     page.wait_for_selector("#query .error")
     assert page.inner_text("#query .error").startswith("table.exe cannot be read: upload .csv")

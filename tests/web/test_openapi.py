@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 import mate
 from mate.web.app import application
 from mate.web.guard import Access
-from mate.web.operations import OPERATIONS, UPLOAD, Operation
+from mate.web.operations import OPERATIONS, UPLOAD, Operation, Queue
 
 ALWAYS: list[Any] = [
     checks.not_a_server_error,
@@ -53,7 +53,7 @@ def try_requests(schema: Any, operation: Operation, mode: GenerationMode, ask: C
     FEW(given(made_up)(ask))()
 
 
-each = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+each = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.run.__name__)
 
 
 @each
@@ -63,7 +63,7 @@ def test_requests_that_the_document_allows(schema: Any, web_lake: mate.Lake, ope
 
     def ask(case: Case) -> None:
         case.call_and_validate(base_url=ADDRESS, checks=ALWAYS)
-        if operation.is_long and operation.media != UPLOAD:
+        if operation.queue is not Queue.QUICK and operation.media != UPLOAD:
             body = {name: real.get(name, value) for name, value in case.body.items() if name != "query"}
             case.body = {**body, "table": mine}
             reply = case.call_and_validate(base_url=ADDRESS, checks=ALWAYS)
@@ -74,7 +74,7 @@ def test_requests_that_the_document_allows(schema: Any, web_lake: mate.Lake, ope
 
 @each
 def test_requests_that_it_does_not_allow(schema: Any, operation: Operation) -> None:
-    if operation.media is None and operation.name in ("about", "progress"):
+    if operation.media is None and operation.run.__name__ in ("about", "progress"):
         return  # nothing can be wrong with it
 
     def ask(case: Case) -> None:

@@ -51,7 +51,7 @@ def test_the_browser_is_opened_on_a_desktop(
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
     monkeypatch.setenv("DISPLAY", display)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    monkeypatch.setattr("mate.web.server.serve", lambda _, address, ready: ready(address))
+    monkeypatch.setattr("mate.web.app.serve", lambda _, address, ready: ready(address))
     assert main(["serve", "--store", str(web_folder / "lake.mate"), *options]) == 0
     assert seen == ["http://127.0.0.1:8765/"] * opened
 

@@ -9,17 +9,16 @@ high for the same columns. `mate.search.suggest.copies` finds tables that are co
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from threading import local
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mate.lake.base import Ids
 from mate.lake.folder import LakeFolder
-from mate.lake.segment import SearchSegment
-from mate.search.batches import Partition
+from mate.search.batches import Partition, partitions_of
 from mate.search.evidence import Evidence, codes_of
 from mate.search.query import unique_names
 from mate.search.suggest.candidates import Candidate
@@ -70,14 +69,16 @@ class Joins(NamedTuple):
     """Those of them in which keys of several columns were looked for."""
 
 
-@dataclass(frozen=True)
 class JoinGraph:
-    """The search for joins in a lake."""
+    """The search for joins in a lake, for this process or for tasks wherever the lake's folder can be read."""
 
-    lake: LakeFolder
-    most_columns: int = LONGEST
-    _idle: list[KeyFinder] = field(default_factory=list, repr=False)
-    """Finders that no thread uses."""
+    def __init__(self, lake: LakeFolder, most_columns: int = LONGEST) -> None:
+        self.lake, self.most_columns = lake, most_columns
+        self._threads = local()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        [all_segments] = partitions_of(self.lake, 1)
+        return _opened, (all_segments, self.most_columns)
 
     @cached_property
     def finder(self) -> KeyFinder:
@@ -98,7 +99,9 @@ class JoinGraph:
 
     def ranges(self, most: int) -> list[Ids]:
         """Cut the tables into up to `most` groups with about as many values."""
-        values = np.concatenate([np.empty(0, np.int64), *map(_table_values, self.finder.segments)])[self.finder.tables]
+        every = [segment.arrays for segment in self.finder.segments]
+        held = (np.diff(own.column_entry_first.astype(np.int64)[own.table_column_first]) for own in every)
+        values = np.concatenate([np.empty(0, np.int64), *held])[self.finder.tables]
         filled = np.cumsum(values + 1)  # a table without values is work, too
         ends = np.searchsorted(filled, (filled[-1] if len(filled) else 0) * np.arange(1, most) / most) + 1
         return [group for group in np.split(self.finder.tables, np.unique(ends)) if len(group)]
@@ -110,15 +113,9 @@ class JoinGraph:
 
     def joins(self, table: int) -> Joins:
         """Return the joins of a table with all others; it looks for partners."""
-        try:
-            finder = self._idle.pop()
-        except IndexError:
-            finder = self.finder.for_thread()
-        found = self._joins(finder, table)
-        self._idle.append(finder)
-        return found
-
-    def _joins(self, finder: KeyFinder, table: int) -> Joins:
+        if not hasattr(self._threads, "finder"):
+            self._threads.finder = self.finder.for_thread()
+        finder: KeyFinder = self._threads.finder
         asking = finder.asking(table)
         info = finder.info(table)
         if not asking.columns:
@@ -135,12 +132,19 @@ class JoinGraph:
             checked += 1
             if work > MOST_WORK:
                 break
-        edges = [edge for key in _best(found) for edge in _measured(finder, info.table_id, asked, key)]
-        return Joins(edges, len(promising), checked)
+        edges = [_measured(finder, info.table_id, asked, key) for key in _best(found)]
+        joins = [edge for edge in edges if edge.evidence.usefulness >= LEAST and not edge.evidence.is_chance]
+        return Joins(joins, len(promising), checked)
 
 
-def _measured(finder: KeyFinder, child: int, asked: Asked, key: Candidate) -> Iterator[Edge]:
-    """Yield the join with its evidence from all rows, unless there is nothing in it."""
+@lru_cache(maxsize=2)
+def _opened(all_segments: Partition, most_columns: int) -> JoinGraph:
+    """Map the lake; a process that has done so keeps it for the next task."""
+    return JoinGraph(all_segments.open(), most_columns)
+
+
+def _measured(finder: KeyFinder, child: int, asked: Asked, key: Candidate) -> Edge:
+    """Return a join with its evidence from all rows."""
     segment, place = finder.place(key.table)
     arrays, places = finder.segments[segment].arrays, asked.places[segment]
     tuples = asked.table.whole.tuples(key.own)
@@ -150,36 +154,10 @@ def _measured(finder: KeyFinder, child: int, asked: Asked, key: Candidate) -> It
         for at, (own, other) in enumerate(zip(key.own, key.other, strict=True))
     ]
     measured = finder.counts(key.table).measure(key.other, np.stack(codes, axis=1))
+    names = unique_names(key.info.columns)
+    columns = tuple(names[other] for other in key.other)
     evidence = Evidence.of(measured, len(tuples), key.names)
-    if evidence.usefulness >= LEAST and not evidence.is_chance:
-        names = unique_names(key.info.columns)
-        columns = tuple(names[other] for other in key.other)
-        yield Edge(child, key.info.table_id, asked.table.names(key.own), columns, evidence)
-
-
-def _table_values(segment: SearchSegment) -> Ids:
-    """Return how many values the columns of each table have."""
-    found: Ids = np.diff(segment.arrays.column_entry_first.astype(np.int64)[segment.arrays.table_column_first])
-    return found
-
-
-@dataclass(frozen=True)
-class JoinTask:
-    """The joins of some tables, found wherever the lake's folder can be read."""
-
-    partition: Partition
-    """All segments."""
-    most_columns: int
-
-    def joins_of(self, tables: Ids) -> tuple[Joins, dict[str, int]]:
-        """Return the joins of some tables."""
-        return _graph(self).joins_of(tables)
-
-
-@lru_cache(maxsize=2)
-def _graph(task: JoinTask) -> JoinGraph:
-    """Map the lake; a process that has done so keeps it for the next task."""
-    return JoinGraph(task.partition.open(), task.most_columns)
+    return Edge(child, key.info.table_id, asked.table.names(key.own), columns, evidence)
 
 
 def all_joins(parts: Sequence[Joins]) -> Joins:

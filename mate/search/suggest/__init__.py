@@ -10,14 +10,13 @@ is measured with all rows, under its mapping; docs/evidence.md has the score.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from time import perf_counter
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from mate.errors import QueryError
 from mate.lake.base import Index
 from mate.lake.folder import LakeFolder, require_folder
 from mate.search.engine import match_table
@@ -26,8 +25,8 @@ from mate.search.query import QueryTable, as_query
 from mate.search.results import Result
 from mate.search.suggest.candidates import Candidate
 from mate.search.suggest.columns import AskingTable
-from mate.search.suggest.copies import CopyCheck
-from mate.search.suggest.finder import Asked, KeyFinder
+from mate.search.suggest.copies import copy_check
+from mate.search.suggest.finder import KeyFinder
 from mate.search.suggest.keys import CHECKS, LONGEST, MOST_CHECKS
 from mate.work import current_work
 
@@ -60,8 +59,6 @@ SAME_TABLE = 0.6
 
 FEW, FIRST = 10, 5
 """Joins of fewer distinct small integers than `FEW` are not among the `FIRST` suggestions."""
-
-SHORTEST = 1
 
 STEPS = frozenset({0, 8, 32, 128})
 """Tables that have been tried when suggestions are shown before the search is over."""
@@ -98,7 +95,9 @@ class SuggestionSettings:
 class Effort:
     """What was done to find suggestions."""
 
-    columns: int = 0
+    columns: tuple[str, ...] = ()
+    """Those that were tried: all that may be part of a key, and have values."""
+    lake_tables: int = 0
     tables: int = 0
     """Tables that hold enough values of a column."""
     tables_tried: int = 0
@@ -111,7 +110,6 @@ class Effort:
     """The best of them, answered with all rows."""
     chance: int = 0
     """Those of them that are no better than chance."""
-    suggestions: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: {"cover": 0.0, "keys": 0.0, "answer": 0.0})
 
     @contextmanager
@@ -131,34 +129,25 @@ class SuggestionResult:
     complete: bool
     """Whether the search for keys is over."""
 
-    def __iter__(self) -> Iterator[Suggestion]:
-        return iter(self.found)
-
-    def __len__(self) -> int:
-        return len(self.found)
-
 
 def suggest(index: Index, table: AnyQuery, settings: SuggestionSettings | None = None) -> SuggestionResult:
     """Return keys of a table and tables that they join with, the best first.
 
     Joins that chance may give are left out, and so are keys with a part that is as good with the same table.
     """
-    [result] = _suggest(index, table, settings or SuggestionSettings(), frozenset())
+    [result] = suggest_in_steps(index, table, settings, steps=frozenset())
     return result
 
 
 def suggest_in_steps(
-    index: Index, table: AnyQuery, settings: SuggestionSettings | None = None
+    index: Index, table: AnyQuery, settings: SuggestionSettings | None = None, steps: Set[int] = STEPS
 ) -> Iterator[SuggestionResult]:
-    """Yield suggestions as they come: first keys of one column, then also longer ones; last what `suggest` returns."""
-    return _suggest(index, table, settings or SuggestionSettings(), STEPS)
+    """Yield suggestions after longer keys were looked for in so many tables, and last what `suggest` returns.
 
-
-def _suggest(
-    index: Index, table: AnyQuery, settings: SuggestionSettings, steps: Set[int]
-) -> Iterator[SuggestionResult]:
-    """Yield suggestions after longer keys were looked for in each of some numbers of tables, and at the end."""
-    search = KeySearch.begin(_checked(index, settings), as_query(table), settings)
+    After none, they are keys of one column.
+    """
+    lake = require_folder(index, "keys are suggested by the directory of")
+    search = KeySearch(lake, as_query(table), settings or SuggestionSettings())
     found = search.single_keys()
     if 0 in steps:
         yield search.result(found, complete=False)
@@ -169,39 +158,21 @@ def _suggest(
     yield search.result(found, complete=True)
 
 
-def _checked(index: Index, settings: SuggestionSettings) -> LakeFolder:
-    """Refuse what cannot be asked for."""
-    lake = require_folder(index, "keys are suggested by the directory of")
-    k, most_columns = settings.k, settings.most_columns
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise QueryError(f"k must be a whole number of at least 1, not {k!r}")
-    if not SHORTEST <= most_columns <= LONGEST:
-        raise QueryError(f"a suggested key has {SHORTEST} to {LONGEST} columns, not {most_columns!r}")
-    return lake
-
-
-@dataclass
 class KeySearch:
     """The search for keys of one table."""
 
-    query: QueryTable
-    settings: SuggestionSettings
-    finder: KeyFinder
-    asked: Asked
-    effort: Effort
-    copies: CopyCheck
-    _answers: dict[tuple[int, tuple[int, ...], tuple[int, ...]], tuple[Candidate, Result] | None]
-    """What is known with all rows of a table, a key and its mapping: nothing where chance may give it."""
-
-    @classmethod
-    def begin(cls, lake: LakeFolder, query: QueryTable, settings: SuggestionSettings) -> Self:
+    def __init__(self, lake: LakeFolder, query: QueryTable, settings: SuggestionSettings) -> None:
         """Find the columns of the lake that hold those of the table."""
-        finder, effort = KeyFinder(lake, names=settings.names), Effort()
-        with effort.phase("cover"):
+        self.query, self.settings = query, settings
+        self.finder, self.effort = KeyFinder(lake, names=settings.names), Effort()
+        with self.effort.phase("cover"):
             asking = AskingTable.of_query(query, settings.columns, frozenset(lake.manifest.nulls))
-            asked = finder.ask(asking, settings.exclude)
-        effort.columns, effort.tables = len(asking.columns), len(asked.pairs.tables)
-        return cls(query, settings, finder, asked, effort, CopyCheck(finder), {})
+            self.asked = self.finder.ask(asking, settings.exclude)
+        self.effort.columns = tuple(column.name for column in asking.columns)
+        self.effort.lake_tables, self.effort.tables = len(self.finder.tables), len(self.asked.pairs.tables)
+        self.are_copies = copy_check(self.finder)
+        self._answers: dict[tuple[int, tuple[int, ...], tuple[int, ...]], tuple[Candidate, Result] | None] = {}
+        """What is known with all rows of a table, a key and its mapping: nothing where chance may give it."""
 
     def single_keys(self) -> list[Candidate]:
         """Return keys of one column."""
@@ -231,12 +202,11 @@ class KeySearch:
         """Answer the best of the keys found with all rows, and return them."""
         effort, asking = self.effort, self.asked.table
         with effort.phase("keys"):
-            chosen = _chosen(found, self.settings.k * ANSWERED, self.copies)
+            chosen = _chosen(found, self.settings.k * ANSWERED, self.are_copies)
         with effort.phase("answer"):
             answers = self._answered(chosen)
         best = _ordered(asking, answers)[: self.settings.k]
-        effort.candidates, effort.answered, effort.suggestions = len(found), len(chosen), len(best)
-        effort.chance = len(chosen) - len(answers)
+        effort.candidates, effort.answered, effort.chance = len(found), len(chosen), len(chosen) - len(answers)
         suggestions = []
         for candidate, result in best:
             key = asking.names(candidate.own)
@@ -282,7 +252,7 @@ def _order(candidate: Candidate) -> tuple[bool, float, int, int]:
     return not candidate.is_finding, -candidate.score, -len(candidate.own), candidate.info.table_id
 
 
-def _chosen(found: list[Candidate], most: int, check: CopyCheck) -> list[Candidate]:
+def _chosen(found: list[Candidate], most: int, are_copies: Callable[[int, int], bool]) -> list[Candidate]:
     """Return the best candidates: a few tables for each key, of copies one, and of keys that include each other one."""
     chosen: list[Candidate] = []
     by_key: dict[tuple[int, ...], list[int]] = defaultdict(list)
@@ -291,7 +261,7 @@ def _chosen(found: list[Candidate], most: int, check: CopyCheck) -> list[Candida
         tables = by_key[candidate.own]
         if candidate.score < LEAST_SCORE or any(candidate.is_nested(other) for other in chosen):
             continue
-        original = next((table for table in tables if check.are_copies(table, candidate.table)), None)
+        original = next((table for table in tables if are_copies(table, candidate.table)), None)
         if original is not None:
             copies[candidate.own, original].append(candidate.info.table_id)
         elif len(tables) < TABLES_PER_KEY:

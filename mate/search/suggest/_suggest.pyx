@@ -1,21 +1,17 @@
 """Native loops of suggestions and of the join graph: cover, distinct tuples, longer keys, and joint checks of them."""
 
-cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libcpp.algorithm cimport sort
 
 from mate.lake._arrays cimport Segment, SegmentView, rows_of
-from mate.native cimport Arena, Interrupt, Mark, Matrix, Span, bytes_of, int64_matrix, int64s, run
+from mate.native cimport Arena, Interrupt, Mark, Matrix, Span, bytes_of, int64_matrix, int64s, matrix, run
 from mate.search.evidence._evidence cimport FREE, KeyTuples, count_tuples, hold_columns, index_tuples, mix, new_slots
 
 import numpy as np
 
 
-@cython.boundscheck(False)
 cdef Matrix[int32_t] _int32_matrix(const int32_t[:, ::1] array) noexcept:
-    cdef Matrix[int32_t] found
-    found.data, found.rows, found.columns = <int32_t*>&array[0, 0], array.shape[0], array.shape[1]
-    return found
+    return matrix(&array[0, 0] if array.shape[0] and array.shape[1] else NULL, array.shape[0], array.shape[1])
 
 
 cdef struct Covering:
@@ -328,16 +324,6 @@ cdef void _look_up(Checking* c, int64_t digit) noexcept nogil:
             c.codes[digit][c.sample_value[at]] = <int32_t>(low - first + 1)
 
 
-cdef int64_t _needed(int64_t count, double least) noexcept nogil:
-    """Return how many of some tuples are at least a share of them."""
-    cdef int64_t needed = <int64_t>(least * count)
-    while <double>needed / count < least:
-        needed += 1
-    while needed > 0 and <double>(needed - 1) / count >= least:
-        needed -= 1
-    return needed
-
-
 cdef void _check(Checking* c, int64_t number, Arena& arena, Interrupt& interrupt) noexcept nogil:
     """Count the key tuples of a mapping that join."""
     cdef Span[int64_t] mapping = c.mappings[number]
@@ -358,7 +344,7 @@ cdef void _check(Checking* c, int64_t number, Arena& arena, Interrupt& interrupt
             has_all &= code > 0
         known += has_all
     interrupt.tick(count)
-    needed = _needed(count, c.least)
+    needed = <int64_t>(c.least * count)
     if min(known, rows_of(c.segment, c.segment.column_table[columns[0]])) >= needed:
         tuples = index_tuples(hold_columns(c.segment, columns, arena), asked, arena)
         c.joined[number] = count_tuples(&tuples, needed, arena.zeros[int64_t](count), interrupt)

@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from mate.lake.records import TableInfo
-from mate.search.suggest.columns import AskingTable
-from mate.search.suggest.keys import Floats, GrownKey
-from mate.search.suggest.pairs import Pairs
+from mate.search.suggest.columns import AskingTable, Floats, Pairs
+from mate.search.suggest.keys import GrownKey
 
 UNIQUE = 0.95
 """Uniqueness of a key whose columns make rows unique, errors aside."""

@@ -1,11 +1,11 @@
-"""The table that asks for keys: its columns with their distinct values, and the key tuples that its rows have."""
+"""The table that asks for keys: its columns, the key tuples of its rows, and the lake's columns that hold its own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from mate.search.suggest._suggest import distinct_tuples
 from mate.values.text import tokens
 from mate.values.token_ids import token_ids
 
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
 SAMPLED = 2_048
 """Rows that keys are tried on; what is suggested is answered with all of them."""
 
@@ -30,23 +33,18 @@ MOSTLY = 0.9
 """Share of a column's distinct values that make it a column of numbers, or of small integers."""
 
 
-class ValueKinds(NamedTuple):
-    """Which of some values have no letter, and which are small integers."""
-
-    letterless: npt.NDArray[np.bool_]
-    small: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, texts: pa.Array) -> Self:
-        """Look at texts."""
-        flags = (pc.match_substring_regex(texts, pattern) for pattern in (LETTERLESS, SMALL))
-        return cls(*(flag.to_numpy(zero_copy_only=False) for flag in flags))
+def value_kinds(texts: pa.Array) -> Flags:
+    """Return which values have no letter, and in a second row which are small integers."""
+    flags = (pc.match_substring_regex(texts, pattern) for pattern in (LETTERLESS, SMALL))
+    return np.stack([flag.to_numpy(zero_copy_only=False) for flag in flags])
 
 
 @dataclass(frozen=True)
 class AskingColumn:
     """A column that has values."""
 
+    place: int
+    """Where it is in the table."""
     name: str
     ids: Ids
     """Of its distinct tokens."""
@@ -62,13 +60,10 @@ class AskingColumn:
     """Whether its values are small integers."""
 
     @classmethod
-    def of(
-        cls, name: str, ids: Ids, texts: pa.StringArray | None, number: npt.NDArray[np.int32], kinds: ValueKinds
-    ) -> Self:
+    def of(cls, place: int, name: str, ids: Ids, texts: pa.StringArray | None, number: Ids, kinds: Flags) -> Self:
         """Return a column, given the number of each row's value and of which kind values are."""
         rows = np.bincount(number[number >= 0], minlength=len(ids))
-        letterless, small = (bool(flags.mean() >= MOSTLY) for flags in kinds)
-        return cls(name, ids, texts, rows, number, letterless, small)
+        return cls(place, name, ids, texts, rows, number.astype(np.int32), *(kinds.mean(axis=1) >= MOSTLY).tolist())
 
 
 @dataclass(frozen=True)
@@ -93,37 +88,31 @@ class AskingTable:
     """A table, with those of its columns that keys may be made of and that have values."""
 
     columns: list[AskingColumn]
-    places: list[int]
-    """Where they are in the table."""
 
     @classmethod
     def of_query(cls, query: QueryTable, wanted: Sequence[str] | None, nulls: Set[str]) -> Self:
         """Return a table of the user's, or some of its columns."""
-        columns, places = [], []
+        columns = []
         for place, name in enumerate(query.header if wanted is None else key_columns(query, wanted)):
             encoded = tokens(query.columns.column(name), nulls).dictionary_encode()
-            if len(encoded.dictionary):
-                number = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
-                texts = encoded.dictionary
-                columns.append(AskingColumn.of(name, token_ids(texts), texts, number, ValueKinds.of(texts)))
-                places.append(place)
+            if len(texts := encoded.dictionary):
+                number = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+                columns.append(AskingColumn.of(place, name, token_ids(texts), texts, number, value_kinds(texts)))
         if not columns:
             raise QueryError(f"no column of {query.name} has a value to join by")
-        return cls(columns, places)
+        return cls(columns)
 
     @classmethod
-    def of_lake(cls, segment: SearchSegment, place: int, names: Sequence[str], kinds: ValueKinds) -> Self:
+    def of_lake(cls, segment: SearchSegment, place: int, names: Sequence[str], kinds: Flags) -> Self:
         """Return a table of a lake; of which kind tokens are is known for all of its segment."""
-        arrays, columns, places = segment.arrays, [], []
+        arrays, columns = segment.arrays, []
         first = int(arrays.table_column_first[place])
         for at, name in enumerate(unique_names(names)):
             known = column_dictionary(arrays, first + at)
             if len(known):
-                number = column_codes(arrays, first + at).astype(np.int32) - 1
-                own = ValueKinds(*(flags[known] for flags in kinds))
-                columns.append(AskingColumn.of(name, arrays.token_id[known], None, number, own))
-                places.append(at)
-        return cls(columns, places)
+                number = column_codes(arrays, first + at).astype(np.int64) - 1
+                columns.append(AskingColumn.of(at, name, arrays.token_id[known], None, number, kinds[:, known]))
+        return cls(columns)
 
     def names(self, key: Sequence[int]) -> tuple[str, ...]:
         """Return the names of a key's columns."""
@@ -146,3 +135,49 @@ class AskingTable:
     def whole(self) -> KeyRows:
         """All rows."""
         return KeyRows([np.arange(len(column.ids)) for column in self.columns], [c.number for c in self.columns])
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Columns of the lake that hold enough of an asking column: parallel arrays, by table, own and other column."""
+
+    table: Ids
+    """The table's number in the finder."""
+    own: Ids
+    other: Ids
+    """Counted within the table."""
+    share: Floats
+    """Share of the own column's rows whose value the other holds."""
+    values: Ids
+    """Distinct values that both have."""
+    distinct: Ids
+    """Distinct values of the other."""
+    rows: Ids
+    """Of the table."""
+    fit: Floats
+    """How well the columns' names fit, 0 to 1."""
+    names: Floats
+    """How well the own column's name fits both the other's and the table's."""
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def chosen(self, places: npt.NDArray[np.generic] | slice) -> Pairs:
+        """Return some of them."""
+        return Pairs(*(getattr(self, name)[places] for name in self.__dataclass_fields__))
+
+    @cached_property
+    def tables(self) -> Ids:
+        """The tables, ascending."""
+        return np.unique(self.table)
+
+    @cached_property
+    def holders(self) -> Ids:
+        """For each pair, how many tables hold as much of its own column."""
+        found = np.zeros(len(self), np.int64)
+        for own in np.unique(self.own).tolist():
+            places = np.flatnonzero(self.own == own)
+            tables, first = np.unique(self.table[places], return_index=True)
+            best = np.sort(np.maximum.reduceat(self.share[places], first))
+            found[places] = len(tables) - np.searchsorted(best, self.share[places], "left")
+        return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -71,44 +71,39 @@ def same_columns(finder: KeyFinder) -> list[list[int]]:
 
     Named columns are the same by their names, in any order; those of tables without names by what they hold.
     """
-    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    nameless: dict[int, list[int]] = defaultdict(list)
-    for number in finder.tables.tolist():
-        names = _folded(finder.info(number))
+    found = []
+    for names, group in _by_columns(finder).items():
         if names and all(names):
-            groups[tuple(sorted(names))].append(number)
-        elif names and not any(names):
-            nameless[len(names)].append(number)
-    found = list(groups.values())
-    for numbers in nameless.values():
-        found += _nameless_groups(finder, numbers) if len(numbers) > 1 else []
+            found.append(group)
+        elif names and not any(names) and len(group) > 1:
+            found += _nameless_groups(finder, group)
     return sorted(group for group in found if len(group) > 1)
+
+
+def _by_columns(finder: KeyFinder) -> dict[tuple[str, ...], list[int]]:
+    """Return the tables by the names of their columns, in any order."""
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for number in finder.tables.tolist():
+        groups[_columns(finder.info(number))].append(number)
+    return groups
 
 
 def _nameless_groups(finder: KeyFinder, numbers: Sequence[int]) -> list[list[int]]:
     """Return tables of one width that are connected by what their columns hold, position by position."""
-    leader = {number: number for number in numbers}
-
-    def leader_of(number: int) -> int:
-        while leader[number] != number:
-            leader[number] = number = leader[leader[number]]
-        return number
-
+    group = {number: [number] for number in numbers}
     for number in numbers:
         for other in _alike(finder, number):
-            if other in leader:
-                one, two = sorted((leader_of(number), leader_of(other)))
-                leader[two] = one
-    groups: dict[int, list[int]] = defaultdict(list)
-    for number in numbers:
-        groups[leader_of(number)].append(number)
-    return list(groups.values())
+            if other in group and group[other] is not group[number]:
+                fewer, more = sorted((group[number], group[other]), key=len)
+                more += fewer
+                group |= dict.fromkeys(fewer, more)
+    return [sorted(own) for own in {id(own): own for own in group.values()}.values()]
 
 
 def _alike(finder: KeyFinder, number: int) -> list[int]:
     """Return the tables that hold enough of a table's columns at the same positions."""
     asking = finder.asking(number)
-    places = np.array(asking.places)
+    places = np.array([column.place for column in asking.columns])
     pairs = finder.pairs(asking, finder.places(asking), frozenset({finder.info(number).table_id}))
     tables, counts = np.unique(pairs.table[pairs.other == places[pairs.own]], return_counts=True)
     found: list[int] = tables[counts >= POSITIONS * len(finder.info(number).columns)].tolist()
@@ -117,12 +112,9 @@ def _alike(finder: KeyFinder, number: int) -> list[int]:
 
 def copies(finder: KeyFinder) -> Copies:
     """Return the tables that are copies or near-copies of each other."""
-    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for number in finder.tables.tolist():
-        groups[tuple(sorted(_folded(finder.info(number))))].append(number)
     pairs: list[Copy] = []
     first: dict[int, int] = {}
-    for group in groups.values():
+    for group in _by_columns(finder).values():
         if len(group) > 1:
             rows = {number: _rows(finder, number) for number in group}
             exact = _first_alike(rows)
@@ -132,30 +124,36 @@ def copies(finder: KeyFinder) -> Copies:
     return Copies(sorted(pairs), first)
 
 
-class CopyCheck:
-    """Tells whether a table is a copy or near-copy of another one; what was read of tables is kept for the next."""
+def copy_check(finder: KeyFinder) -> Callable[[int, int], bool]:
+    """Return a function that tells whether two tables have the same columns and most of their rows.
 
-    def __init__(self, finder: KeyFinder) -> None:
-        self._finder = finder
-        self._rows: dict[int, Ids] = {}
+    Large tables are not compared. What is read of tables is kept for the next comparison.
+    """
+    rows = cache(partial(_rows, finder))
 
-    def are_copies(self, one: int, other: int) -> bool:
-        """Tell whether two tables have the same columns and most of their rows, if they are small enough to compare."""
-        infos = [self._finder.info(number) for number in (one, other)]
-        rows = sorted(info.rows for info in infos)
-        if sorted(_folded(infos[0])) != sorted(_folded(infos[1])) or rows[0] < NEAR * rows[1]:
+    def are_copies(one: int, other: int) -> bool:
+        infos = finder.info(one), finder.info(other)
+        fewer, more = sorted(info.rows for info in infos)
+        if _columns(infos[0]) != _columns(infos[1]) or fewer < NEAR * more or more * len(infos[0].columns) > COMPARED:
             return False
-        if rows[1] * len(infos[0].columns) > COMPARED:
-            return False
-        for number in (one, other):
-            if number not in self._rows:
-                self._rows[number] = _rows(self._finder, number)
-        shared = len(np.intersect1d(self._rows[one], self._rows[other], assume_unique=True))
-        return shared >= NEAR * (len(self._rows[one]) + len(self._rows[other]) - shared)
+        return _shared(rows(one), rows(other))[1] >= NEAR
+
+    return are_copies
 
 
 def _folded(table: TableInfo) -> list[str]:
     return [name.strip().casefold() for name in table.columns]
+
+
+def _columns(table: TableInfo) -> tuple[str, ...]:
+    """Return the names of a table's columns, in any order the same."""
+    return tuple(sorted(_folded(table)))
+
+
+def _shared(one: Ids, other: Ids) -> tuple[int, float]:
+    """Return how many distinct rows two tables share, also as a share of those that one of them has."""
+    count = len(np.intersect1d(one, other, assume_unique=True))
+    return count, count / (len(one) + len(other) - count)
 
 
 def _first_alike(rows: dict[int, Ids]) -> dict[int, int]:
@@ -178,22 +176,17 @@ def _near_copies(rows: dict[int, Ids]) -> list[Copy]:
     shared: Counter[tuple[int, int]] = Counter()
     for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         if stop - start > 1:
-            shared.update(_pairs(owner[order[start:stop]].tolist()))
+            owners = owner[order[start:stop]].tolist()
+            reach = len(owners) - 1 if len(owners) <= SHARED_BY else NEXT
+            for distance in range(1, reach + 1):
+                shared.update(zip(owners, owners[distance:], strict=False))
     found = []
     for (one, other), least in shared.items():
         # A row that very many tables have is counted for some of their pairs only: which are likely is known then.
         if 2 * least >= NEAR * max(len(rows[one]), len(rows[other])):
-            count = len(np.intersect1d(rows[one], rows[other], assume_unique=True))
-            share = count / (len(rows[one]) + len(rows[other]) - count)
+            count, share = _shared(rows[one], rows[other])
             found += [Copy(one, other, share, count)] if share >= NEAR else []
     return found
-
-
-def _pairs(owners: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of tables that share a row: all of them if there are few, else neighbours."""
-    reach = len(owners) - 1 if len(owners) <= SHARED_BY else NEXT
-    for distance in range(1, reach + 1):
-        yield from zip(owners, owners[distance:], strict=False)
 
 
 def _rows(finder: KeyFinder, number: int) -> Ids:

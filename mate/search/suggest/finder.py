@@ -23,9 +23,8 @@ from mate.search.evidence import KeyCounts
 from mate.search.evidence.names import NameIndex, common_words, words
 from mate.search.suggest._suggest import cover
 from mate.search.suggest.candidates import Candidate, joint_support, single_support
-from mate.search.suggest.columns import AskingTable, ValueKinds
-from mate.search.suggest.keys import CHECKS, LEAST, GrowthPairs, KeyGrowth, SamplePlaces
-from mate.search.suggest.pairs import Pairs
+from mate.search.suggest.columns import AskingTable, Flags, Pairs, value_kinds
+from mate.search.suggest.keys import CHECKS, LEAST, KeyGrowth, SamplePlaces, worth_growing
 
 PARTNERS = 3
 """Columns of a table that are tried for one column: those that hold the most of it, and whose name is its own."""
@@ -64,12 +63,14 @@ class KeyFinder:
         self.first_table = np.cumsum([0, *(len(segment.arrays.table_id) for segment in self.segments)])
         self.tables: Ids = np.flatnonzero(np.concatenate([np.empty(0, np.bool_), *(s.live for s in self.segments)]))
         """The tables in use."""
+        self.table_id: Ids = np.concatenate([np.empty(0, np.int64), *(s.arrays.table_id for s in self.segments)])
+        """For each table its number in the lake."""
         columns = [len(segment.arrays.column_table) for segment in self.segments]
         self._room = [np.zeros((3, count), np.int64) for count in columns]
         self._counts: dict[int, KeyCounts] = {}
         self._cached = 0
         self._infos: dict[int, TableInfo] = {}
-        self._kinds: list[ValueKinds] = []
+        self._kinds: list[Flags] = []
         self._names = NameIndex()
         self._column_names = [np.zeros(count, np.int32) for count in columns]
         self._titles = [np.zeros(len(segment.arrays.table_id), np.int32) for segment in self.segments]
@@ -86,18 +87,13 @@ class KeyFinder:
         segment = int(np.searchsorted(self.first_table, table, "right")) - 1
         return segment, table - int(self.first_table[segment])
 
-    def table_id(self, table: int) -> int:
-        """Return a table's number in the lake."""
-        segment, place = self.place(table)
-        return int(self.segments[segment].arrays.table_id[place])
-
     def info(self, table: int) -> TableInfo:
         """Return what is known of a table."""
         return self._infos[table]
 
     def load_infos(self, tables: Ids) -> None:
         """Have what is known of tables at hand."""
-        wanted = {self.table_id(table): table for table in tables.tolist() if table not in self._infos}
+        wanted = {int(self.table_id[table]): table for table in tables.tolist() if table not in self._infos}
         for info in self.lake.tables(list(wanted)) if wanted else ():
             table = wanted[info.table_id]
             self._infos[table] = info
@@ -130,7 +126,7 @@ class KeyFinder:
         """Have at hand of which kind the tokens of each segment are."""
         if not self._kinds:
             every = ((segment, np.arange(len(segment.arrays.token_id))) for segment in self.segments)
-            self._kinds += [ValueKinds.of(segment.texts(places)) for segment, places in every]
+            self._kinds += [value_kinds(segment.texts(places)) for segment, places in every]
 
     def ask(self, asking: AskingTable, exclude: frozenset[int] = frozenset()) -> Asked:
         """Return the columns of the lake that hold enough of a table's, without those of some tables."""
@@ -249,18 +245,15 @@ class KeyFinder:
 
     def growth(self, asked: Asked, table: int) -> KeyGrowth:
         """Return the search for keys of several columns in a table."""
-        pairs = asked.pairs
-        start, stop = np.searchsorted(pairs.table, [table, table + 1]).tolist()
+        pairs = asked.pairs.chosen(slice(*np.searchsorted(asked.pairs.table, [table, table + 1])))
         segment, place = self.place(table)
         within = self.segments[segment]
         first = int(within.arrays.table_column_first[place])
-        other, distinct = pairs.other[start:stop], pairs.distinct[start:stop]
-        filled = np.maximum(1, within.filled(first + other))
-        own, fit, names = pairs.own[start:stop], pairs.fit[start:stop], pairs.names[start:stop]
-        constant = np.array([len(column.ids) == 1 for column in asked.table.columns])[own]
-        growing = GrowthPairs(own, other, pairs.share[start:stop], distinct, distinct / filled, fit, names)
-        chosen = growing.chosen(~constant | (fit > 0))
-        return KeyGrowth(self.counts(table), first, asked.table.sample, asked.sampled(segment), chosen)
+        uniqueness = pairs.distinct / np.maximum(1, within.filled(first + pairs.other))
+        constant = np.array([len(column.ids) == 1 for column in asked.table.columns])[pairs.own]
+        chosen = worth_growing(pairs, uniqueness, ~constant | (pairs.fit > 0))
+        sample, places = asked.table.sample, asked.sampled(segment)
+        return KeyGrowth(self.counts(table), first, sample, places, pairs.chosen(chosen), uniqueness[chosen])
 
     def grown(
         self, asked: Asked, table: int, growth: KeyGrowth, most_columns: int, checks: int = CHECKS

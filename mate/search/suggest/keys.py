@@ -12,9 +12,7 @@ import numpy.typing as npt
 from mate.lake.base import Ids
 from mate.search.evidence import KeyCounts
 from mate.search.suggest._suggest import check_mappings, longer_mappings
-from mate.search.suggest.columns import KeyRows
-
-Floats = npt.NDArray[np.float64]
+from mate.search.suggest.columns import Floats, KeyRows, Pairs
 
 LEAST = 0.3
 """Share of the asking rows, or key tuples, that a table must hold."""
@@ -30,31 +28,6 @@ MOST_PAIRS = 200
 
 CHECK_COSTS = 20_000
 """What a check costs beside reading rows, in rows."""
-
-
-class GrowthPairs(NamedTuple):
-    """The pairs of columns that keys grow from and with; mappings are places among them, ascending."""
-
-    own: Ids
-    other: Ids
-    """Counted within the table."""
-    share: Floats
-    """Share of the own column's rows that the table's column holds."""
-    distinct: Ids
-    """Distinct values of the table's column."""
-    uniqueness: Floats
-    fit: Floats
-    """How well the columns' names fit, 0 to 1."""
-    names: Floats
-    """How well they fit the table's name, too."""
-
-    def chosen(self, wanted: npt.NDArray[np.bool_]) -> GrowthPairs:
-        """Return those wanted that a longer key can gain from: not unique, and the most useful of them."""
-        places = np.flatnonzero(wanted & (self.uniqueness < 1))  # pairs ascend
-        if len(places) > MOST_PAIRS:
-            useful = (self.share * self.uniqueness * (1 + self.fit))[places]
-            places = np.sort(places[np.argsort(-useful, kind="stable")[:MOST_PAIRS]])
-        return GrowthPairs(*(field[places] for field in self))  # type: ignore[arg-type]
 
 
 class MeasuredMappings(NamedTuple):
@@ -116,7 +89,10 @@ class KeyGrowth:
     """Of the table, in its segment."""
     sample: KeyRows
     places: SamplePlaces
-    pairs: GrowthPairs
+    pairs: Pairs
+    """What keys grow from and with; mappings are places among them, ascending."""
+    uniqueness: Floats
+    """Of each pair's column in the table."""
     checks: int = 0
     """Mappings that were measured."""
 
@@ -133,15 +109,15 @@ class KeyGrowth:
     def grow(self, most_columns: int, checks: int = CHECKS) -> Iterator[GrownKey]:
         """Yield the keys of two columns and more that the table holds enough of; none has a unique part."""
         pairs = self.pairs
+        if not len(pairs):
+            return
         codes = ValueCodes(
-            np.zeros((len(pairs.own), max(map(len, self.sample.values))), np.int32), np.zeros(len(pairs.own), np.bool_)
+            np.zeros((len(pairs), max(map(len, self.sample.values))), np.int32), np.zeros(len(pairs), np.bool_)
         )
-        last = MeasuredMappings(np.arange(len(pairs.own))[:, None], pairs.share, pairs.uniqueness)
+        last = MeasuredMappings(np.arange(len(pairs))[:, None], pairs.share, self.uniqueness)
         unique: list[list[int]] = []
         largest = float(pairs.distinct.max(initial=1))
         for columns in range(2, most_columns + 1):
-            if not len(last.mappings):
-                break
             room = largest ** (most_columns - columns)
             mappings = longer_mappings(pairs, last, padded(unique), LEAST, checks, room)
             self.checks += len(mappings)
@@ -159,11 +135,9 @@ class KeyGrowth:
                 measured.append((mapping, joined / len(tuples), uniqueness))
                 if uniqueness == 1:
                     unique.append(mapping)
-            last = MeasuredMappings(
-                np.array([mapping for mapping, _, _ in measured]),
-                np.array([containment for _, containment, _ in measured]),
-                np.array([uniqueness for _, _, uniqueness in measured]),
-            )
+            if not measured:
+                return
+            last = MeasuredMappings(*map(np.array, zip(*measured, strict=True)))
 
     def _joined(self, mappings: Ids, codes: ValueCodes) -> Iterator[tuple[list[int], int, npt.NDArray[np.int32]]]:
         """Yield each mapping with how many key tuples join, fewer where they are not enough, and the tuples."""
@@ -182,6 +156,15 @@ class KeyGrowth:
             LEAST,
         )
         yield from zip(mappings.tolist(), joined.tolist(), tuples, strict=True)
+
+
+def worth_growing(pairs: Pairs, uniqueness: Floats, wanted: npt.NDArray[np.bool_]) -> Ids:
+    """Return the places of wanted pairs that a longer key can gain from: not unique, and the most useful of them."""
+    places = np.flatnonzero(wanted & (uniqueness < 1))
+    if len(places) > MOST_PAIRS:
+        useful = (pairs.share * uniqueness * (1 + pairs.fit))[places]
+        places = np.sort(places[np.argsort(-useful, kind="stable")[:MOST_PAIRS]])
+    return places
 
 
 def padded(mappings: Sequence[Sequence[int]]) -> Ids:

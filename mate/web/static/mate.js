@@ -96,6 +96,22 @@ async function ask(method, path, { json, body, signal } = {}) {
 const get = async (path) => (await ask("GET", path)).json();
 const post = async (path, json, signal) => (await ask("POST", path, { json, signal })).json();
 
+// Yield the steps of an answer, each a line of JSON.
+async function* steps(path, json, signal) {
+  const reader = (await ask("POST", path, { json, signal })).body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = "", read = {}; !read.done; ) {
+    read = await reader.read();
+    const lines = (text + (read.value ?? "")).split("\n");
+    text = lines.pop();
+    for (const line of lines) {
+      signal.throwIfAborted();
+      const step = JSON.parse(line);
+      if (step.error) throw new Error(step.error);
+      yield step;
+    }
+  }
+}
+
 // Do long work: show its progress and duration, and a button that cancels it.
 async function work(what, task) {
   if (running) running.abort();
@@ -200,8 +216,8 @@ function setKey(key) {
   $("search").disabled = !key.length;
 }
 
-function present(title, lead, answers, parts) {
-  fill($("results"), el("h2", { id: "results-title", tabindex: "-1" }, title), lead && el("p", { class: "quiet" }, lead), answers, parts);
+function present(title, lead, ...parts) {
+  fill($("results"), el("h2", { id: "results-title", tabindex: "-1" }, title), lead && el("p", { class: "quiet" }, lead), parts);
   $("results").hidden = false;
   $("results").querySelector("h2").focus({ preventScroll: true });
   $("results").scrollIntoView({ block: "start" });
@@ -226,20 +242,39 @@ function runSearch(k = few) {
     const lead = `${query.name} has ${counted(found.key_tuples, "distinct combination")} of ${key.map((k) => short(k)).join(", ")}.${left}`;
     const title = found.answers.length ? `3. ${counted(found.answers.length, "table")} found` : "3. Nothing found";
     const nothing = "No table of the lake holds any of these combinations in one row. Try fewer columns, or let keys be suggested.";
-    present(title, visible(lead), answerList(asked, found.answers, nothing, key), [moreAnswers(found.answers.length, k, 1000, runSearch), explanation(found.explanation), python(found.python, "Python lines of this search")]);
+    present(title, visible(lead), answerList(asked, found.answers, nothing, key), moreAnswers(found.answers.length, k, 1000, runSearch),
+      explanation(found.explanation), python(found.python, "Python lines of this search"));
   }));
 }
 
+// Look for keys and show those found so far, until the search is over. They stay when it is cancelled, as by going on with one of them.
+async function findKeys(asked, json, signal, search, place) {
+  const note = el("div", { role: "status" }, message("Looking for keys …")), list = el("div");
+  fill(place, note, list);
+  let found = null;
+  try {
+    for await (found of steps("/api/suggest", json, signal)) {
+      const longer = found.tried.keys_of_several_columns;
+      const tried = longer ? `Found so far, with ${counted(longer, "key")} of several columns tried.` : "Keys of one column.";
+      fill(note, found.complete ? null : message(`${tried} Still looking for keys of several columns …`));
+      fill(list, found.suggestions.length || found.complete ? answerList(asked, found.suggestions, found.message, null, search) : null);
+    }
+  } catch (error) {
+    if (!found) throw error;
+    fill(note, error.name === "AbortError" ? message("Cancelled: these are the keys found so far.") : message(error.message, "error"));
+  }
+  return found;
+}
+
 function runSuggest(k = few) {
-  const asked = query;
+  const asked = query, chosen = keyColumns();
   return shown($("results"), () => work("Looking for keys", async (signal) => {
-    const chosen = keyColumns();
-    const json = { ...query.reference, k, ...(chosen.length > 1 ? { columns: chosen } : {}) };
-    const found = await post("/api/suggest", json, signal);
-    const title = found.suggestions.length ? "3. Suggested keys" : "3. Nothing found";
-    const nothing = `No table of the lake joins with any of these columns: ${found.tried.map((name) => short(name, 40)).join(", ")}.`;
-    present(title, "Each is a key and the table that joins best on it.", answerList(asked, found.suggestions, nothing, null, searchWith),
-      [moreAnswers(found.suggestions.length, k, 100, runSuggest), python(found.python, "Python lines of this")]);
+    const json = { ...asked.reference, k, ...(chosen.length > 1 ? { columns: chosen } : {}) };
+    const keys = el("div"), end = el("div");
+    present("3. Suggested keys", "Each is a key and the table that joins best on it.", keys, end);
+    const found = await findKeys(asked, json, signal, searchWith, keys);
+    if (!found.suggestions.length) fill($("results-title"), "3. Nothing found");
+    fill(end, moreAnswers(found.suggestions.length, k, 100, runSuggest), python(found.python, "Python lines of this"));
   }));
 }
 
@@ -435,22 +470,16 @@ async function showTable(number) {
     const table = await get(`/api/tables/${encodeURIComponent(number)}`);
     const asked = { ...table, reference: { table: table.table_id } };
     const take = () => { go("search"); choose(table, asked.reference); };
-    const near = el("div", { class: "card", id: "neighbours" }, el("h2", {}, "Tables that join with it"), el("p", { class: "quiet" }, "Searching …"));
+    const search = (key) => { take(); return searchWith(key); };
+    const near = el("div");
     fill(place, el("h1", {}, short(table.name)),
       el("p", { class: "quiet" }, `Table ${table.table_id}, ${counted(table.rows, "row")}, from ${short(table.source, 200)}`),
       el("div", { class: "row" }, button("Search with this table", take, { class: "primary", id: "take" })),
-      el("div", { class: "card" }, ...columnTable(table), firstRows(table, true)), near);
-    await showNeighbours(asked, near, (key) => { take(); return searchWith(key); });
+      el("div", { class: "card" }, ...columnTable(table), firstRows(table, true)),
+      el("div", { class: "card", id: "neighbours" }, el("h2", {}, "Tables that join with it"), near));
+    const json = { ...asked.reference, k: few };
+    await shown(near, () => work("Looking for tables that join", (signal) => findKeys(asked, json, signal, search, near)));
   });
-}
-
-async function showNeighbours(asked, near, search) {
-  const place = el("div");
-  await shown(place, () => work("Looking for tables that join", async (signal) => {
-    const found = await post("/api/suggest", { ...asked.reference, k: few }, signal);
-    fill(place, answerList(asked, found.suggestions, "No other table of the lake joins with any of its columns.", null, search));
-  }));
-  fill(near, el("h2", {}, "Tables that join with it"), place);
 }
 
 // ---- views
