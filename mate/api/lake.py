@@ -38,9 +38,10 @@ if TYPE_CHECKING:
     from mate.api.batch_queries import Queries
     from mate.api.graph.graph import Graph
     from mate.build.build import Summary
+    from mate.build.changes.change import Report
     from mate.build.changes.check import Findings
     from mate.build.changes.sync import Difference
-    from mate.build.changes.updates import Report, Updates
+    from mate.build.changes.updates import Updates
     from mate.lake.base import Index
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.build import batches, build, dictionary, segments, stage
+from mate.build import build, dictionary, segments, stage
 from mate.build.build import BuildSettings, HashRequest, known_hash
 from mate.build.changes.check import check
 from mate.build.dictionary import count_distinct
@@ -336,7 +336,7 @@ def test_tokens_that_share_an_id_are_told_apart(
     plan: Callable[[list[Source], int], list[Unit]],
     segments: int,
 ) -> None:
-    monkeypatch.setattr(batches, "token_ids", narrow_ids)
+    monkeypatch.setattr(stage, "token_ids", narrow_ids)
     monkeypatch.setattr(stage, "plan_units", plan)
     alike = [HashRequest(spec.name, spec.bits, spec.parameters) for spec in open_folder(published).manifest.hashes]
     store = tmp_path / "a.mate"
