@@ -18,7 +18,7 @@ from mate.hashing import Keys
 from mate.lake._arrays import SegmentView, count_postings, find_places
 from mate.lake.arrays import Array, ArrayFile, damaged
 from mate.lake.columns import column_codes
-from mate.lake.layout import NO_PLACE, SegmentArrays, Shapes, Texts, make_arrays
+from mate.lake.layout import NO_PLACE, WIDE_ROWS, SegmentArrays, Shapes, Texts, make_arrays
 from mate.lake.segment_folder import SegmentFolder
 from mate.lake.soundness import check_shapes, check_values
 from mate.lake.verified import is_verified, mark_verified
@@ -85,7 +85,14 @@ class SearchSegment:
 
     def posting_counts(self, places: Array) -> Array:
         """Return how many postings tokens have in the tables in use; 0 for `NO_PLACE`."""
-        return count_postings(self.native, np.ascontiguousarray(places, np.int64), self.live.view(np.uint8))
+        places = np.ascontiguousarray(places, np.int64)
+        return count_postings(self.native, places, self.live.view(np.uint8), self._odd_tables)
+
+    @cached_property
+    def _odd_tables(self) -> Array:
+        """Tables that are not in use or have wide postings."""
+        odd: Array = np.flatnonzero(~self.live | (np.diff(self.arrays.table_row_first) >= WIDE_ROWS))
+        return odd
 
 
 @dataclass(frozen=True, eq=False)
