@@ -56,26 +56,46 @@ class LakeTarget:
         self._wait = wait
         self._home = self.path / BUILD
         self.directory = self._home / uuid.uuid4().hex[:12]
-        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         if self.path.exists() and not self.path.is_dir():
             raise StoreError(f"{self.path} is a file; --store takes the path of a folder, such as {self.path}.mate")
         try:
-            if self._remote:
-                self._remote.prepare()
-            self._existed = self.path.exists()
-            _make_folder(self.path)
-            self._refuse_other_folders()
-            self._lock = self._wait_for_lock()
-            self._make_directory()
+            with ExitStack() as stack:
+                self._begin(stack)
+                self._stack = stack.pop_all()
         except BlockingIOError:
             waited = f"; waited {self._wait:g} s for it (--wait)" if self._wait else ""
             raise StoreError(f"another build or change of {self.path} is under way{waited}") from None
         except OSError as error:
             raise StoreError(f"cannot write to {self.path}: {error.strerror}") from error
-        self._stack.enter_context(terminated_like_interrupted())
         return self
+
+    def _begin(self, stack: ExitStack) -> None:
+        """Take the lock and make the folder for files, having removed what others left behind; the stack undoes it."""
+        if self._remote:
+            self._remote.prepare()
+        self._existed = self.path.exists()
+        _make_folder(self.path)
+        self._refuse_other_folders()
+        stack.enter_context(terminated_like_interrupted())
+        stack.callback(os.close, self._wait_for_lock())
+        stack.callback(self._remove_unused_folder)
+        if self._remote:
+            self._remote.start_change()
+        _remove(self._home)
+        stack.callback(_remove, self._home)
+        for folder in (self._home, self.directory):
+            folder.mkdir(mode=0o700)  # fails where somebody was quicker, also with a link
+            require_own(folder)
+        self.remove_unpublished()
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _remove_unused_folder(self) -> None:
+        if not self._existed and not (self.path / MANIFEST).exists():
+            _remove(self.path)
 
     def _refuse_other_folders(self) -> None:
         """Refuse a folder that holds something else: a build would mix with it, and clean up in it."""
@@ -108,27 +128,6 @@ class LakeTarget:
             # Its last holder has removed the folder with it, having published nothing.
             self._existed = False
             _make_folder(self.path)
-
-    def _make_directory(self) -> None:
-        """Make the folder, having removed what others left behind."""
-        try:
-            if self._remote:
-                self._remote.start_change()
-            _remove(self._home)
-            for folder in (self._home, self.directory):
-                folder.mkdir(mode=0o700)  # fails where somebody was quicker, also with a link
-                require_own(folder)
-            self.remove_unpublished()
-        except BaseException:
-            self.__exit__()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        _remove(self._home)
-        if not self._existed and not (self.path / MANIFEST).exists():
-            _remove(self.path)
-        os.close(self._lock)
-        self._stack.close()
 
     def check(self, settings: BuildSettings) -> None:
         """Accept all settings."""
@@ -169,13 +168,11 @@ class LakeWriter(LakeTarget):
 
     def __enter__(self) -> Self:
         published_manifest(self.address)  # raises StoreError if there is none
-        super().__enter__()
-        try:
-            self.index: LakeFolder = open_lake(self.address)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+        return super().__enter__()
+
+    def _begin(self, stack: ExitStack) -> None:
+        super()._begin(stack)
+        self.index: LakeFolder = open_lake(self.address)
 
     def stored(self, table: TableInfo) -> StoredTable:
         """Return a table of the lake as a source."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -59,10 +60,9 @@ def require_java() -> None:
     if java is None or not Path(java).exists():
         raise SparkError(f"Spark needs Java, and there is none{f' in JAVA_HOME={home}' if home else ''}: {hint}")
     printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = printed.split('"')[1] if printed.count('"') >= 2 else ""
-    major = version.removeprefix("1.").split(".")[0].split("-")[0]
-    if not major.isdigit() or int(major) < _JAVA:
-        raise SparkError(f"Spark needs Java {_JAVA} or newer, {java} is {version or 'unknown'}: {hint}")
+    version = re.search(r'"((?:1\.)?(\d*)[^"]*)"', printed)
+    if not version or int(version[2] or 0) < _JAVA:
+        raise SparkError(f"Spark needs Java {_JAVA} or newer, {java} is {version[1] if version else 'unknown'}: {hint}")
 
 
 @contextmanager
@@ -86,18 +86,17 @@ def spark_session(
         log = scratch / "spark.log"
         ships = not master.startswith("local[")
         # Everything that Spark leaves on this machine goes into one folder; a local session stays off the network.
-        places = {"spark.local.dir": str(scratch)}
-        places["spark.driver.extraJavaOptions"] = shlex.quote(f"-Djava.io.tmpdir={scratch}")
+        java = shlex.quote(f"-Djava.io.tmpdir={scratch}")
+        options = {**DEFAULTS, "spark.local.dir": str(scratch), "spark.driver.extraJavaOptions": java}
         if master.startswith("local"):
-            places |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        options = {**DEFAULTS, **places, **(settings or {})}
+            options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        options |= settings or {}
         if ships:
-            others = options.get(_PYTHONPATH)
-            options[_PYTHONPATH] = f"{_ARCHIVE}:{others}" if others else _ARCHIVE
+            options[_PYTHONPATH] = ":".join(filter(None, [_ARCHIVE, options.get(_PYTHONPATH)]))
         quiet = nullcontext if verbose else partial(_quiet, log)
         try:
             with quiet(), _temporary_files_in(scratch):
-                spark = SparkSession.builder.master(master).config(map=dict(options)).getOrCreate()
+                spark = SparkSession.builder.master(master).config(map=options).getOrCreate()
         except Exception as error:
             raise SparkError(f"Spark did not start with master {master}: {_reason(error, log)}") from error
         try:

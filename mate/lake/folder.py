@@ -174,8 +174,8 @@ class LakeFolder(Index):
         total = dict.fromkeys((*_PARTS, "super keys", "cells", "records"), 0)
         for segment, record in zip(self.segments, self.manifest.segments, strict=True):
             for part, names in _PARTS.items():
-                total[part] += sum(map(segment.file.bytes_of, names))
-            total["super keys"] += sum(segment.file.bytes_of(n) for n in segment.file.names if n.startswith("keys"))
+                total[part] += sum(getattr(segment.arrays, name).nbytes for name in names)
+            total["super keys"] += sum(keys.nbytes for keys in segment.keys)
             total["cells"] += sum(size for name, (size, _) in record.files.items() if name.startswith("cells-"))
         total["records"] = sum(record.bytes for record in self.manifest.segments) - sum(total.values())
         total["manifest"] = (self.path / MANIFEST).stat().st_size if (self.path / MANIFEST).is_file() else 0

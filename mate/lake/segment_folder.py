@@ -97,7 +97,9 @@ class SegmentFolder:
         files = int(self.pieces_file.notes.get(b"cell_files", 0))
         self.cell_files = [ParquetRecords(path / CELLS.format(number)) for number in range(files)]
         tables, cells = self.tables_file, self.cell_files
-        group = self._table_group = lru_cache(CACHED_GROUPS)(lambda group: tables.read_row_group(group).combine_chunks())
+        group = self._table_group = lru_cache(CACHED_GROUPS)(
+            lambda group: tables.read_row_group(group).combine_chunks()
+        )
         self._table = lru_cache(CACHED_TABLES)(
             lambda place: TableInfo.of(group(place // TABLE_GROUP).slice(place % TABLE_GROUP, 1).to_pylist()[0])
         )
