@@ -21,8 +21,7 @@ from benchmarks.memory import available, roles, snapshot
 from experiments.queries import Query, Shape, sample_queries
 from mate.api.batch import Batch
 from mate.api.batch_queries import PlannedQuery
-from mate.build.engine import Engine, LocalEngine, start_engine
-from mate.build.progress import NoProgress
+from mate.build.engine import Engine, LocalEngine, NoProgress, start_engine
 from mate.cli.terminal import console, table
 from mate.errors import MateError
 from mate.lake.base import Index

@@ -20,8 +20,7 @@ from mate.api.batch_queries import PlannedQuery
 from mate.api.options import WorkOptions, engine_for
 from mate.api.snapshot import SourceTables
 from mate.api.tables import as_frame
-from mate.build.engine import Engine
-from mate.build.progress import NoProgress, Progress
+from mate.build.engine import Engine, NoProgress, Progress
 from mate.errors import MateError, QueryError
 from mate.lake.base import Index
 from mate.search.batches import Answered, BatchQuery, BatchSearch, batch_tasks

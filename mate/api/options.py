@@ -17,8 +17,7 @@ from mate.errors import MateError, QueryError, did_you_mean
 
 if TYPE_CHECKING:
     from mate.api.arguments import Key, Tables
-    from mate.build.engine import Engine
-    from mate.build.progress import Progress
+    from mate.build.engine import Engine, Progress
     from mate.lake.base import Index
     from mate.limits import Limits
     from mate.search.settings import FilterSettings, SearchSettings

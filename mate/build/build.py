@@ -18,10 +18,9 @@ import pyarrow as pa
 from mate import __version__
 from mate.build.dictionary import PHASE as COUNT
 from mate.build.dictionary import count_distinct
-from mate.build.engine import AUTO, Engine, choose_master, failure_explained, start_engine
+from mate.build.engine import AUTO, Engine, NoProgress, Progress, choose_master, failure_explained, start_engine
 from mate.build.parts import PHASE as LOOK
-from mate.build.parts import cut_sources, large_files
-from mate.build.progress import NoProgress, Progress
+from mate.build.parts import cut_sources
 from mate.build.segments import (
     MOST_NUMBERED,
     NewSegment,
@@ -166,9 +165,8 @@ def build_sources(
     with ExitStack() as stack:
         with _timed(seconds, START):
             engine = stack.enter_context(start_engine(master, settings.spark, verbose=settings.verbose))
-        if large_files(sources, engine.parallelism):
-            with _timed(seconds, LOOK):
-                sources = cut_sources(sources, engine, settings.limits, progress)
+        with _timed(seconds, LOOK):
+            sources = cut_sources(sources, engine, settings.limits, progress)
         with _timed(seconds, READ):
             lots = _stage(engine, sources, target, settings, progress)
         with _timed(seconds, COUNT):
@@ -185,7 +183,7 @@ def build_sources(
         manifest = replace(manifest, segments=records, counts=sum((r.counts for r in records), Counts()))
         target.publish(manifest, new_segments)
     if not engine.is_spark:
-        del seconds[START]
+        del seconds[START], seconds[LOOK]
     files, rejected = sum(lot.files for lot in lots), sum(lot.rejected_tables for lot in lots)
     return Summary(manifest, files, rejected, seconds, f"{engine.name}: {reason}")
 

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mate.build.engine import Engine
-from mate.build.progress import Progress
+from mate.build.engine import Engine, Progress
 from mate.build.stage import Lot
 from mate.lake.arrays import Array, offset_type
 from mate.lake.layout import NO_PLACE, Texts

@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mate.build.engine import Engine
-from mate.build.progress import Progress
+from mate.build.engine import Engine, Progress
 from mate.build.sources import FileSource, Item, Provenance, Source, Unit, unit_size
 from mate.corpus import File, Limits
 from mate.corpus.parts import Correction, Cutting, Part, Parts, Span, changed, cut_file, look_at, read_part
@@ -74,22 +73,11 @@ class FilePart:
             yield self.provenance
 
 
-def part_size(sources: list[Source], parallelism: int) -> int:
-    """Return how large parts should be."""
-    return max(unit_size(sources, parallelism), LEAST_PART)
-
-
-def large_files(sources: list[Source], parallelism: int) -> list[FileSource]:
-    """Return the files that are worth cutting; none where only one task runs at a time."""
-    least = 2 * part_size(sources, parallelism)
-    files = [source for source in sources if isinstance(source, FileSource) and source.size >= least]
-    return files if parallelism > 1 else []
-
-
 def cut_sources(sources: list[Source], engine: Engine, limits: Limits, progress: Progress) -> list[Source]:
-    """Return the sources with their large files cut into parts, as far as they can be cut."""
-    large, size = large_files(sources, engine.parallelism), part_size(sources, engine.parallelism)
-    if not large:
+    """Return the sources with their large files cut into parts; none is cut where only one task runs at a time."""
+    size = max(unit_size(sources, engine.parallelism), LEAST_PART)
+    large = [source for source in sources if isinstance(source, FileSource) and source.size >= 2 * size]
+    if not large or engine.parallelism == 1:
         return sources
     stamps = [file_stamp(source.name) for source in large]
     cuttings = engine.run(large, lambda source: (cut_file(source.file, limits, size), {}), progress, PHASE)

@@ -96,7 +96,7 @@ def spark_session(
         quiet = nullcontext if verbose else partial(_quiet, log)
         try:
             with quiet(), _temporary_files_in(scratch):
-                spark = SparkSession.builder.master(master).config(map=options).getOrCreate()
+                spark = SparkSession.builder.master(master).config(map=dict(options)).getOrCreate()
         except Exception as error:
             raise SparkError(f"Spark did not start with master {master}: {_reason(error, log)}") from error
         try:

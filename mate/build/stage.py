@@ -18,9 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mate.build.engine import Engine
+from mate.build.engine import Engine, Progress
 from mate.build.parts import ChangedError, FilePart, with_whole_files
-from mate.build.progress import Progress
 from mate.build.sources import Provenance, Source, Unit, plan_units
 from mate.build.stored_tables import StoredTable
 from mate.corpus import Chunk, Limits, Reject

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from mate.hashing import Keys
 from mate.lake._arrays import fill_keys, make_columns
@@ -78,6 +79,11 @@ class Texts(NamedTuple):
     token_id: Array
     text_first: Array
     text: Array
+
+    def strings(self) -> pa.LargeStringArray:
+        """Return the texts."""
+        first = pa.py_buffer(self.text_first.astype(np.int64, copy=False))
+        return pa.LargeStringArray.from_buffers(len(self.token_id), first, pa.py_buffer(self.text))
 
 
 def make_arrays(shapes: Shapes, tokens: Texts, cells: Array) -> SegmentArrays:

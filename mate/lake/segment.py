@@ -64,8 +64,7 @@ class SearchSegment:
 
     @cached_property
     def _texts(self) -> pa.LargeStringArray:
-        first = self.arrays.text_first.astype(np.int64, copy=False)
-        return pa.LargeStringArray.from_buffers(len(first) - 1, pa.py_buffer(first), pa.py_buffer(self.arrays.text))
+        return Texts(*self.arrays[:3]).strings()
 
     def filled(self, columns: Array) -> Array:
         """Return how many cells of columns are not empty; each column is counted once."""

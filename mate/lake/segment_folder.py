@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -131,11 +132,13 @@ class SegmentFolder:
             return [TableInfo.of(record) for record in self.tables_file.read().to_pylist()]
         if len(places) <= FEW_TABLES:
             return [self._table(place) for place in places.tolist()]
-        infos: list[TableInfo] = []
-        for group in np.unique(places // TABLE_GROUP).tolist():
-            own = places[places // TABLE_GROUP == group] - group * TABLE_GROUP
-            infos += map(TableInfo.of, self._table_group(group).take(pa.array(own)).to_pylist())
-        return infos
+        groups = places // TABLE_GROUP
+        found = (self._tables_of_group(group, places[groups == group]) for group in np.unique(groups).tolist())
+        return list(chain.from_iterable(found))
+
+    def _tables_of_group(self, group: int, places: Any) -> list[TableInfo]:
+        own = np.asarray(places) - group * TABLE_GROUP
+        return [TableInfo.of(record) for record in self._table_group(group).take(pa.array(own)).to_pylist()]
 
     def column_chunks(self, table: int, width: int) -> Iterator[tuple[int, list[pa.Array]]]:
         """Yield the cells of a table of `width` columns in pieces: the first row, and an array per column."""

@@ -18,7 +18,7 @@ import json, sys
 from mate.api.batch import Batch
 from mate.api.batch_queries import plan_queries
 from mate.build.engine import SparkEngine
-from mate.build.progress import NoProgress
+from mate.build.engine import NoProgress
 from mate.build.session import spark_session
 from mate.lake.folder import open_folder
 from mate.search.batches import BatchSearch

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from mate.api.graph.files import EDGES, NODES, graphml, page
 from mate.api.options import WorkOptions, engine_for
 from mate.api.outputs import check_output
-from mate.build.progress import NoProgress
+from mate.build.engine import NoProgress
 from mate.errors import QueryError
 from mate.files import replacing
 from mate.lake.base import Index

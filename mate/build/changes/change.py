@@ -16,9 +16,8 @@ import pyarrow as pa
 
 from mate.build.build import MEMORY, now
 from mate.build.dictionary import count_distinct
-from mate.build.engine import Engine
+from mate.build.engine import Engine, Progress
 from mate.build.parts import cut_sources
-from mate.build.progress import Progress
 from mate.build.segments import (
     LEAST_SEGMENT,
     PHASE,

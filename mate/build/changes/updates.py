@@ -20,8 +20,7 @@ from mate.build.build import MEMORY, check_memory
 from mate.build.changes.change import Change, Report, worth_merging
 from mate.build.changes.naming import check_column, check_rows, spellings, tables_of
 from mate.build.changes.sync import Difference, compare
-from mate.build.engine import AUTO, NO_SPARK, choose_master, failure_explained, start_engine
-from mate.build.progress import NoProgress, Progress
+from mate.build.engine import AUTO, NO_SPARK, NoProgress, Progress, choose_master, failure_explained, start_engine
 from mate.build.sources import FileSource, Source, find_sources
 from mate.build.stored_tables import CELL_BYTES, set_cells
 from mate.errors import StoreError, UpdateError
