@@ -5,7 +5,6 @@ A change publishes new segments, and a manifest that says which tables of others
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import time
@@ -23,7 +22,7 @@ from mate.build.changes.change import Change
 from mate.build.segments import NewSegment
 from mate.build.stored_tables import StoredTable
 from mate.errors import StoreError
-from mate.files import require_own
+from mate.files import locked, require_own
 from mate.lake.arrays import Array
 from mate.lake.columns import column_codes
 from mate.lake.folder import LOCK, MANIFEST, SEGMENTS, LakeFolder, read_manifest, sync_folder
@@ -79,7 +78,7 @@ class LakeTarget:
         _make_folder(self.path)
         self._refuse_other_folders()
         stack.enter_context(terminated_like_interrupted())
-        stack.callback(os.close, self._wait_for_lock())
+        self._wait_for_lock(stack)
         stack.callback(self._remove_unused_folder)
         if self._remote:
             self._remote.start_change()
@@ -109,17 +108,15 @@ class LakeTarget:
         if other:
             raise StoreError(f"{self.path} is a folder with other things in it ({other[0]}): name a new folder")
 
-    def _wait_for_lock(self) -> int:
+    def _wait_for_lock(self, stack: ExitStack) -> None:
         deadline = time.monotonic() + self._wait
         while True:
             try:
-                with ExitStack() as stack, suppress(FileNotFoundError):
-                    lock = os.open(self.path / LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-                    stack.callback(os.close, lock)
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with ExitStack() as attempt, suppress(FileNotFoundError):
+                    lock = attempt.enter_context(locked(self.path / LOCK, os.O_CREAT | os.O_RDWR))
                     if os.path.samestat(os.fstat(lock), (self.path / LOCK).stat()):
-                        stack.pop_all()
-                        return lock
+                        stack.enter_context(attempt.pop_all())
+                        return
             except BlockingIOError:
                 if time.monotonic() >= deadline:
                     raise

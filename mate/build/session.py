@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
 import re
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from mate.errors import MateError
 from mate.extras import require
+from mate.files import locked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,29 +112,18 @@ def spark_session(
 def _scratch_folder() -> Iterator[Path]:
     """Yield a locked folder and remove it afterwards; also remove those of killed processes, which have no lock."""
     for left_over in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
-        with suppress(OSError), _locked(left_over) as lock:
+        with suppress(OSError), locked(left_over, os.O_DIRECTORY) as lock:
             if os.fstat(lock).st_uid == os.geteuid():
                 shutil.rmtree(left_over, ignore_errors=True)
     with ExitStack() as stack:
         while True:
             folder = Path(tempfile.mkdtemp(prefix=_SCRATCH))
             with suppress(BlockingIOError, FileNotFoundError):
-                stack.enter_context(_locked(folder))
+                stack.enter_context(locked(folder, os.O_DIRECTORY))
                 if folder.exists():  # else another process took it for a left-over before it was locked
                     break
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         yield folder
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[int]:
-    """Lock a folder; raise OSError if it is locked already."""
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield lock
-    finally:
-        os.close(lock)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ is still the one that the change began with.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
 import os
@@ -22,11 +21,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from mate.errors import ChangedError, StoreError
-from mate.files import cache_folder, file_crc32, private_folder
+from mate.files import cache_folder, file_crc32, locked, private_folder
 from mate.lake.folder import MANIFEST, SEGMENTS, LakeFolder, open_folder, publish, read_manifest
 from mate.lake.manifest import Manifest, SegmentRecord
 from mate.storage import Place, is_remote, shown
@@ -98,16 +97,13 @@ class RemoteLake:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep other processes from fetching into the same copy; its folder is for this user alone."""
-        try:
-            private_folder(self._home)
-            lock = os.open(self._home / "lock", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StoreError(f"cannot write to {self._home}: {error.strerror} (set MATE_CACHE)") from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with ExitStack() as stack:
+            try:
+                private_folder(self._home)
+                stack.enter_context(locked(self._home / "lock", os.O_CREAT | os.O_RDWR, wait=True))
+            except OSError as error:
+                raise StoreError(f"cannot write to {self._home}: {error.strerror} (set MATE_CACHE)") from None
             yield
-        finally:
-            os.close(lock)
 
     def prepare(self) -> None:
         """Make the folder that the copy is in."""

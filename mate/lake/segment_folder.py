@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from mate.lake.arrays import Array, damaged
 from mate.lake.records import TableInfo
+from mate.values.arrow import string_array
 
 TABLES, SOURCES, REJECTS, PIECES = "tables.parquet", "sources.parquet", "rejects.parquet", "pieces.parquet"
 CELLS = "cells-{0:04d}.parquet"
@@ -105,7 +106,7 @@ class SegmentFolder:
             lambda place: TableInfo.of(group(place // TABLE_GROUP).slice(place % TABLE_GROUP, 1).to_pylist()[0])
         )
         # The last group of cells is cached, as small tables share it.
-        self._cell_group = lru_cache(1)(lambda file, group: _one_chunk(cells[file].read_row_group(group).column(0)))
+        self._cell_group = lru_cache(1)(lambda file, group: string_array(cells[file].read_row_group(group).column(0)))
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -175,8 +176,3 @@ def _records(
         table = table.filter(pc.is_in(table["source"], value_set=pa.array(list(sources), pa.string())))
     records: list[dict[str, Any]] = table.to_pylist()
     return records
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.StringArray:
-    combined = column.combine_chunks()
-    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
