@@ -48,15 +48,11 @@ class SearchSegment:
     def places(self, ids: Array, texts: pa.StringArray | None = None) -> Array:
         """Return the places of tokens, `NO_PLACE` for those that it does not have.
 
-        Without texts, ids are enough: a database has compared the texts itself.
+        A segment in memory has no texts, and ids are enough: a database has compared the texts itself.
         """
-        token_id = self.arrays.token_id
-        if not len(token_id) or not len(ids):
-            return np.full(len(ids), NO_PLACE)
-        if texts is not None:
-            return find_places(self.native, np.ascontiguousarray(ids, np.int64), *string_buffers(texts))
-        place = np.minimum(np.searchsorted(token_id, ids), len(token_id) - 1)
-        return np.where(token_id[place] == ids, place, NO_PLACE)
+        no_texts = np.empty(0, np.uint8), np.zeros(len(ids) + 1, np.int64)
+        buffers = no_texts if texts is None else string_buffers(texts)
+        return find_places(self.native, np.ascontiguousarray(ids, np.int64), *buffers)
 
     def texts(self, places: Array) -> pa.LargeStringArray:
         """Return the texts of tokens."""
