@@ -1,7 +1,7 @@
 """Large files, cut into parts before units are planned, so that one file is the work of many tasks.
 
 The file is hashed once and looked at once, then its parts are read. Its size and times are noted before; a part that
-is read from a file that no longer has them raises `ChangedError`, and the file is read again in one piece.
+is read from a file that no longer has them raises `FileChangedError`, and the file is read again in one piece.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def file_stamp(path: str) -> Stamp | None:
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
 
 
-class ChangedError(CorpusError):
+class FileChangedError(CorpusError):
     """A file that is read in parts is no longer what it was when it was looked at."""
 
     def __init__(self, source: str) -> None:
@@ -62,13 +62,13 @@ class FilePart:
         return self.whole.name
 
     def read(self, limits: Limits) -> Iterator[Item]:
-        """Yield what the whole file would give here; raise `ChangedError` if it is no longer that file."""
+        """Yield what the whole file would give here; raise `FileChangedError` if it is no longer that file."""
         try:
             yield from read_part(self.whole.file, self.part, limits)
         except CorpusError as error:
-            raise ChangedError(self.name) from error
+            raise FileChangedError(self.name) from error
         if file_stamp(self.name) != self.stamp:
-            raise ChangedError(self.name)
+            raise FileChangedError(self.name)
         if self.provenance:
             yield self.provenance
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mate.build.engine import Engine, Progress
-from mate.build.parts import ChangedError, FilePart, with_whole_files
+from mate.build.parts import FileChangedError, FilePart, with_whole_files
 from mate.build.sources import Provenance, Source, Unit, plan_units
 from mate.build.stored_tables import StoredTable
 from mate.corpus import Chunk, Limits, Reject
@@ -118,7 +118,7 @@ def stage_sources(
     def run(unit: Unit) -> tuple[list[Lot] | str, dict[str, int]]:
         try:
             lots = stage_unit(unit, str(directory), settings)
-        except ChangedError as error:
+        except FileChangedError as error:
             return error.source, {}
         return lots, {name: sum(getattr(lot, name) for lot in lots) for name in ("files", "tables", "cells")}
 

@@ -54,7 +54,7 @@ ctypedef fused Code:
     uint32_t
 
 
-cdef struct Columns:
+cdef struct NewColumns:
     Span[int32_t] cells
     Span[int64_t] rows
     Span[int64_t] column_entry_first
@@ -72,7 +72,7 @@ cdef struct Columns:
 
 def make_columns(const int32_t[::1] cells, const int64_t[::1] rows, int64_t tokens):
     """Return the arrays that follow from the cells of columns of so many rows each (`mate.lake.layout`), by name."""
-    cdef Columns c
+    cdef NewColumns c
     column_entry_first, code_first = np.zeros(len(rows) + 1, np.int64), np.zeros(len(rows) + 1, np.int64)
     code_bytes, entry_first = np.empty(len(rows), np.uint8), np.zeros(tokens + 1, np.int64)
     c.cells, c.rows, c.column_entry_first = int32s(cells), int64s(rows), int64s(column_entry_first)
@@ -112,7 +112,7 @@ cdef inline int64_t _units(int64_t rows) noexcept nogil:
 
 cdef void _count_entries(void* state) noexcept nogil:
     """Count the distinct tokens of every column, and the columns of every token."""
-    cdef Columns* c = <Columns*>state
+    cdef NewColumns* c = <NewColumns*>state
     cdef Span[int32_t] own
     cdef int64_t column, row, token, distinct, size, at = 0
     cdef Arena arena
@@ -139,7 +139,7 @@ cdef void _count_entries(void* state) noexcept nogil:
 
 cdef void _encode_columns(void* state) noexcept nogil:
     """Number the tokens of every column and write its codes; `sizes` gets how many rows have each of them."""
-    cdef Columns* c = <Columns*>state
+    cdef NewColumns* c = <NewColumns*>state
     cdef Span[int32_t] own
     cdef Span[uint32_t] tokens, sizes
     cdef int64_t column, place, at = 0
@@ -196,7 +196,7 @@ cdef void _write_codes(
 
 cdef void _fill_directory(void* state) noexcept nogil:
     """Turn columns with their tokens into tokens with their columns; `place` gets the entry of each column's token."""
-    cdef Columns* c = <Columns*>state
+    cdef NewColumns* c = <NewColumns*>state
     cdef int64_t column, at, token, entry, units
     cdef Arena arena
     cdef Interrupt interrupt
@@ -218,7 +218,7 @@ cdef void _fill_directory(void* state) noexcept nogil:
 
 cdef void _fill_postings(void* state) noexcept nogil:
     """Write the rows of every directory entry; `place` becomes where the next row of each column's token goes."""
-    cdef Columns* c = <Columns*>state
+    cdef NewColumns* c = <NewColumns*>state
     cdef Span[int64_t] cursor
     cdef int64_t column, entry, rows
     cdef uint8_t* codes
