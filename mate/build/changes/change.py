@@ -145,7 +145,7 @@ class Change:
 
     def compact(self) -> None:
         """Merge the segments of a lake that are worth it: their tables and records are written again, as they are."""
-        lake, segments = require_folder(self.index, "only"), self.index.manifest.segments
+        lake, segments = require_folder(self.index, "compaction merges the segments of"), self.index.manifest.segments
         merged = worth_merging(lake.manifest, self._memory)
         tables: list[int] = []
         sources: set[str] = set()
