@@ -166,9 +166,11 @@ def build_sources(
         with _timed(seconds, START):
             engine = stack.enter_context(start_engine(master, settings.spark, verbose=settings.verbose))
         with _timed(seconds, LOOK):
-            sources = cut_sources(sources, engine, settings.limits, progress)
+            parts = cut_sources(sources, engine, settings.limits, progress)
+        if parts is sources:
+            del seconds[LOOK]
         with _timed(seconds, READ):
-            lots = _stage(engine, sources, target, settings, progress)
+            lots = _stage(engine, parts, target, settings, progress)
         with _timed(seconds, COUNT):
             columns = sum(lot.columns for lot in lots) / sum(lot.tables for lot in lots)
             statistics = CorpusStatistics(count_distinct(engine, lots, progress), columns)
@@ -183,7 +185,7 @@ def build_sources(
         manifest = replace(manifest, segments=records, counts=sum((r.counts for r in records), Counts()))
         target.publish(manifest, new_segments)
     if not engine.is_spark:
-        del seconds[START], seconds[LOOK]
+        del seconds[START]
     files, rejected = sum(lot.files for lot in lots), sum(lot.rejected_tables for lot in lots)
     return Summary(manifest, files, rejected, seconds, f"{engine.name}: {reason}")
 
