@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 from benchmarks.memory import available, roles, snapshot
 from experiments.queries import Query, Shape, sample_queries
 from mate.api.batch import PlannedQuery, QueryBatch
-from mate.build.engine import Engine, LocalEngine, start_engine
-from mate.build.progress import NoProgress
+from mate.build.engine import Engine, LocalEngine, NoProgress, start_engine
 from mate.cli.terminal import console, table
 from mate.errors import MateError
 from mate.lake.base import Index

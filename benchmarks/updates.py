@@ -28,7 +28,8 @@ from experiments import machine
 from mate.errors import MateError
 
 if TYPE_CHECKING:
-    from mate.build.changes.updates import Report, Updates
+    from mate.build.changes.change import Report
+    from mate.build.changes.updates import Updates
     from mate.cli import Commands
     from mate.lake.folder import LakeFolder
     from mate.lake.records import TableInfo
@@ -292,7 +293,7 @@ def _child(order: dict[str, Any]) -> tuple[dict[str, Any], float]:
 
 def main(arguments: Sequence[str]) -> int:
     """Carry out one order, in this process."""
-    import mate.build.changes.lake_writer  # noqa: F401  (what every change imports)
+    import mate.build.lake_target  # noqa: F401  (what every change imports)
 
     order = json.loads(arguments[0])
     try:

@@ -12,8 +12,7 @@ from experiments.definitions import ARRAYS, digest, slug
 from experiments.errors import ExperimentError
 from experiments.hashes import READINGS, Spec, compared, components
 from mate.build.build import BuildSettings, HashRequest, Summary, build
-from mate.build.engine import AUTO
-from mate.build.progress import Progress
+from mate.build.engine import AUTO, Progress
 from mate.corpus import Limits
 from mate.hashing import CorpusStatistics
 from mate.lake.folder import MANIFEST

@@ -68,7 +68,7 @@ class RunProgress:
                 left = (now - self._began) / self._done * (self._total - self._done)
                 self.say(f"  {self._done:,} of {self._total:,} runs, {what}; about {duration(left)} left")
 
-    # What a build tells (`mate.build.progress`).
+    # What a build tells (`mate.build.engine.Progress`).
 
     def start(self, phase: str, total: int) -> None:
         """Begin a phase of a build."""

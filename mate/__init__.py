@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from mate.api.stats import Stats as Stats
     from mate.api.synthetic_files import write_synthetic as write_synthetic
     from mate.api.tables import read as read
+    from mate.build.changes.change import Report as Report
     from mate.build.changes.check import Findings as Findings
     from mate.build.changes.sync import Difference as Difference
-    from mate.build.changes.updates import Report as Report
     from mate.errors import MateError as MateError
     from mate.lake.records import TableInfo as TableInfo
     from mate.limits import Limits as Limits
@@ -69,9 +69,9 @@ _PUBLIC = {
     "mate.api.stats": "Stats",
     "mate.api.synthetic_files": "write_synthetic",
     "mate.api.tables": "read",
+    "mate.build.changes.change": "Report",
     "mate.build.changes.check": "Findings",
     "mate.build.changes.sync": "Difference",
-    "mate.build.changes.updates": "Report",
     "mate.errors": "MateError",
     "mate.lake.records": "TableInfo",
     "mate.limits": "Limits",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import zlib
@@ -38,6 +39,17 @@ def private_folder(folder: Path) -> None:
 def is_plain_file(path: Path) -> bool:
     """Tell whether a path is a file, and not a link to one."""
     return stat.S_ISREG(path.lstat().st_mode)
+
+
+@contextmanager
+def locked(path: Path, flags: int, *, wait: bool = False) -> Iterator[int]:
+    """Open a file or folder and hold its lock, which ends with the process; raise BlockingIOError if others hold it."""
+    lock = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield lock
+    finally:
+        os.close(lock)
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def open_writer(address: str, wait: float) -> AbstractContextManager[Writer]:
         from mate.sql.changes import DatabaseWriter
 
         return DatabaseWriter(address, wait)
-    from mate.build.changes.lake_writer import LakeWriter
+    from mate.build.lake_target import LakeWriter
 
     return LakeWriter(address, wait)
 

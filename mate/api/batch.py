@@ -20,8 +20,7 @@ from mate.api.arguments import Key, text_list
 from mate.api.options import WorkOptions, engine_for
 from mate.api.snapshot import SourceTables
 from mate.api.tables import AnyTable, as_frame, read, user_table
-from mate.build.engine import Engine
-from mate.build.progress import NoProgress, Progress
+from mate.build.engine import Engine, NoProgress, Progress
 from mate.corpus import check_encoding, discover
 from mate.display import split_names
 from mate.errors import MateError, QueryError

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from mate.api.answers import EVIDENCE
 from mate.api.options import WorkOptions, engine_for
 from mate.api.outputs import check_output
-from mate.build.progress import NoProgress
+from mate.build.engine import NoProgress
 from mate.display import visible
 from mate.errors import QueryError
 from mate.files import replacing

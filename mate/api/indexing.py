@@ -12,7 +12,7 @@ from mate.build.build import BuildSettings, build, with_hashes
 from mate.build.changes.check import Findings
 from mate.build.changes.check import check as check_folder
 from mate.build.changes.check import repair as repair_folder
-from mate.build.progress import NoProgress, Progress
+from mate.build.engine import NoProgress, Progress
 from mate.display import size_of
 from mate.errors import MateError, StoreError
 from mate.stores import is_database, open_target, usual_hash

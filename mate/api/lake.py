@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from mate.api.batch import BatchAnswers, Queries
     from mate.api.graph import Graph
     from mate.build.build import Summary
+    from mate.build.changes.change import Report
     from mate.build.changes.check import Findings
     from mate.build.changes.sync import Difference
-    from mate.build.changes.updates import Report, Updates
+    from mate.build.changes.updates import Updates
 
 
 class Lake:

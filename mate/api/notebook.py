@@ -28,7 +28,7 @@ BARS = ("of key", "unique", "names")
 def answers_html(answers: Sequence[Answer], caption: str, nothing: str) -> str:
     """Return answers as an HTML table, evidence as small bars, all text from data escaped."""
     if not len(answers):
-        return f"<p>no table of the lake joins with {_escaped(caption)}</p>"
+        return f"<p>{_escaped(nothing)}</p>"
     texts = [answer.texts() for answer in answers]
     for answer, text in zip(answers, texts, strict=True):
         if isinstance(answer, SuggestedKey) and answer.unique_part:

@@ -13,14 +13,13 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypedDict
 
 from mate.api.arguments import Key, Tables, whole_number
-from mate.build.progress import Progress
 from mate.errors import MateError, QueryError, did_you_mean
 from mate.lake.base import Index
 from mate.limits import Limits
 from mate.search.settings import FilterSettings, SearchSettings
 
 if TYPE_CHECKING:
-    from mate.build.engine import Engine
+    from mate.build.engine import Engine, Progress
 
 COLUMN_FIRST = "column-first"
 USEFULNESS = "usefulness"

@@ -52,7 +52,7 @@ class Stats:
     @classmethod
     def of(cls, index: Index) -> Self:
         """Return the statistics of an index."""
-        from mate.build.changes.compact import worth_merging  # loads what builds indexes
+        from mate.build.changes.change import worth_merging  # loads what builds indexes
 
         manifest = index.manifest
         outgrown = {}

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow.csv import CSVWriter
 from pyarrow.parquet import ParquetWriter
 
-from mate.build.progress import NoProgress, Progress
+from mate.build.engine import NoProgress, Progress
 from mate.corpus import Chunk
 from mate.corpus.synthetic import SyntheticLake
 from mate.errors import CorpusError

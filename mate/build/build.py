@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,9 @@ import pyarrow as pa
 from mate import __version__
 from mate.build.dictionary import PHASE as COUNT
 from mate.build.dictionary import count_distinct
-from mate.build.engine import AUTO, Engine, choose_master, failure_explained, start_engine
+from mate.build.engine import AUTO, Engine, NoProgress, Progress, choose_master, failure_explained, start_engine
 from mate.build.parts import PHASE as LOOK
-from mate.build.parts import cut_sources, large_files
-from mate.build.progress import NoProgress, Progress
+from mate.build.parts import cut_sources
 from mate.build.segments import (
     MOST_NUMBERED,
     NewSegment,
@@ -35,7 +34,7 @@ from mate.build.stage import PHASE as READ
 from mate.build.stage import Lot, stage_sources
 from mate.corpus import Limits, check_encoding
 from mate.errors import CorpusError, MateError
-from mate.hashing import CorpusStatistics, find, fit, get
+from mate.hashing import CorpusStatistics, find, fit
 from mate.lake.arrays import Array
 from mate.lake.manifest import Counts, HashSpec, Manifest
 from mate.values.text import NULL_SPELLINGS, UNICODE_VERSION
@@ -45,23 +44,12 @@ MEMORY, LEAST_MEMORY = 2 << 30, 1 << 26
 """Bytes that a task may use to write a segment: by default, and at least."""
 
 
-@dataclass(frozen=True, slots=True)
-class HashRequest:
+class HashRequest(HashSpec):
     """A hash function asked for; parameters that are not given are chosen for the corpus."""
-
-    name: str = "xash"
-    bits: int = 128
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-    def check(self) -> None:
-        """Raise HashError at once for what cannot work later."""
-        get(self.name, self.bits, **self.parameters)
 
     def chosen(self, corpus: CorpusStatistics) -> HashSpec:
         """Return the specification for a corpus."""
-        if self.parameters:
-            return HashSpec.of(get(self.name, self.bits, **self.parameters))
-        return HashSpec.of(fit(self.name, self.bits, corpus))
+        return HashSpec.of(self.function() if self.parameters else fit(self.name, self.bits, corpus))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +73,7 @@ class BuildSettings:
     def check(self) -> None:
         """Raise an error for settings that make no sense, before any work is done."""
         for request in self.hashes:
-            request.check()
+            request.function()  # raises HashError at once for what cannot work later
         if self.limits.encoding is not None:
             check_encoding(self.limits.encoding)
         if self.limits.rows > MOST_NUMBERED:
@@ -177,11 +165,12 @@ def build_sources(
     with ExitStack() as stack:
         with _timed(seconds, START):
             engine = stack.enter_context(start_engine(master, settings.spark, verbose=settings.verbose))
-        if large_files(sources, engine.parallelism):
-            with _timed(seconds, LOOK):
-                sources = cut_sources(sources, engine, settings.limits, progress)
+        with _timed(seconds, LOOK):
+            parts = cut_sources(sources, engine, settings.limits, progress)
+        if parts is sources:
+            del seconds[LOOK]
         with _timed(seconds, READ):
-            lots = _stage(engine, sources, target, settings, progress)
+            lots = _stage(engine, parts, target, settings, progress)
         with _timed(seconds, COUNT):
             columns = sum(lot.columns for lot in lots) / sum(lot.tables for lot in lots)
             statistics = CorpusStatistics(count_distinct(engine, lots, progress), columns)

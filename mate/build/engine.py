@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-from mate.build.progress import Progress
 from mate.build.session import SparkError, spark_session
 from mate.errors import MateError
 from mate.extras import is_installed, pip_line
@@ -42,6 +41,26 @@ def choose_master(master: str, size: int) -> tuple[str, str]:
     if not is_installed("pyspark"):
         return NO_SPARK, f"{megabytes} would be worth Spark, which is not installed ({pip_line('spark')})"
     return HERE, f"{megabytes} are worth Spark's start (--master none to do without)"
+
+
+class Progress(Protocol):
+    """Something that shows progress."""
+
+    def start(self, phase: str, total: int) -> None:
+        """Begin a phase of `total` units of work."""
+
+    def update(self, done: int, **counts: int) -> None:
+        """Show how many units are done, and other counts."""
+
+
+class NoProgress:
+    """Shows nothing."""
+
+    def start(self, phase: str, total: int) -> None:
+        """Show nothing."""
+
+    def update(self, done: int, **counts: int) -> None:
+        """Show nothing."""
 
 
 class LocalEngine:

@@ -1,7 +1,7 @@
 """Large files, cut into parts before units are planned, so that one file is the work of many tasks.
 
 The file is hashed once and looked at once, then its parts are read. Its size and times are noted before; a part that
-is read from a file that no longer has them raises `ChangedError`, and the file is read again in one piece.
+is read from a file that no longer has them raises `FileChangedError`, and the file is read again in one piece.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mate.build.engine import Engine
-from mate.build.progress import Progress
+from mate.build.engine import Engine, Progress
 from mate.build.sources import FileSource, Item, Provenance, Source, Unit, unit_size
 from mate.corpus import File, Limits
 from mate.corpus.formats import cut_file
@@ -39,7 +38,7 @@ def file_stamp(path: str) -> Stamp | None:
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
 
 
-class ChangedError(CorpusError):
+class FileChangedError(CorpusError):
     """A file that is read in parts is no longer what it was when it was looked at."""
 
     def __init__(self, source: str) -> None:
@@ -65,36 +64,25 @@ class FilePart:
         return self.whole.name
 
     def read(self, limits: Limits) -> Iterator[Item]:
-        """Yield what the whole file would give here; raise `ChangedError` if it is no longer that file."""
+        """Yield what the whole file would give here; raise `FileChangedError` if it is no longer that file."""
         try:
             with Path(self.name).open("rb") as stream:
                 yield from self.part.read(stream, limits)
         except MemoryError:
             raise
         except Exception as error:  # it could be read before
-            raise ChangedError(self.name) from error
+            raise FileChangedError(self.name) from error
         if file_stamp(self.name) != self.stamp:
-            raise ChangedError(self.name)
+            raise FileChangedError(self.name)
         if self.provenance:
             yield self.provenance
 
 
-def part_size(sources: list[Source], parallelism: int) -> int:
-    """Return how large parts should be."""
-    return max(unit_size(sources, parallelism), LEAST_PART)
-
-
-def large_files(sources: list[Source], parallelism: int) -> list[FileSource]:
-    """Return the files that are worth cutting; none where only one task runs at a time."""
-    least = 2 * part_size(sources, parallelism)
-    files = [source for source in sources if isinstance(source, FileSource) and source.size >= least]
-    return files if parallelism > 1 else []
-
-
 def cut_sources(sources: list[Source], engine: Engine, limits: Limits, progress: Progress) -> list[Source]:
-    """Return the sources with their large files cut into parts, as far as they can be cut."""
-    large, size = large_files(sources, engine.parallelism), part_size(sources, engine.parallelism)
-    if not large:
+    """Return the sources with their large files cut into parts; none is cut where only one task runs at a time."""
+    size = max(unit_size(sources, engine.parallelism), LEAST_PART)
+    large = [source for source in sources if isinstance(source, FileSource) and source.size >= 2 * size]
+    if not large or engine.parallelism == 1:
         return sources
     stamps = [file_stamp(source.name) for source in large]
     cuttings = engine.run(large, lambda source: (cut_file(source.file, limits, size), {}), progress, PHASE)

@@ -26,7 +26,7 @@ from mate.errors import CorpusError
 from mate.files import file_crc32
 from mate.lake.arrays import Array, write_arrays
 from mate.lake.folder import sync_folder
-from mate.lake.layout import SegmentArrays, Shapes, Texts, make_arrays
+from mate.lake.layout import SegmentArrays, Shapes, make_arrays
 from mate.lake.manifest import Counts, HashSpec, SegmentRecord
 from mate.lake.records import TABLES_SCHEMA
 from mate.lake.segment import ARRAYS, FORMAT
@@ -133,7 +133,8 @@ def write_segment(plan: SegmentPlan, directory: str, hashes: Sequence[HashSpec])
     tokens, places = merge_dictionaries(plan.lots)
     _check_numbers(plan, layout.shapes, len(tokens.token_id))
     cells = _cells(plan, layout, places)
-    texts = _strings(tokens)
+    whole, step = tokens.strings(), _HASHED_AT_A_TIME
+    texts = [whole.slice(start, step).cast(pa.string()) for start in range(0, len(whole), step)]
 
     def arrays() -> Iterator[tuple[str, Array]]:
         yield from zip(SegmentArrays._fields, make_arrays(layout.shapes, tokens, cells), strict=True)
@@ -211,15 +212,6 @@ def _cells(plan: SegmentPlan, layout: _Layout, places: list[list[Array]]) -> Arr
         target = cells[int(first[table]) : int(ends[table])].reshape(width, int(rows[table]))
         target[:, first_row : first_row + count] = places[lot][batch][piece]
     return cells
-
-
-def _strings(tokens: Texts) -> list[pa.StringArray]:
-    """Return the tokens as arrays that hash functions take."""
-    bounds = pa.py_buffer(tokens.text_first.astype(np.int64))
-    text = pa.py_buffer(np.ascontiguousarray(tokens.text))
-    whole = pa.LargeStringArray.from_buffers(len(tokens.token_id), bounds, text)
-    step = _HASHED_AT_A_TIME
-    return [whole.slice(start, step).cast(pa.string()) for start in range(0, len(whole), step)]
 
 
 def _write_records(plan: SegmentPlan, layout: _Layout, folder: Path) -> int:

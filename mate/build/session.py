@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from mate.errors import MateError
 from mate.extras import require
+from mate.files import locked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,10 +60,9 @@ def require_java() -> None:
     if java is None or not Path(java).exists():
         raise SparkError(f"Spark needs Java, and there is none{f' in JAVA_HOME={home}' if home else ''}: {hint}")
     printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = printed.split('"')[1] if printed.count('"') >= 2 else ""
-    major = version.removeprefix("1.").split(".")[0].split("-")[0]
-    if not major.isdigit() or int(major) < _JAVA:
-        raise SparkError(f"Spark needs Java {_JAVA} or newer, {java} is {version or 'unknown'}: {hint}")
+    version = re.search(r'"((?:1\.)?(\d*)[^"]*)"', printed)
+    if not version or int(version[2] or 0) < _JAVA:
+        raise SparkError(f"Spark needs Java {_JAVA} or newer, {java} is {version[1] if version else 'unknown'}: {hint}")
 
 
 @contextmanager
@@ -86,14 +86,13 @@ def spark_session(
         log = scratch / "spark.log"
         ships = not master.startswith("local[")
         # Everything that Spark leaves on this machine goes into one folder; a local session stays off the network.
-        places = {"spark.local.dir": str(scratch)}
-        places["spark.driver.extraJavaOptions"] = shlex.quote(f"-Djava.io.tmpdir={scratch}")
+        java = shlex.quote(f"-Djava.io.tmpdir={scratch}")
+        options = {**DEFAULTS, "spark.local.dir": str(scratch), "spark.driver.extraJavaOptions": java}
         if master.startswith("local"):
-            places |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        options = {**DEFAULTS, **places, **(settings or {})}
+            options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        options |= settings or {}
         if ships:
-            others = options.get(_PYTHONPATH)
-            options[_PYTHONPATH] = f"{_ARCHIVE}:{others}" if others else _ARCHIVE
+            options[_PYTHONPATH] = ":".join(filter(None, [_ARCHIVE, options.get(_PYTHONPATH)]))
         quiet = nullcontext if verbose else partial(_quiet, log)
         try:
             with quiet(), _temporary_files_in(scratch):
@@ -113,29 +112,18 @@ def spark_session(
 def _scratch_folder() -> Iterator[Path]:
     """Yield a locked folder and remove it afterwards; also remove those of killed processes, which have no lock."""
     for left_over in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
-        with suppress(OSError), _locked(left_over) as lock:
+        with suppress(OSError), locked(left_over, os.O_DIRECTORY) as lock:
             if os.fstat(lock).st_uid == os.geteuid():
                 shutil.rmtree(left_over, ignore_errors=True)
     with ExitStack() as stack:
         while True:
             folder = Path(tempfile.mkdtemp(prefix=_SCRATCH))
             with suppress(BlockingIOError, FileNotFoundError):
-                stack.enter_context(_locked(folder))
+                stack.enter_context(locked(folder, os.O_DIRECTORY))
                 if folder.exists():  # else another process took it for a left-over before it was locked
                     break
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         yield folder
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[int]:
-    """Lock a folder; raise OSError if it is locked already."""
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield lock
-    finally:
-        os.close(lock)
 
 
 @contextmanager

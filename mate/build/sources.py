@@ -9,11 +9,11 @@ one finds the encoding, one the rows. Other files are hashed once more, after or
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import BufferedReader, FileIO
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self, TypeAlias, cast
 
@@ -32,6 +32,8 @@ _LAKE_DEPTH = 3
 """Folders of a lake that a file of it is in: the lake itself, its segments, one of them."""
 _SYNTHETIC_PARTS = 32
 """Sources that a synthetic lake is cut into at least."""
+BUFFER = 1 << 20
+"""Bytes of a file that are read and hashed at a time: each read is a call of Python."""
 _LEAST_UNIT = 1 << 20
 _MOST_UNIT = 64 << 20
 
@@ -66,15 +68,12 @@ class Source(Protocol):
         """Yield its tables, in chunks, and its rejects; last its provenance."""
 
 
-BUFFER = 1 << 20  # bytes that are read and hashed at a time: each read is a call of Python
-
-
 def open_hashed(path: str, checksums: list[str]) -> BinaryIO:
     """Open a file whose bytes are hashed while they are read; each pass through the whole file adds its SHA-256."""
-    return cast(BinaryIO, io.BufferedReader(_HashingReader(path, checksums), BUFFER))
+    return cast(BinaryIO, BufferedReader(_HashingReader(path, checksums), BUFFER))
 
 
-class _HashingReader(io.FileIO):
+class _HashingReader(FileIO):
     """Adds the checksum of every complete pass to a list; a pass that skips bytes has none."""
 
     def __init__(self, path: str, checksums: list[str]) -> None:

@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mate.build.batches import CELLS_SCHEMA, TOKENS_SCHEMA, make_batch
-from mate.build.engine import Engine
-from mate.build.parts import ChangedError, FilePart, with_whole_files
-from mate.build.progress import Progress
+from mate.build.engine import Engine, Progress
+from mate.build.parts import FileChangedError, FilePart, with_whole_files
 from mate.build.sources import Provenance, Source, Unit, plan_units
 from mate.build.stored_tables import StoredTable
 from mate.corpus import Chunk, Limits, Reject
 from mate.corpus.table import Table
 from mate.lake.arrays import Array
 from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TABLES_SCHEMA
+from mate.values.text import characters, tokens
+from mate.values.token_ids import token_ids
 
 PHASE = "read and tokenise"
 BATCH_CELLS = 400_000
@@ -42,6 +43,8 @@ CELLS_OPTIONS = {
     "dictionary_pagesize_limit": 1 << 24,
     "data_page_size": 1 << 20,
 }
+CELLS_SCHEMA = pa.schema({"cell": pa.dictionary(pa.int32(), pa.string())})
+TOKENS_SCHEMA = pa.schema({"token_id": pa.int64(), "token": pa.string()})
 PIECES_SCHEMA = pa.schema([(name, pa.int64()) for name in ("table_no", "rows", "width", "group", "offset")])
 
 _UNITE_AFTER = 16
@@ -115,7 +118,7 @@ def stage_sources(
     def run(unit: Unit) -> tuple[list[Lot] | str, dict[str, int]]:
         try:
             lots = stage_unit(unit, str(directory), settings)
-        except ChangedError as error:
+        except FileChangedError as error:
             return error.source, {}
         return lots, {name: sum(getattr(lot, name) for lot in lots) for name in ("files", "tables", "cells")}
 
@@ -133,52 +136,35 @@ def stage_sources(
 
 
 def stage_unit(unit: Unit, directory: str, settings: StageSettings) -> list[Lot]:
-    """Read a unit; return what it holds, in several lots if that is much."""
-    reader = _UnitReader(str(Path(directory, f"{unit.number:06d}-{uuid.uuid4().hex[:8]}")), settings)
+    """Read a unit; return what it holds, in several lots if that is much: another one begins with a table."""
+    prefix = str(Path(directory, f"{unit.number:06d}-{uuid.uuid4().hex[:8]}"))
+    lots: list[Lot] = []
+    lot = _LotWriter(prefix, settings)
+    table: Table | None = None
+    tables = 0
     for source in unit.sources:
-        reader.read(source)
-    return [*reader.lots, reader.lot.finish()]
-
-
-class _UnitReader:
-    """Reads the sources of a unit; begins another lot where a table begins and the lot is full."""
-
-    def __init__(self, prefix: str, settings: StageSettings) -> None:
-        self._prefix, self._settings = prefix, settings
-        self.lots: list[Lot] = []
-        self.lot = _LotWriter(prefix, settings)
-        self._table: Table | None = None
-        self._tables = 0
-
-    def read(self, source: Source) -> None:
-        """Read a source."""
-        before = self._tables
-        part = source if isinstance(source, FilePart) else None
-        if part is None or not part.part.continues:
-            self._table = None
-        for item in source.read(self._settings.limits):
+        before, part = tables, source.part if isinstance(source, FilePart) else None
+        continues = part is not None and part.continues
+        if not continues:
+            table = None
+        for item in source.read(settings.limits):
             if isinstance(item, Reject):
-                self.lot.rejects.append(item)
+                lot.rejects.append(item)
             elif isinstance(item, Provenance):
-                tables = self._tables - before if item.tables is None else item.tables
-                record = {"source": source.name, "format": item.format, "bytes": item.bytes}
-                self.lot.sources.append({**record, "sha256": item.sha256, "tables": tables})
+                count = tables - before if item.tables is None else item.tables
+                lot.sources.append({"source": source.name, **asdict(replace(item, tables=count))})
             elif item.rows or isinstance(source, StoredTable):
-                if item.table != self._table:
-                    self._begin_table(item.table, part)
-                self.lot.add(item, shared=part is not None and part.part.rows is not None)
-
-    def _begin_table(self, table: Table, part: FilePart | None) -> None:
-        """Note a table, unless the unit before has done so."""
-        self._table = table
-        if part and part.part.continues and not self._tables and not self.lot.continues:
-            self.lot.continues = True
-            return
-        if self.lot.is_full:
-            self.lots.append(self.lot.finish())
-            self.lot = _LotWriter(f"{self._prefix}-{len(self.lots)}", self._settings)
-        self.lot.begin_table(table)
-        self._tables += 1
+                if item.table != table and continues and not tables and not lot.continues:
+                    lot.continues = True  # the unit before has noted the table
+                elif item.table != table:
+                    if lot.is_full:
+                        lots.append(lot.finish())
+                        lot = _LotWriter(f"{prefix}-{len(lots)}", settings)
+                    lot.begin_table(item.table)
+                    tables += 1
+                table = item.table
+                lot.add(item, shared=part is not None and part.rows is not None)
+    return [*lots, lot.finish()]
 
 
 class _LotWriter:
@@ -233,7 +219,7 @@ class _LotWriter:
     def _write_batch(self) -> None:
         """Write the cells, codes and dictionary of a batch."""
         chunks = [chunk for _, chunk in self._chunks]
-        batch = make_batch(chunks, self._settings.nulls, self._settings.limits.cell_characters)
+        batch = tokenise(chunks, self._settings.nulls, self._settings.limits.cell_characters)
         offset = 0
         for number, chunk in self._chunks:
             self._pieces.append((number, chunk.rows, len(chunk.table.header), self._batches, offset))
@@ -314,3 +300,41 @@ def _report_oversized(lots: Iterable[Lot]) -> None:
         reject = replace(first, count=sum(cells.count for cells, _ in parts))
         records = pa.concat_tables([last.records("rejects"), _reject_records([reject])])
         pq.write_table(records, last.path("rejects.parquet"))
+
+
+class TokenisedChunks(NamedTuple):
+    """Chunks one after the other; in each of them column after column."""
+
+    cells: pa.DictionaryArray
+    """As they were read."""
+    codes: Array
+    """The token of each cell, as its place in the dictionary; -1 for none."""
+    dictionary: pa.RecordBatch
+    """The distinct tokens of the batch with their ids."""
+    too_long: Array
+    """Places, in the order of the chunks' own cells, of those that are longer than the limit."""
+
+
+def tokenise(chunks: list[Chunk], nulls: Set[str], cell_characters: int) -> TokenisedChunks:
+    """Tokenise chunks; each distinct cell is normalised once."""
+    encoded = pa.concat_arrays([chunk.cells for chunk in chunks]).dictionary_encode()
+    texts = tokens(encoded.dictionary, nulls)
+    excess = characters(texts) > cell_characters
+    if excess.any():
+        texts = pc.if_else(pa.array(excess), pa.scalar(None, pa.string()), texts)
+    distinct = texts.dictionary_encode()  # several spellings of a cell may share a token
+    token_of = np.append(distinct.indices.fill_null(-1).to_numpy(zero_copy_only=False), -1).astype(np.int32)
+    # One more entry at the end stands for a cell that is null.
+    spelling = encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
+    too_long = np.flatnonzero(np.append(excess, False)[spelling]) if excess.any() else np.empty(0, np.int64)
+    turned, start = np.empty(len(spelling), np.int32), 0  # from row by row to column after column
+    for chunk in chunks:
+        stop = start + len(chunk.cells)
+        turned[start:stop] = spelling[start:stop].reshape(-1, len(chunk.table.header)).T.ravel()
+        start = stop
+    mask = turned == len(texts)
+    indices = pa.array(turned, mask=mask if mask.any() else None)
+    cells = pa.DictionaryArray.from_arrays(indices, encoded.dictionary)
+    ids = pa.array(token_ids(distinct.dictionary))
+    dictionary = pa.RecordBatch.from_arrays([ids, distinct.dictionary], schema=TOKENS_SCHEMA)
+    return TokenisedChunks(cells, token_of[turned], dictionary, too_long)

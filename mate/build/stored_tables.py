@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mate.corpus import Chunk, Limits, Table
 from mate.lake.records import TableInfo
 from mate.lake.segment_folder import SegmentFolder
 from mate.values.arrow import string_array
 
-Columns: TypeAlias = list[pa.Array]
-"""Cells of consecutive rows, an array per column."""
-
-Edit: TypeAlias = Callable[[int, Columns], Columns]
-"""From the number of the first row and the cells of consecutive rows to what they become."""
-
-Row: TypeAlias = Sequence[str | None]
+Edit: TypeAlias = Callable[[pa.Table], pa.Table]
+"""From the cells of a table to what they become."""
 
 CELL_BYTES = 8
 """What a cell counts for where bytes to read are estimated."""
@@ -38,10 +33,6 @@ class StoredTable:
     place: int
     info: TableInfo
     edit: Edit | None = None
-    header: tuple[str, ...] | None = None
-    """The new one, where it changes."""
-    more: Sequence[Row] = ()
-    """Rows that are added at the end."""
 
     @property
     def name(self) -> str:
@@ -55,24 +46,27 @@ class StoredTable:
 
     def read(self, limits: Limits) -> Iterator[Chunk]:
         """Yield its rows."""
-        info = self.info
-        header = info.columns if self.header is None else self.header
+        info, header = self.info, self.info.columns
+        schema = pa.schema([(name, pa.string()) for name in header])
+        batches = (pa.RecordBatch.from_arrays(columns, schema=schema) for columns in self.chunks())
+        if self.edit:
+            edited = self.edit(pa.Table.from_batches(batches, schema))
+            batches, header = iter(edited.to_batches()), tuple(edited.column_names)
         table = Table(info.source, info.position, info.line, info.name, header)
         step = max(1, limits.chunk_cells // len(header))
         row = 0
-        chunks = (self.edit(first, columns) if self.edit else columns for first, columns in self.chunks())
-        more = [string_array(list(column)) for column in zip(*self.more, strict=True)]
-        for columns in chain(chunks, [more] if more else []):
-            for start in range(0, len(columns[0]), step):
-                part = [column.slice(start, step) for column in columns]
-                yield Chunk(table, row, _by_row(part))
-                row += len(part[0])
+        for batch in batches:
+            for start in range(0, batch.num_rows, step):
+                part = batch.slice(start, step)
+                yield Chunk(table, row, _by_row(part.columns))
+                row += part.num_rows
         if not row:
             yield Chunk(table, 0, pa.array([], pa.string()))
 
-    def chunks(self) -> Iterator[tuple[int, Columns]]:
-        """Yield the cells as they are stored: the number of the first row, and an array per column."""
-        yield from _opened(self.folder).column_chunks(self.place, len(self.info.columns))
+    def chunks(self) -> Iterator[list[pa.Array]]:
+        """Yield the cells of consecutive rows as they are stored: an array per column."""
+        for _, columns in _opened(self.folder).column_chunks(self.place, len(self.info.columns)):
+            yield columns
 
 
 @lru_cache(maxsize=4)
@@ -81,24 +75,19 @@ def _opened(folder: str) -> SegmentFolder:
     return SegmentFolder(Path(folder))
 
 
-def _by_row(columns: Columns) -> pa.StringArray:
+def _by_row(columns: list[pa.Array]) -> pa.StringArray:
     """Return the cells of columns row by row."""
     rows, width = len(columns[0]), len(columns)
     order = np.arange(rows * width).reshape(width, rows).T.ravel()
-    return pa.concat_arrays([column.cast(pa.string()) for column in columns]).take(pa.array(order))
+    return pa.concat_arrays(columns).take(pa.array(order))
 
 
-def set_cells(cells: dict[int, dict[int, str | None]]) -> Edit:
-    """Return the edit that sets cells, given as row -> column -> value."""
-    rows = np.array(sorted(cells), np.int64)
-
-    def edit(first: int, columns: Columns) -> Columns:
-        inside = rows[(rows >= first) & (rows < first + len(columns[0]))].tolist()
-        for column in {column for row in inside for column in cells[row]}:
-            values = columns[column].to_pylist()
-            for row in inside:
-                values[row - first] = cells[row].get(column, values[row - first])
-            columns[column] = string_array(values)
-        return columns
-
-    return edit
+def set_cells(table: pa.Table, cells: dict[int, dict[int, str | None]]) -> pa.Table:
+    """Return a table with cells that are given as row -> column -> value."""
+    for column in sorted({column for values in cells.values() for column in values}):
+        new = {row: values[column] for row, values in sorted(cells.items()) if column in values}
+        mask = np.zeros(table.num_rows, np.bool_)
+        mask[list(new)] = True
+        replaced = pc.replace_with_mask(table.column(column), pa.array(mask), string_array(list(new.values())))
+        table = table.set_column(column, table.field(column), replaced)
+    return table

@@ -54,7 +54,7 @@ ctypedef fused Code:
     uint32_t
 
 
-cdef struct Columns:
+cdef struct NewColumns:
     Span[int32_t] cells
     Span[int64_t] rows
     Span[int64_t] column_entry_first
@@ -72,7 +72,7 @@ cdef struct Columns:
 
 def make_columns(const int32_t[::1] cells, const int64_t[::1] rows, int64_t tokens):
     """Return the arrays that follow from the cells of columns of so many rows each (`mate.lake.layout`), by name."""
-    cdef Columns c
+    cdef NewColumns c
     column_entry_first, code_first = np.zeros(len(rows) + 1, np.int64), np.zeros(len(rows) + 1, np.int64)
     code_bytes, entry_first = np.empty(len(rows), np.uint8), np.zeros(tokens + 1, np.int64)
     c.cells, c.rows, c.column_entry_first = int32s(cells), int64s(rows), int64s(column_entry_first)
@@ -112,7 +112,7 @@ cdef inline int64_t _units(int64_t rows) noexcept nogil:
 
 cdef void _count_entries(void* state) noexcept nogil:
     """Count the distinct tokens of every column, and the columns of every token."""
-    cdef Columns* c = <Columns*>state
+    cdef NewColumns* c = <NewColumns*>state
     cdef Span[int32_t] own
     cdef int64_t column, row, token, distinct, size, at = 0
     cdef Arena arena
@@ -139,7 +139,7 @@ cdef void _count_entries(void* state) noexcept nogil:
 
 cdef void _encode_columns(void* state) noexcept nogil:
     """Number the tokens of every column and write its codes; `sizes` gets how many rows have each of them."""
-    cdef Columns* c = <Columns*>state
+    cdef NewColumns* c = <NewColumns*>state
     cdef Span[int32_t] own
     cdef Span[uint32_t] tokens, sizes
     cdef int64_t column, place, at = 0
@@ -196,7 +196,7 @@ cdef void _write_codes(
 
 cdef void _fill_directory(void* state) noexcept nogil:
     """Turn columns with their tokens into tokens with their columns; `place` gets the entry of each column's token."""
-    cdef Columns* c = <Columns*>state
+    cdef NewColumns* c = <NewColumns*>state
     cdef int64_t column, at, token, entry, units
     cdef Arena arena
     cdef Interrupt interrupt
@@ -218,7 +218,7 @@ cdef void _fill_directory(void* state) noexcept nogil:
 
 cdef void _fill_postings(void* state) noexcept nogil:
     """Write the rows of every directory entry; `place` becomes where the next row of each column's token goes."""
-    cdef Columns* c = <Columns*>state
+    cdef NewColumns* c = <NewColumns*>state
     cdef Span[int64_t] cursor
     cdef int64_t column, entry, rows
     cdef uint8_t* codes
@@ -266,78 +266,70 @@ cdef struct RowKeys:
     Span[uint64_t] keys
 
 
-def or_rows(
-    const int32_t[::1] cells, const int64_t[::1] rows, const int64_t[::1] columns, const uint64_t[:, ::1] hashes
-):
-    """Return the OR of the hashes of every row's tokens; the cells of a table are given column after column."""
-    cdef RowKeys state
-    keys = np.zeros((np.sum(rows, dtype=np.int64), hashes.shape[1]), np.uint64)
-    state.cells, state.rows, state.columns = int32s(cells), int64s(rows), int64s(columns)
-    state.hashes, state.keys = uint64_matrix(hashes), uint64s(keys.reshape(keys.size))
-    with nogil:
-        run(&_or_rows, &state)
-    return keys
-
-
-cdef void _or_rows(void* state) noexcept nogil:
-    cdef RowKeys* s = <RowKeys*>state
-    cdef Span[uint64_t] key, own, hashes = s.hashes.all()
-    cdef int64_t table, row, word, words = s.hashes.columns, token, first_row = 0, at = 0
-    cdef Interrupt interrupt
-    for table in range(s.rows.size):
-        for _ in range(s.columns[table]):
-            interrupt.tick(s.rows[table])
-            for row in range(first_row, first_row + s.rows[table]):
-                if at + AHEAD < s.cells.size:
-                    hashes.prefetch(s.cells[at + AHEAD] * words)
-                token = s.cells[at]
-                at += 1
-                if token < 0:
-                    continue
-                key, own = s.keys.slice(row * words, (row + 1) * words), s.hashes[token]
-                if words == 2:
-                    key[0] |= own[0]
-                    key[1] |= own[1]
-                else:
-                    for word in range(words):
-                        key[word] |= own[word]
-        first_row += s.rows[table]
-
-
-def list_fingerprints(
+def fill_keys(
     const int32_t[::1] cells,
     const int64_t[::1] rows,
     const int64_t[::1] columns,
-    const uint64_t[:, ::1] fingerprints,
+    const uint64_t[:, ::1] hashes,
     int64_t bits,
     const int64_t[::1] first,
     uint64_t[::1] keys,
 ):
-    """Put the fingerprints of every row's tokens side by side, those of one column after those before it."""
+    """OR the hashes of every row's tokens into its key, or with `bits`, put these fingerprints side by side.
+
+    The cells of a table are given column after column; `first` has where the keys of each table begin.
+    """
     cdef RowKeys state
     state.cells, state.rows, state.columns = int32s(cells), int64s(rows), int64s(columns)
-    state.hashes, state.bits, state.first, state.keys = uint64_matrix(fingerprints), bits, int64s(first), uint64s(keys)
+    state.hashes, state.bits, state.first, state.keys = uint64_matrix(hashes), bits, int64s(first), uint64s(keys)
     with nogil:
-        run(&_list_fingerprints, &state)
+        run(&_fill_keys, &state)
 
 
-cdef void _list_fingerprints(void* state) noexcept nogil:
+cdef void _fill_keys(void* state) noexcept nogil:
     cdef RowKeys* s = <RowKeys*>state
-    cdef Span[uint64_t] prints = s.hashes.all()
-    cdef int64_t table, column, row, words, word, shift, place, at = 0
+    cdef int64_t table, column, at = 0
     cdef Interrupt interrupt
     for table in range(s.rows.size):
-        words = (s.bits * s.columns[table] + 63) >> 6
         for column in range(s.columns[table]):
             interrupt.tick(s.rows[table])
-            word, shift = (column * s.bits) >> 6, (column * s.bits) & 63
-            for row in range(s.rows[table]):
-                if s.cells[at] >= 0:
-                    place = s.first[table] + row * words + word
-                    s.keys[place] |= prints[s.cells[at]] << shift
-                    if shift + s.bits > 64:
-                        s.keys[place + 1] |= prints[s.cells[at]] >> (64 - shift)
-                at += 1
+            if s.bits:
+                _put_fingerprints(s, table, column, at)
+            else:
+                _or_hashes(s, table, at)
+            at += s.rows[table]
+
+
+cdef void _or_hashes(RowKeys* s, int64_t table, int64_t at) noexcept nogil:
+    """OR the hashes of a column, whose cells begin at a place, into the keys of a table's rows."""
+    cdef Span[uint64_t] key, own, hashes = s.hashes.all()
+    cdef int64_t row, word, words = s.hashes.columns, token
+    for row in range(s.rows[table]):
+        if at + row + AHEAD < s.cells.size:
+            hashes.prefetch(s.cells[at + row + AHEAD] * words)
+        token = s.cells[at + row]
+        if token < 0:
+            continue
+        key, own = s.keys.slice(s.first[table] + row * words, s.first[table] + (row + 1) * words), s.hashes[token]
+        if words == 2:
+            key[0] |= own[0]
+            key[1] |= own[1]
+        else:
+            for word in range(words):
+                key[word] |= own[word]
+
+
+cdef void _put_fingerprints(RowKeys* s, int64_t table, int64_t column, int64_t at) noexcept nogil:
+    """Put the fingerprints of a column, whose cells begin at a place, behind those of the columns before it."""
+    cdef Span[uint64_t] prints = s.hashes.all()
+    cdef int64_t row, place, words = (s.bits * s.columns[table] + 63) >> 6
+    cdef int64_t word = (column * s.bits) >> 6, shift = (column * s.bits) & 63
+    for row in range(s.rows[table]):
+        if s.cells[at + row] >= 0:
+            place = s.first[table] + row * words + word
+            s.keys[place] |= prints[s.cells[at + row]] << shift
+            if shift + s.bits > 64:
+                s.keys[place + 1] |= prints[s.cells[at + row]] >> (64 - shift)
 
 
 # The places of tokens, by interpolation search. Ids are hashes, so that an id nearly tells its place. The id found there
@@ -441,74 +433,54 @@ cdef struct Counting:
     Segment* segment
     Span[int64_t] places
     Span[uint8_t] live
+    Span[int64_t] odd
     Span[int64_t] counts
 
 
-def count_postings(SegmentView view not None, const int64_t[::1] places, const uint8_t[::1] live):
-    """Return how many postings each token has in the tables that are in use (flags); 0 for a place of -1."""
+def count_postings(
+    SegmentView view not None, const int64_t[::1] places, const uint8_t[::1] live, const int64_t[::1] odd
+):
+    """Return how many postings each token has in the tables that are in use (flags); 0 for a place of -1.
+
+    `odd` lists the tables whose units are not their postings in use: those not in use, and those with wide postings.
+    """
     cdef Counting state
     counts = np.zeros(len(places), np.int64)
     state.segment, state.places, state.live = &view.segment, int64s(places), bytes_of(live)
-    state.counts = int64s(counts)
+    state.odd, state.counts = int64s(odd), int64s(counts)
     with nogil:
         run(&_count_postings, &state)
     return counts
 
 
 cdef void _count_postings(void* state) noexcept nogil:
-    """Count the units between the first and the last entry of a token, and correct for tables that are not in use or
-    have postings of two units. Tokens with few entries are counted entry by entry.
-    """
+    """Count the units between the first and the last entry of a token, without what is too many in odd tables."""
     cdef Counting* c = <Counting*>state
     cdef Segment* segment = c.segment
-    cdef int64_t i, token, start, stop, corrected = -1
-    cdef Arena arena
+    cdef int64_t i, token, start, stop, place, first, end
     cdef Interrupt interrupt
-    cdef Span[int64_t] tables
     for i in range(c.places.size):
         token = c.places[i]
         if token < 0:
             continue
         start, stop = segment.entry_first[token], segment.entry_first[token + 1]
         interrupt.tick(min(stop - start, <int64_t>1 << 16))
-        if corrected < 0 and stop - start > STEPS:
-            tables = arena.empty[int64_t](segment.table_id.size)
-            corrected = _tables_to_correct(segment, c.live, tables)
-        if stop - start <= STEPS or corrected * STEPS > stop - start:
-            c.counts[i] = _count_entry_by_entry(segment, start, stop, c.live)
-        else:
-            c.counts[i] = segment.posting_first[stop] - segment.posting_first[start]
-            c.counts[i] -= _correction(segment, token, c.live, tables.slice(0, corrected))
+        c.counts[i] = segment.posting_first[stop] - segment.posting_first[start]
+        if c.odd.size * STEPS > stop - start:
+            c.counts[i] -= _excess(c, start, stop)
+            continue
+        for place in range(c.odd.size):
+            first = first_entry(segment, token, segment.table_column_first[c.odd[place]])
+            end = first_entry(segment, token, segment.table_column_first[c.odd[place] + 1])
+            c.counts[i] -= _excess(c, first, end)
 
 
-cdef int64_t _tables_to_correct(Segment* segment, Span[uint8_t] live, Span[int64_t] tables) noexcept nogil:
-    """Collect the tables whose units are not their postings in use; return how many there are."""
-    cdef int64_t table, found = 0
-    for table in range(tables.size):
-        if not live[table] or rows_of(segment, table) >= WIDE_ROWS:
-            tables[found] = table
-            found += 1
-    return found
-
-
-cdef int64_t _count_entry_by_entry(Segment* segment, int64_t start, int64_t stop, Span[uint8_t] live) noexcept nogil:
+cdef int64_t _excess(Counting* c, int64_t start, int64_t stop) noexcept nogil:
+    """Return by how many units of directory entries exceed postings in use."""
+    cdef Segment* segment = c.segment
     cdef int64_t total = 0, entry, table, units
     for entry in range(start, stop):
         table = segment.column_table[segment.entry_column[entry]]
-        if live[table]:
-            units = segment.posting_first[entry + 1] - segment.posting_first[entry]
-            total += units // units_per_posting(segment, table)
-    return total
-
-
-cdef int64_t _correction(Segment* segment, int64_t token, Span[uint8_t] live, Span[int64_t] tables) noexcept nogil:
-    """Return by how many units exceed postings in use, for a token in these tables."""
-    cdef int64_t total = 0, stop = segment.entry_first[token + 1], i, table, first, end, units
-    for i in range(tables.size):
-        table = tables[i]
-        first = end = first_entry(segment, token, segment.table_column_first[table])
-        while end < stop and segment.entry_column[end] < segment.table_column_first[table + 1]:
-            end += 1
-        units = segment.posting_first[end] - segment.posting_first[first]
-        total += units // 2 if live[table] else units
+        units = segment.posting_first[entry + 1] - segment.posting_first[entry]
+        total += units - units // units_per_posting(segment, table) if c.live[table] else units
     return total

@@ -25,7 +25,6 @@ Array: TypeAlias = npt.NDArray[Any]
 MAGIC = b"MATEarr2"
 ALIGNMENT = 64
 _TAIL = len(MAGIC) + 12
-_CHUNK = 1 << 24
 
 
 def write_arrays(path: Path, arrays: Iterable[tuple[str, Array]], notes: Mapping[str, Any]) -> None:
@@ -35,7 +34,7 @@ def write_arrays(path: Path, arrays: Iterable[tuple[str, Array]], notes: Mapping
         stream.write(MAGIC)
         for name, array in arrays:
             stream.write(bytes(-stream.tell() % ALIGNMENT))
-            data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+            data = _bytes(array)
             described[name] = {
                 "type": array.dtype.str,
                 "shape": list(array.shape),
@@ -82,11 +81,6 @@ class ArrayFile:
         content: dict[str, Any] = json.loads(footer)
         return content
 
-    @property
-    def names(self) -> list[str]:
-        """Names of the arrays."""
-        return list(self._described)
-
     def __getitem__(self, name: str) -> Array:
         try:
             described = self._described[name]
@@ -97,20 +91,15 @@ class ArrayFile:
         except (KeyError, TypeError, ValueError) as error:
             raise damaged(self.path, f"the array {name} does not fit its description ({error})") from None
 
-    def bytes_of(self, name: str) -> int:
-        """Bytes of an array."""
-        described = self._described[name]
-        return int(np.prod(described["shape"], dtype=np.int64)) * np.dtype(described["type"]).itemsize
-
     def problems(self) -> Iterator[str]:
         """Yield the names of arrays whose bytes do not have their checksum."""
         for name, described in self._described.items():
-            crc, first = 0, described["at"]
-            end = first + self.bytes_of(name)
-            for start in range(first, end, _CHUNK):
-                crc = zlib.crc32(memoryview(self._mapped)[start : min(start + _CHUNK, end)], crc)
-            if crc != described["crc32"]:
+            if zlib.crc32(_bytes(self[name])) != described["crc32"]:
                 yield name
+
+
+def _bytes(array: Array) -> memoryview:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def damaged(path: Path, what: str) -> StoreError:

@@ -4,70 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from mate.errors import ChangedError, StoreError
-from mate.hashing import Keys, SuperKeyHash
 from mate.lake.manifest import Manifest
 from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment
 
 Ids: TypeAlias = npt.NDArray[np.int64]
-
-
-class SearchView(Protocol):
-    """What a search tells an index, so that it can leave out what cannot be among the answers."""
-
-    @property
-    def token_ids(self) -> Ids:
-        """Token ids of the key tuples that the index may have: one row per tuple, one column per key column."""
-
-    @property
-    def initial(self) -> int:
-        """The initial column of the key."""
-
-    @property
-    def exclude(self) -> frozenset[int]:
-        """Tables to leave out."""
-
-    @property
-    def table_filters(self) -> bool:
-        """Whether bounds may prune tables."""
-
-    @property
-    def column_first(self) -> bool:
-        """Whether it is column-first search: bounds of tables may use whole rows."""
-
-    @property
-    def intersects(self) -> bool:
-        """Whether it needs only rows with a value of every key column, as MCR does."""
-
-    @property
-    def k(self) -> int:
-        """How many tables to find."""
-
-    @property
-    def kth(self) -> int:
-        """The score that a table must exceed to be among the answers: 0 while there are fewer than k."""
-
-    @property
-    def hash_number(self) -> int | None:
-        """The hash function of the row filter; None without one."""
-
-    @property
-    def measures(self) -> bool:
-        """Whether it reads every table that it finds as a whole (`Index.whole_tables`)."""
-
-    @property
-    def cache(self) -> dict[str, Any]:
-        """What the index keeps between the rounds of a search."""
-
-    def tuple_hashes(self, function: SuperKeyHash) -> Keys:
-        """Hash the values of the key tuples: ``uint64[tuples, key columns, words]``."""
+Search: TypeAlias = Any
+"""A `mate.search.search.Search`. A database leaves out what cannot be among its answers; a lake does not look at it."""
 
 
 class TableSegment(NamedTuple):
@@ -96,21 +46,21 @@ class Index(ABC):
         """Return how many postings tokens have in the tables in use; 0 for tokens that the index does not have."""
 
     @abstractmethod
-    def search_segments(self, search: SearchView) -> Iterator[SearchSegment]:
+    def search_segments(self, search: Search) -> Iterator[SearchSegment]:
         """Yield segments with every table and row that may be among the answers.
 
         The index may leave out tables that the current k-th score rules out.
         """
 
     @abstractmethod
-    def table_segment(self, search: SearchView, table_id: int) -> TableSegment | None:
+    def table_segment(self, search: Search, table_id: int) -> TableSegment | None:
         """Return a segment with every row of a table that may join; None if there is none."""
 
     @abstractmethod
-    def whole_tables(self, search: SearchView, tables: Sequence[int]) -> list[TableSegment]:
+    def whole_tables(self, search: Search, tables: Sequence[int]) -> list[TableSegment]:
         """Return segments with every row of the first table, and of as many more as are best read with it."""
 
-    def tables_found(self, search: SearchView, tables: Sequence[int]) -> list[TableInfo]:
+    def tables_found(self, search: Search, tables: Sequence[int]) -> list[TableInfo]:
         """Return tables that a search has found, in any order."""
         return self.tables(tables)
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from mate.errors import QueryError, StoreError
 from mate.lake.arrays import damaged
-from mate.lake.base import Ids, Index, SearchView, TableSegment
+from mate.lake.base import Ids, Index, Search, TableSegment
 from mate.lake.manifest import Manifest
 from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment, Segment
@@ -69,22 +69,26 @@ class LakeFolder(Index):
             counts += segment.posting_counts(segment.places(ids, texts))
         return counts
 
-    def search_segments(self, search: SearchView | None = None) -> Iterator[SearchSegment]:
+    def search_segments(self, search: Search = None) -> Iterator[SearchSegment]:
         """Yield all segments."""
         return (segment.for_search() for segment in self.segments)
 
-    def table_segment(self, search: SearchView | None, table_id: int) -> TableSegment | None:
+    def table_segment(self, search: Search, table_id: int) -> TableSegment | None:
         """Return the segment of a table."""
         found = self.place_of(table_id)
         return TableSegment(found[0].for_search(), found[1]) if found else None
 
-    def whole_tables(self, search: SearchView, tables: Sequence[int]) -> list[TableSegment]:
+    def whole_tables(self, search: Search, tables: Sequence[int]) -> list[TableSegment]:
         """Return the segment of the first table: reading more at a time gains nothing."""
         return [self.whole_table(tables[0])]
 
     def whole_table(self, table_id: int) -> TableSegment:
-        """Return the segment of a table."""
-        found = self.table_segment(None, table_id)
+        """Return the segment of a table, which must be in use."""
+        segment, place = self._known_place(table_id)
+        return TableSegment(segment.for_search(), place)
+
+    def _known_place(self, table_id: int) -> tuple[Segment, int]:
+        found = self.place_of(table_id)
         if found is None:
             raise self._no_table(table_id)
         return found
@@ -142,10 +146,7 @@ class LakeFolder(Index):
 
     def cells(self, table_id: int, rows: Ids) -> list[list[str | None]]:
         """Return rows of a table as they were read."""
-        found = self.place_of(table_id)
-        if found is None:
-            raise self._no_table(table_id)
-        segment, place = found
+        segment, place = self._known_place(table_id)
         first, last = segment.arrays.table_column_first[place : place + 2].tolist()
         return segment.folder.cells(place, last - first, rows)
 
@@ -173,8 +174,8 @@ class LakeFolder(Index):
         total = dict.fromkeys((*_PARTS, "super keys", "cells", "records"), 0)
         for segment, record in zip(self.segments, self.manifest.segments, strict=True):
             for part, names in _PARTS.items():
-                total[part] += sum(map(segment.file.bytes_of, names))
-            total["super keys"] += sum(segment.file.bytes_of(n) for n in segment.file.names if n.startswith("keys"))
+                total[part] += sum(getattr(segment.arrays, name).nbytes for name in names)
+            total["super keys"] += sum(keys.nbytes for keys in segment.keys)
             total["cells"] += sum(size for name, (size, _) in record.files.items() if name.startswith("cells-"))
         total["records"] = sum(record.bytes for record in self.manifest.segments) - sum(total.values())
         total["manifest"] = (self.path / MANIFEST).stat().st_size if (self.path / MANIFEST).is_file() else 0

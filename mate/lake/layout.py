@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from mate.hashing import Keys
-from mate.lake._arrays import make_columns, or_rows
+from mate.lake._arrays import fill_keys, make_columns
 from mate.lake.arrays import Array, offset_type
 
 WIDE_ROWS = 65_536
@@ -79,6 +80,11 @@ class Texts(NamedTuple):
     text_first: Array
     text: Array
 
+    def strings(self) -> pa.LargeStringArray:
+        """Return the texts."""
+        first = pa.py_buffer(self.text_first.astype(np.int64, copy=False))
+        return pa.LargeStringArray.from_buffers(len(self.token_id), first, pa.py_buffer(self.text))
+
 
 def make_arrays(shapes: Shapes, tokens: Texts, cells: Array) -> SegmentArrays:
     """Return the arrays of a segment.
@@ -103,16 +109,16 @@ def make_arrays(shapes: Shapes, tokens: Texts, cells: Array) -> SegmentArrays:
 
 def row_keys(shapes: Shapes, cells: Array, hashes: Keys) -> Keys:
     """Return the super key of every row: the OR of the hashes of its tokens (section 5)."""
-    return or_rows(*native_cells(shapes, cells), np.ascontiguousarray(hashes))
+    keys = np.zeros((shapes.rows.sum(dtype=np.int64), hashes.shape[1]), np.uint64)
+    first = offsets_of(shapes.rows.astype(np.int64) * hashes.shape[1])
+    fill_keys(*native_cells(shapes, cells), np.ascontiguousarray(hashes), 0, first, keys.reshape(-1))
+    return keys
 
 
 def native_cells(shapes: Shapes, cells: Array) -> tuple[Array, Array, Array]:
     """Return cells, and rows and columns of their tables, in the types of native loops."""
-    return (
-        np.ascontiguousarray(cells, np.int32),
-        np.ascontiguousarray(shapes.rows, np.int64),
-        np.ascontiguousarray(shapes.columns, np.int64),
-    )
+    rows, columns = (np.ascontiguousarray(counts, np.int64) for counts in (shapes.rows, shapes.columns))
+    return np.ascontiguousarray(cells, np.int32), rows, columns
 
 
 def offsets_of(sizes: Array) -> Array:

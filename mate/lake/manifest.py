@@ -39,8 +39,8 @@ class OtherVersionError(StoreError):
 class HashSpec:
     """A hash function as the manifest records it."""
 
-    name: str
-    bits: int
+    name: str = "xash"
+    bits: int = 128
     parameters: dict[str, Any] = field(default_factory=dict)
 
     @classmethod

@@ -5,29 +5,36 @@ right: opening such a lake reads its manifest and fetches the segments that are 
 against its size and CRC-32 in the manifest. The copy is a folder like any lake. Changes are made there; their segments
 go to the store first, then the manifest, which publishes them.
 
-One writer at a time: to publish, a writer takes a lease (`mate.lake.lease`) and checks that the manifest in the store
+One writer at a time: to publish, a writer takes a lease (`publishing_lease`) and checks that the manifest in the store
 is still the one that the change began with.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
 import os
+import random
 import shutil
+import socket
+import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from mate.errors import ChangedError, StoreError
-from mate.files import cache_folder, file_crc32, private_folder
+from mate.files import cache_folder, file_crc32, locked, private_folder
 from mate.lake.folder import MANIFEST, SEGMENTS, LakeFolder, open_folder, publish, read_manifest
-from mate.lake.lease import check_lease, publishing_lease
 from mate.lake.manifest import Manifest, SegmentRecord
 from mate.storage import Place, is_remote, shown
 
+CLAIMS = "claims"
+LEASE = 120.0
+"""Seconds after which a claim has expired."""
+ATTEMPTS = 12
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 4.0
 _CONCURRENT_FILES = 8
 
 _log = logging.getLogger(__name__)
@@ -90,16 +97,13 @@ class RemoteLake:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep other processes from fetching into the same copy; its folder is for this user alone."""
-        try:
-            private_folder(self._home)
-            lock = os.open(self._home / "lock", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StoreError(f"cannot write to {self._home}: {error.strerror} (set MATE_CACHE)") from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with ExitStack() as stack:
+            try:
+                private_folder(self._home)
+                stack.enter_context(locked(self._home / "lock", os.O_CREAT | os.O_RDWR, wait=True))
+            except OSError as error:
+                raise StoreError(f"cannot write to {self._home}: {error.strerror} (set MATE_CACHE)") from None
             yield
-        finally:
-            os.close(lock)
 
     def prepare(self) -> None:
         """Make the folder that the copy is in."""
@@ -217,3 +221,59 @@ def _for_each_file(records: Sequence[SegmentRecord], task: Callable[[SegmentReco
     """Run a task for each file of segments, several at a time."""
     with ThreadPoolExecutor(_CONCURRENT_FILES) as pool:
         list(pool.map(lambda file: task(*file), [(record, name) for record in records for name in record.files]))
+
+
+@contextmanager
+def publishing_lease(lake: Place) -> Iterator[float]:
+    """Wait for other writers and keep them from publishing; yield the time (`time.monotonic`) to give up at.
+
+    A writer puts a claim beside the manifest, an object with a name of its own, and then lists all claims. If there is
+    another one, it removes its own and tries again after a random time. Stores list what was put before (S3, Google
+    Cloud Storage and Azure do), so that of two simultaneous claims at least the later one sees the other: both writers
+    may retreat, but never do both proceed. No conditional write is needed, which neither pyarrow nor fsspec offers for
+    all stores.
+
+    A claim is held while the manifest is compared and replaced. One that is older than `LEASE`, by the clock of the
+    store, belongs to a writer that died, and is removed. A writer gives up after half of that time.
+    """
+    claim = lake / CLAIMS / uuid.uuid4().hex
+    pause = FIRST_PAUSE
+    for _ in range(ATTEMPTS):
+        deadline = time.monotonic() + LEASE / 2
+        try:
+            claim.write(f"{socket.gethostname()}, process {os.getpid()}\n".encode())
+            if _is_only_claim(claim, lake):
+                yield deadline
+                return
+        finally:
+            _remove(claim)
+        time.sleep(random.uniform(0, pause))
+        pause = min(2 * pause, LONGEST_PAUSE)
+    raise ChangedError(f"others publish to {lake.address} all the time; nothing was published, please try again")
+
+
+def check_lease(lake: Place, deadline: float) -> None:
+    """Raise an error if the lease was held for so long that other writers may take it for abandoned."""
+    if time.monotonic() > deadline:
+        raise StoreError(f"{lake.address} took too long to answer; nothing was published, please try again")
+
+
+def _is_only_claim(claim: Place, lake: Place) -> bool:
+    """Tell whether there is no other valid claim, and remove expired ones."""
+    claims = {entry.name: entry for entry in (lake / CLAIMS).walk()}
+    own = claims.pop(claim.address.rpartition("/")[2], None)
+    if own is None:
+        return False
+    # By the clock of the store; without times in it, a claim never expires.
+    expired = [name for name, other in claims.items() if other.changed and own.changed - other.changed > LEASE * 1e9]
+    for name in expired:
+        _log.warning("a writer of %s did not end properly: its claim is removed", lake.address)
+        _remove(lake / CLAIMS / name)
+    return len(expired) == len(claims)
+
+
+def _remove(claim: Place) -> None:
+    try:
+        claim.remove()
+    except StoreError as error:
+        _log.warning("a claim stays in the store for %.0f s: %s", LEASE, error)

@@ -18,7 +18,7 @@ from mate.hashing import Keys
 from mate.lake._arrays import SegmentView, count_postings, find_places
 from mate.lake.arrays import Array, ArrayFile, damaged
 from mate.lake.columns import column_codes
-from mate.lake.layout import NO_PLACE, SegmentArrays, Shapes, Texts, make_arrays
+from mate.lake.layout import NO_PLACE, WIDE_ROWS, SegmentArrays, Shapes, Texts, make_arrays
 from mate.lake.segment_folder import SegmentFolder
 from mate.lake.soundness import check_shapes, check_values
 from mate.lake.verified import is_verified, mark_verified
@@ -48,15 +48,11 @@ class SearchSegment:
     def places(self, ids: Array, texts: pa.StringArray | None = None) -> Array:
         """Return the places of tokens, `NO_PLACE` for those that it does not have.
 
-        Without texts, ids are enough: a database has compared the texts itself.
+        A segment in memory has no texts, and ids are enough: a database has compared the texts itself.
         """
-        token_id = self.arrays.token_id
-        if not len(token_id) or not len(ids):
-            return np.full(len(ids), NO_PLACE)
-        if texts is not None:
-            return find_places(self.native, np.ascontiguousarray(ids, np.int64), *string_buffers(texts))
-        place = np.minimum(np.searchsorted(token_id, ids), len(token_id) - 1)
-        return np.where(token_id[place] == ids, place, NO_PLACE)
+        no_texts = np.empty(0, np.uint8), np.zeros(len(ids) + 1, np.int64)
+        buffers = no_texts if texts is None else string_buffers(texts)
+        return find_places(self.native, np.ascontiguousarray(ids, np.int64), *buffers)
 
     def texts(self, places: Array) -> pa.LargeStringArray:
         """Return the texts of tokens."""
@@ -64,8 +60,7 @@ class SearchSegment:
 
     @cached_property
     def _texts(self) -> pa.LargeStringArray:
-        first = self.arrays.text_first.astype(np.int64, copy=False)
-        return pa.LargeStringArray.from_buffers(len(first) - 1, pa.py_buffer(first), pa.py_buffer(self.arrays.text))
+        return Texts(*self.arrays[:3]).strings()
 
     def filled(self, columns: Array) -> Array:
         """Return how many cells of columns are not empty; each column is counted once."""
@@ -85,7 +80,14 @@ class SearchSegment:
 
     def posting_counts(self, places: Array) -> Array:
         """Return how many postings tokens have in the tables in use; 0 for `NO_PLACE`."""
-        return count_postings(self.native, np.ascontiguousarray(places, np.int64), self.live.view(np.uint8))
+        places = np.ascontiguousarray(places, np.int64)
+        return count_postings(self.native, places, self.live.view(np.uint8), self._odd_tables)
+
+    @cached_property
+    def _odd_tables(self) -> Array:
+        """Tables that are not in use or have wide postings."""
+        odd: Array = np.flatnonzero(~self.live | (np.diff(self.arrays.table_row_first) >= WIDE_ROWS))
+        return odd
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 
 from mate.lake.arrays import Array, damaged
 from mate.lake.records import TableInfo
+from mate.values.arrow import string_array
 
 TABLES, SOURCES, REJECTS, PIECES = "tables.parquet", "sources.parquet", "rejects.parquet", "pieces.parquet"
 CELLS = "cells-{0:04d}.parquet"
@@ -29,8 +31,8 @@ TABLE_GROUP = 4_096
 """Records of tables per row group."""
 CACHED_GROUPS = 64
 """Row groups of table records in memory."""
-CACHED_TABLES = 4_096
-"""Tables of a segment whose metadata is in memory: many searches find the same ones."""
+CACHED_TABLES, FEW_TABLES = 4_096, 64
+"""Tables of a segment whose metadata is in memory, as many searches find the same ones: those asked for by few."""
 
 
 class Pieces(NamedTuple):
@@ -96,11 +98,15 @@ class SegmentFolder:
         )
         files = int(self.pieces_file.notes.get(b"cell_files", 0))
         self.cell_files = [ParquetRecords(path / CELLS.format(number)) for number in range(files)]
-        self._table_infos: dict[int, TableInfo] = {}
         tables, cells = self.tables_file, self.cell_files
-        self._table_group = lru_cache(CACHED_GROUPS)(lambda group: tables.read_row_group(group).combine_chunks())
+        group = self._table_group = lru_cache(CACHED_GROUPS)(
+            lambda group: tables.read_row_group(group).combine_chunks()
+        )
+        self._table = lru_cache(CACHED_TABLES)(
+            lambda place: TableInfo.of(group(place // TABLE_GROUP).slice(place % TABLE_GROUP, 1).to_pylist()[0])
+        )
         # The last group of cells is cached, as small tables share it.
-        self._cell_group = lru_cache(1)(lambda file, group: _one_chunk(cells[file].read_row_group(group).column(0)))
+        self._cell_group = lru_cache(1)(lambda file, group: string_array(cells[file].read_row_group(group).column(0)))
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -122,22 +128,18 @@ class SegmentFolder:
         return {record["source"] for file in files for record in _records(file, among, ["source"])}
 
     def tables(self, places: Array | None = None) -> list[TableInfo]:
-        """Describe some tables, given by their places, or all."""
+        """Describe some tables, given by their places, ascending, or all."""
         if places is None:
             return [TableInfo.of(record) for record in self.tables_file.read().to_pylist()]
-        wanted: list[int] = np.asarray(places).tolist()
-        infos = {place: info for place in wanted if (info := self._table_infos.get(place))}
-        missing = np.array([place for place in wanted if place not in infos], np.int64)
-        groups = missing // TABLE_GROUP
-        for group in np.unique(groups).tolist():
-            own = missing[groups == group]
-            records = self._table_group(group).take(pa.array(own - group * TABLE_GROUP)).to_pylist()
-            infos.update(zip(own.tolist(), map(TableInfo.of, records), strict=True))
-        if len(missing) <= CACHED_TABLES:
-            if len(self._table_infos) + len(missing) > CACHED_TABLES:
-                self._table_infos.clear()
-            self._table_infos.update((place, infos[place]) for place in missing.tolist())
-        return [infos[place] for place in wanted]
+        if len(places) <= FEW_TABLES:
+            return [self._table(place) for place in places.tolist()]
+        groups = places // TABLE_GROUP
+        found = (self._tables_of_group(group, places[groups == group]) for group in np.unique(groups).tolist())
+        return list(chain.from_iterable(found))
+
+    def _tables_of_group(self, group: int, places: Any) -> list[TableInfo]:
+        own = np.asarray(places) - group * TABLE_GROUP
+        return [TableInfo.of(record) for record in self._table_group(group).take(pa.array(own)).to_pylist()]
 
     def column_chunks(self, table: int, width: int) -> Iterator[tuple[int, list[pa.Array]]]:
         """Yield the cells of a table of `width` columns in pieces: the first row, and an array per column."""
@@ -174,8 +176,3 @@ def _records(
         table = table.filter(pc.is_in(table["source"], value_set=pa.array(list(sources), pa.string())))
     records: list[dict[str, Any]] = table.to_pylist()
     return records
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.StringArray:
-    combined = column.combine_chunks()
-    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined

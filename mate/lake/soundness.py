@@ -7,7 +7,7 @@ Neither tells whether values are right; checksums do (`mate check`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,21 +24,11 @@ _TYPES = {"text": "u1", "code_bytes": "u1", "codes": "u1", "postings": "u2"} | d
 
 
 def check_shapes(arrays: SegmentArrays, keys: Sequence[Keys]) -> str | None:
-    """Return the first array that does not fit the others; None if all do."""
-    return next(_misshapen(arrays, keys), None)
-
-
-def check_values(arrays: SegmentArrays) -> str | None:
-    """Return the first array that leads outside of another one; None if none does."""
-    return next(_leading_outside(arrays), None)
-
-
-def _misshapen(arrays: SegmentArrays, keys: Sequence[Keys]) -> Iterator[str]:
-    """Yield the arrays that do not fit; a check relies on those before it."""
+    """Return the first array that does not fit the others, None if all do; a check relies on those before it."""
     for name, array in zip(arrays._fields, arrays, strict=True):
         types = ("u4", "i8") if name in _OFFSETS else (_TYPES.get(name, "i8"),)
         if array.ndim != 1 or array.dtype not in types:
-            yield name
+            return name
     tokens, entries, columns = len(arrays.token_id), len(arrays.entry_column), len(arrays.column_table)
     tables = len(arrays.table_id)
     for name, items, end in (
@@ -51,37 +41,39 @@ def _misshapen(arrays: SegmentArrays, keys: Sequence[Keys]) -> Iterator[str]:
     ):
         first = getattr(arrays, name)
         if len(first) != items + 1 or first[0] != 0 or end not in (None, first[-1]):
-            yield name
+            return name
     for name in ("column_entry_first", "table_column_first", "table_row_first"):
         if not _ascends(getattr(arrays, name)):
-            yield name
+            return name
     if len(arrays.column_token) != entries:
-        yield "column_token"
+        return "column_token"
     if not (np.diff(arrays.table_id) > 0).all():
-        yield "table_id"
+        return "table_id"
     if not np.array_equal(arrays.column_table, np.repeat(np.arange(tables), np.diff(arrays.table_column_first))):
-        yield "column_table"
+        return "column_table"
     if not _holds_codes(arrays):
-        yield "codes"
+        return "codes"
     for number, own in enumerate(keys):
         by_row = own.ndim == 2 and len(own) == arrays.table_row_first[-1]
         if own.dtype != np.uint64 or not (by_row or own.ndim == 1):  # the row filter checks keys of several sizes
-            yield f"keys{number}"
+            return f"keys{number}"
+    return None
 
 
-def _leading_outside(arrays: SegmentArrays) -> Iterator[str]:
-    """Yield the arrays that lead outside of another one; a check relies on those before it."""
+def check_values(arrays: SegmentArrays) -> str | None:
+    """Return the first array that leads outside of another one, None if none does; a check relies on those before."""
     for name in ("text_first", "entry_first", "posting_first"):
         if not _ascends(getattr(arrays, name)):
-            yield name
+            return name
     if not _below(arrays.entry_column, len(arrays.column_table)):
-        yield "entry_column"
+        return "entry_column"
     if not _below(arrays.column_token, len(arrays.token_id)):
-        yield "column_token"
+        return "column_token"
     if not _postings_inside(arrays):
-        yield "postings"
+        return "postings"
     if not _codes_inside(arrays):
-        yield "codes"
+        return "codes"
+    return None
 
 
 def _ascends(first: Array) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from mate.hashing import Keys, SuperKeyHash
-from mate.lake._arrays import list_fingerprints
+from mate.lake._arrays import fill_keys
 from mate.lake.arrays import Array
 from mate.lake.columns import ranges
 from mate.lake.layout import NO_PLACE, Shapes, native_cells, offsets_of, row_keys
@@ -28,7 +28,7 @@ def super_keys(function: SuperKeyHash, shapes: Shapes, cells: Array, texts: Sequ
     first = key_offsets(key_words(function, shapes.columns), shapes.rows)
     keys = np.zeros(int(first[-1]), np.uint64)
     if function.by_column:
-        list_fingerprints(*native_cells(shapes, cells), _hashes(function, texts), function.bits, first, keys)
+        fill_keys(*native_cells(shapes, cells), _hashes(function, texts), function.bits, first, keys)
         return keys
     functions, numbers = by_function(function, shapes.columns)
     cell_first = offsets_of(shapes.rows.astype(np.int64) * shapes.columns.astype(np.int64))

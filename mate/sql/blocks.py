@@ -16,9 +16,10 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from mate.lake.base import Ids, SearchView
+from mate.lake.base import Ids
 from mate.lake.manifest import Manifest
 from mate.lake.segment import RowBlock, SearchSegment, memory_segment
+from mate.search.search import Search
 from mate.sql.dialects.session import Session
 from mate.sql.lookup import Lookup, constant_probes, probe_columns
 from mate.sql.reader import Reader
@@ -53,7 +54,7 @@ class Blocks:
 
     reader: Reader
     manifest: Manifest
-    search: SearchView
+    search: Search
     widths: Callable[[], Ids]
     """Returns the numbers of columns that tables of the index have."""
 

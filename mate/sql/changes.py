@@ -9,16 +9,15 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
-from mate.build.build import now
 from mate.build.changes.change import Change
-from mate.build.stored_tables import Columns, StoredTable
+from mate.build.stored_tables import StoredTable
 from mate.lake.base import Ids
 from mate.lake.manifest import Counts, Manifest
 from mate.lake.records import TableInfo
@@ -47,13 +46,13 @@ class DatabaseTable(StoredTable):
 
     index: DatabaseIndex = field(repr=False)
 
-    def chunks(self) -> Iterator[tuple[int, Columns]]:
+    def chunks(self) -> Iterator[list[pa.Array]]:
         """Yield the cells as they are stored."""
         info = self.info
         step = max(1, _CHUNK_CELLS // len(info.columns))
         for first in range(0, info.rows, step):
             rows = self.index.cells(info.table_id, np.arange(first, min(first + step, info.rows)))
-            yield first, [string_array(list(column)) for column in zip(*rows, strict=True)]
+            yield [string_array(list(column)) for column in zip(*rows, strict=True)]
 
 
 class DatabaseWriter:
@@ -92,24 +91,21 @@ class DatabaseWriter:
         columns = sum(len(table.columns) for table in tables)
         return Counts(len(tables), columns, sum(table.rows for table in tables), count)
 
-    def apply(self, change: Change, counts: Counts) -> Manifest:
-        """Delete and load in one transaction; return the new manifest."""
-        before = self.index.manifest
-        manifest = replace(before, counts=counts, operations=before.operations + 1, changed=now())
-        manifest = replace(manifest, next_table=change.next_table)
+    def apply(self, change: Change, after: Manifest) -> Manifest:
+        """Delete and load in one transaction."""
         update = f"UPDATE {self._where.schema}.{MANIFEST} SET manifest = %s, change_id = change_id + 1"
         with open_session(self._where, self._password, writes=True) as session:
-            session.create_temporary(_TOUCHED, token_columns(before.cell_characters))
+            session.create_temporary(_TOUCHED, token_columns(after.cell_characters))
             session.create_temporary(_SOURCES, [Column("source", Content.TEXT, PATH)])
             self._delete_tables(session, change.gone_tables)
             self._delete_sources(session, change.gone_sources)
             for segment in change.new_segments:
-                load_segment(session, segment, self._generation, before.hashes, _TOUCHED)
+                load_segment(session, segment, self._generation, after.hashes, _TOUCHED)
             self._update_tokens(session)
-            session.execute(f"{update} WHERE load_id = %s", [manifest.to_json(), self._generation.number])
+            session.execute(f"{update} WHERE load_id = %s", [after.to_json(), self._generation.number])
             self._verify_lock()
             commit_last(session, "the change was committed: mate stats tells whether it was")
-        return manifest
+        return after
 
     def _delete_tables(self, session: Session, tables: list[TableInfo]) -> None:
         """Delete what belongs to tables; note what their tokens lose."""

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from mate.errors import ChangedError
-from mate.lake.base import Ids, Index, SearchView, TableSegment
+from mate.lake.base import Ids, Index, TableSegment
 from mate.lake.manifest import Manifest
 from mate.lake.records import REJECTS_SCHEMA, SOURCES_SCHEMA, TableInfo
 from mate.lake.segment import SearchSegment
+from mate.search.search import Search
 from mate.sql.address import Address
 from mate.sql.blocks import MOST_CELLS, Blocks
 from mate.sql.dialects import dialect_of
@@ -80,16 +81,16 @@ class DatabaseIndex(Index):
         counts = {text: count for _, text, count in self.reader.records("tokens", "token_id", distinct(ids))}
         return np.array([counts.get(text, 0) for text in texts.to_pylist()], np.int64)
 
-    def search_segments(self, search: SearchView) -> Iterator[SearchSegment]:
+    def search_segments(self, search: Search) -> Iterator[SearchSegment]:
         """Yield the rows that pass the row filter, block after block."""
         return self._blocks(search).segments()
 
-    def table_segment(self, search: SearchView, table_id: int) -> TableSegment | None:
+    def table_segment(self, search: Search, table_id: int) -> TableSegment | None:
         """Return the rows of a table that pass the row filter."""
         segment = self._blocks(search).table(table_id)
         return None if segment is None else TableSegment(segment, 0)
 
-    def whole_tables(self, search: SearchView, tables: Sequence[int]) -> list[TableSegment]:
+    def whole_tables(self, search: Search, tables: Sequence[int]) -> list[TableSegment]:
         """Return all rows of tables: those that the search has read already, or as many as one statement may read."""
         cache = SearchCache.of(search)
         if kept := cache.first_whole_tables(tables):
@@ -105,12 +106,12 @@ class DatabaseIndex(Index):
             raise self._no_table(wanted[0])
         return [TableSegment(segment, present.index(number)) for number in takewhile(present.__contains__, wanted)]
 
-    def tables_found(self, search: SearchView, tables: Sequence[int]) -> list[TableInfo]:
+    def tables_found(self, search: Search, tables: Sequence[int]) -> list[TableInfo]:
         """Return tables, those that the search has looked up already and others."""
         known = SearchCache.of(search).infos
         return [*(known[n] for n in tables if n in known), *self.tables([n for n in tables if n not in known])]
 
-    def _blocks(self, search: SearchView) -> Blocks:
+    def _blocks(self, search: Search) -> Blocks:
         return Blocks(self.reader, self.manifest, search, self._widths)
 
     def _widths(self) -> Ids:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from mate.lake.base import Ids, SearchView
+from mate.lake.base import Ids
+from mate.search.search import Search
 from mate.sql.dialects.dialect import Dialect
 from mate.sql.schema import BUCKET_SHIFT, Column, Generation, key_column
 from mate.sql.super_keys import KeyForm
@@ -48,7 +49,7 @@ class Lookup:
 
     dialect: Dialect
     generation: Generation
-    search: SearchView
+    search: Search
     form: KeyForm | None
     """Form of the super keys that filter rows, if any do."""
     relation: str

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mate.lake.base import Ids, SearchView, TableSegment
+from mate.lake.base import Ids, TableSegment
 from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment
+from mate.search.search import Search
 from mate.sql.super_keys import CandidateRows
 
 MOST_OCTETS = 4_000_000
@@ -60,7 +61,7 @@ class SearchCache:
     """Size of the codes of these tables."""
 
     @classmethod
-    def of(cls, search: SearchView) -> SearchCache:
+    def of(cls, search: Search) -> SearchCache:
         """Return the cache of a search."""
         cache: SearchCache = search.cache.setdefault("database", cls())
         return cache

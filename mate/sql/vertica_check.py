@@ -18,10 +18,11 @@ import pyarrow as pa
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.changes.updates import Updates
 from mate.errors import MateError, StoreError
-from mate.lake.base import Index, SearchView
+from mate.lake.base import Index
 from mate.lake.segment import SearchSegment
 from mate.search.query import QueryTable
 from mate.search.results import SearchResult
+from mate.search.search import Search
 from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
 from mate.sql.address import Address
@@ -196,7 +197,7 @@ class _ObservedIndex(DatabaseIndex):
 
     blocks: Blocks
 
-    def search_segments(self, search: SearchView) -> Iterator[SearchSegment]:
+    def search_segments(self, search: Search) -> Iterator[SearchSegment]:
         self.blocks = self._blocks(search)
         return self.blocks.segments()
 

@@ -17,7 +17,7 @@ DRIVER = """
 import json, sys
 from mate.api.batch import QueryBatch, plan_queries
 from mate.build.engine import SparkEngine
-from mate.build.progress import NoProgress
+from mate.build.engine import NoProgress
 from mate.build.session import spark_session
 from mate.lake.folder import open_folder
 from mate.search.batches import BatchSearch

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.build import batches
-from mate.build.batches import TOKENS_SCHEMA, Batch, make_batch
+from mate.build import stage
+from mate.build.stage import TOKENS_SCHEMA, TokenisedChunks, tokenise
 from mate.corpus import Chunk
 from mate.corpus.table import Table
 from mate.values.text import NULL_SPELLINGS, token
@@ -23,16 +23,16 @@ def chunk(rows: list[list[str | None]], width: int, position: int = 0) -> Chunk:
     return Chunk(table, 0, pa.array([cell for row in rows for cell in row], pa.string()))
 
 
-def batch_of(*tables: list[list[str | None]], limit: int = 1_000) -> Batch:
+def batch_of(*tables: list[list[str | None]], limit: int = 1_000) -> TokenisedChunks:
     chunks = [chunk(rows, len(rows[0]), number) for number, rows in enumerate(tables)]
-    return make_batch(chunks, NULL_SPELLINGS, limit)
+    return tokenise(chunks, NULL_SPELLINGS, limit)
 
 
 def by_column(*tables: list[list[str | None]]) -> list[str | None]:
     return [cell for table in tables for column in zip(*table, strict=True) for cell in column]
 
 
-def texts_of(batch: Batch) -> list[str | None]:
+def texts_of(batch: TokenisedChunks) -> list[str | None]:
     """The token of each cell, by way of the dictionary."""
     known = [*batch.dictionary.column(1).to_pylist(), None]
     return [known[code] for code in batch.codes.tolist()]
@@ -83,7 +83,7 @@ def test_a_batch_without_any_value() -> None:
 
 
 def test_two_tokens_that_share_an_id_are_both_in_the_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "token_ids", lambda texts: np.full(len(texts), 7, np.int64))
+    monkeypatch.setattr(stage, "token_ids", lambda texts: np.full(len(texts), 7, np.int64))
     batch = batch_of([["a", "b"], ["A", "a"]])
     assert [tuple(record.values()) for record in batch.dictionary.to_pylist()] == [(7, "a"), (7, "b")]
     assert texts_of(batch) == ["a", "a", "b", "a"]

@@ -14,13 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.build import batches, build, dictionary, segments, stage
+from mate.build import build, dictionary, segments, stage
 from mate.build.build import BuildSettings, HashRequest, known_hash
 from mate.build.changes.check import check
 from mate.build.dictionary import count_distinct
-from mate.build.engine import HERE, LARGE, Engine, LocalEngine, SparkEngine, choose_master, failure
+from mate.build.engine import HERE, LARGE, Engine, LocalEngine, NoProgress, SparkEngine, choose_master, failure
 from mate.build.lake_target import LakeTarget
-from mate.build.progress import NoProgress
 from mate.build.sources import Source, Unit
 from mate.corpus import Limits
 from mate.errors import CorpusError, HashError, MateError
@@ -301,7 +300,7 @@ def test_a_hash_as_it_is_written(text: str, request_: HashRequest) -> None:
 )
 def test_a_hash_that_is_written_wrong(text: str, message: str) -> None:
     with pytest.raises(MateError, match=message):
-        known_hash(text, 128).check()
+        known_hash(text, 128).function()
 
 
 def postings(index: LakeFolder, text: str) -> int:
@@ -336,7 +335,7 @@ def test_tokens_that_share_an_id_are_told_apart(
     plan: Callable[[list[Source], int], list[Unit]],
     segments: int,
 ) -> None:
-    monkeypatch.setattr(batches, "token_ids", narrow_ids)
+    monkeypatch.setattr(stage, "token_ids", narrow_ids)
     monkeypatch.setattr(stage, "plan_units", plan)
     alike = [HashRequest(spec.name, spec.bits, spec.parameters) for spec in open_folder(published).manifest.hashes]
     store = tmp_path / "a.mate"

@@ -18,9 +18,8 @@ from mate.build import sources as pipeline_sources
 from mate.build.build import HashRequest, Summary
 from mate.build.changes.check import check
 from mate.build.changes.updates import Updates
-from mate.build.engine import LocalEngine
+from mate.build.engine import LocalEngine, NoProgress
 from mate.build.parts import FilePart
-from mate.build.progress import NoProgress
 from mate.build.sources import FileSource, Source, Unit, find_sources, plan_units
 from mate.corpus import Limits, delimited
 from mate.corpus.lines import line_start
@@ -235,11 +234,32 @@ def test_sources_keep_their_order_and_small_ones_stay_whole(lake: Path) -> None:
 def test_nothing_is_cut_where_one_task_runs_at_a_time(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "LEAST_PART", PART)
     found = find_sources([lake])
-    assert parts.large_files(found, 1) == []
-    assert parts.large_files(found, 2) == []  # units of at least a megabyte
+    monkeypatch.setattr(LocalEngine, "parallelism", 2)
+    assert cut_up(found) == found  # units of at least a megabyte
     monkeypatch.setattr(pipeline_sources, "_LEAST_UNIT", PART)
     monkeypatch.setattr(pipeline_sources, "_MOST_UNIT", PART)
-    assert len(parts.large_files(found, 2)) == 6
+    assert any(isinstance(source, FilePart) for source in cut_up(found))
+    monkeypatch.setattr(LocalEngine, "parallelism", 1)
+    assert cut_up(found) == found
+
+
+def folder_of(folder: Path, names: str) -> Path:
+    folder.mkdir()
+    for name in names:
+        (folder / f"{name}.csv").write_text(csv_text(300))
+    return folder
+
+
+def before_units_are_planned(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Do something to the files between the look at them and the reading of their parts."""
+    planned = stage.plan_units
+
+    def plan(sources: list[Source], parallelism: int) -> list[Unit]:
+        monkeypatch.setattr(stage, "plan_units", planned)
+        act()
+        return planned(sources, parallelism)
+
+    monkeypatch.setattr(stage, "plan_units", plan)
 
 
 @pytest.mark.parametrize("master", ["none", "local[2]"])
@@ -247,19 +267,9 @@ def test_nothing_is_cut_where_one_task_runs_at_a_time(lake: Path, monkeypatch: p
 def test_a_file_that_changes_meanwhile_is_read_again(
     build_index: BuildIndex, dump_index: DumpIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, master: str
 ) -> None:
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    for name in "abc":
-        (folder / f"{name}.csv").write_text(csv_text(300))
-    planned = stage.plan_units
-
-    def changed(sources: list[Source], parallelism: int) -> list[Unit]:
-        (folder / "b.csv").write_text(csv_text(200))
-        return planned(sources, parallelism)
-
-    monkeypatch.setattr(stage, "plan_units", changed)
+    folder = folder_of(tmp_path / "lake", "abc")
+    before_units_are_planned(monkeypatch, lambda: (folder / "b.csv").write_text(csv_text(200)))
     build_index(folder, tmp_path / "a.mate", master=master)
-    monkeypatch.setattr(stage, "plan_units", planned)
     monkeypatch.setattr(parts, "LEAST_PART", 1 << 20)
     build_index(folder, tmp_path / "whole.mate", master="none")
     assert dump_index(tmp_path / "a.mate") == dump_index(tmp_path / "whole.mate")
@@ -269,17 +279,8 @@ def test_a_file_that_changes_meanwhile_is_read_again(
 def test_a_file_that_goes_meanwhile_is_a_reject(
     build_index: BuildIndex, dump_index: DumpIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    for name in "ab":
-        (folder / f"{name}.csv").write_text(csv_text(300))
-    planned = stage.plan_units
-
-    def gone(sources: list[Source], parallelism: int) -> list[Unit]:
-        (folder / "a.csv").unlink()
-        return planned(sources, parallelism)
-
-    monkeypatch.setattr(stage, "plan_units", gone)
+    folder = folder_of(tmp_path / "lake", "ab")
+    before_units_are_planned(monkeypatch, (folder / "a.csv").unlink)
     build_index(folder, tmp_path / "a.mate", master="none")
     found = dump_index(tmp_path / "a.mate")
     assert str(folder / "b.csv") in str(found["tables"])

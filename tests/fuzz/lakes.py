@@ -116,8 +116,8 @@ def _other_manifest(data: bytes, dice: random.Random) -> bytes:
 def _other_array(path: Path, data: bytes, dice: random.Random) -> bytes:
     """Change bytes of one array, which its description does not tell."""
     file = ArrayFile(path)
-    name = dice.choice([name for name in file.names if file.bytes_of(name)])
-    at = file._described[name]["at"] + dice.randrange(file.bytes_of(name))
+    name = dice.choice([name for name in file._described if file[name].nbytes])
+    at = file._described[name]["at"] + dice.randrange(file[name].nbytes)
     size = dice.choice([1, 1, 4, 8])
     value = dice.choice([dice.randbytes(size), b"\xff" * size, bytes(size)])
     return data[:at] + value[: len(data) - at] + data[at + size :]

@@ -12,7 +12,7 @@ import pytest
 import mate
 from mate.cli.program import main
 from mate.errors import ChangedError, MateError, StoreError
-from mate.lake import lease
+from mate.lake import remote
 from mate.lake.remote import RemoteLake
 from mate.storage import Entry, Place
 from tests.api.conftest import FILES
@@ -192,7 +192,7 @@ def test_two_writers_that_publish_at_the_same_moment(
                 other.add("two.csv")
 
     monkeypatch.setattr(RemoteLake, "_check_unchanged", meanwhile)
-    monkeypatch.setattr(lease, "ATTEMPTS", 2)
+    monkeypatch.setattr(remote, "ATTEMPTS", 2)
     with mate.open(address) as lake:
         lake.add("one.csv")
     with other_machine(monkeypatch, folder / "other"), mate.open(address) as other:
@@ -211,10 +211,10 @@ def test_a_claim_that_was_left_behind_keeps_nobody_out_for_long(
     walk = Place.walk
 
     def later(place: Place) -> list[Entry]:
-        aged = 1_000_000_000 * int(lease.LEASE + 10)
+        aged = 1_000_000_000 * int(remote.LEASE + 10)
         return [e._replace(changed=e.changed - aged) if e.name == "left" else e for e in walk(place)]
 
-    monkeypatch.setattr(lease, "ATTEMPTS", 2)
+    monkeypatch.setattr(remote, "ATTEMPTS", 2)
     with mate.open(address) as lake:
         with pytest.raises(ChangedError, match="others publish"):
             lake.add("more.csv")
@@ -230,7 +230,7 @@ def test_a_writer_that_was_held_up_does_not_go_on(
 ) -> None:
     """Others may take its claim for abandoned while it stands still before it sends the manifest."""
     manifest = bucket.read("lake.mate/manifest.json")
-    monkeypatch.setattr(lease, "LEASE", 0.0)
+    monkeypatch.setattr(remote, "LEASE", 0.0)
     with mate.open(address) as lake, pytest.raises(StoreError, match="took too long"):
         lake.add("more.csv")
     assert bucket.read("lake.mate/manifest.json") == manifest

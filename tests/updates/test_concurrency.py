@@ -12,9 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from mate.build.changes.lake_writer import LakeWriter
 from mate.build.changes.updates import Updates
-from mate.build.lake_target import LakeTarget
+from mate.build.lake_target import LakeTarget, LakeWriter
 from mate.errors import StoreError
 from mate.lake import folder as lake_module
 from mate.lake.folder import SEGMENTS, LakeFolder, open_folder

@@ -143,7 +143,7 @@ def rewrite_arrays(store: Path, name: str, change: Callable[[np.ndarray], np.nda
     manifest = read_manifest(store)
     lake = open_folder(store)
     segment, record = max(zip(lake.segments, manifest.segments, strict=True), key=lambda pair: pair[1].counts.cells)
-    arrays = {n: np.array(segment.file[n]) for n in segment.file.names}
+    arrays = {n: np.array(segment.file[n]) for n in segment.file._described}
     arrays[name] = change(arrays[name])
     write_arrays(segment.file.path, arrays.items(), segment.file.notes)
     written = replace(record, files=checksums(segment.folder.path))

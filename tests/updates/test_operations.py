@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import mate.build.changes.compact
+import mate.build.changes.change
 from mate.build.changes.check import check
 from mate.build.changes.naming import find_column, find_table
 from mate.build.changes.updates import Updates
@@ -182,7 +182,7 @@ def test_compaction_leaves_one_segment_of_what_is_in_use(store: Path, tmp_path: 
 def test_compaction_leaves_large_whole_segments_alone(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mate.build.changes.compact, "LEAST_SEGMENT", 10)
+    monkeypatch.setattr(mate.build.changes.change, "LEAST_SEGMENT", 10)
     with open_folder(store) as index:
         [large] = index.manifest.segments
         assert large.counts.cells == 12

@@ -14,8 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-import mate.build.changes.compact
-import mate.build.changes.lake_writer  # noqa: F401
+import mate.build.changes.change
+import mate.build.lake_target  # noqa: F401
 from mate.build.changes.updates import Updates
 from tests.updates.model import Model, ModelTable, operate
 

@@ -16,10 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mate.build.build import now
-from mate.build.changes.lake_writer import table_counts
-from mate.build.engine import failure_explained
-from mate.build.lake_target import LakeTarget
-from mate.build.progress import NoProgress, Progress
+from mate.build.engine import NoProgress, Progress, failure_explained
+from mate.build.lake_target import LakeTarget, table_counts
 from mate.build.segments import NewSegment, SegmentPlan, write_segment
 from mate.build.sources import SYNTHETIC, Unit
 from mate.build.stage import StageSettings, stage_unit

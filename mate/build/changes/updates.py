@@ -9,54 +9,31 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from mate.build.build import MEMORY, check_memory
-from mate.build.changes.change import ChangeBuilder
-from mate.build.changes.compact import compact, worth_merging
+from mate.build.changes.change import Change, Report, worth_merging
 from mate.build.changes.naming import check_column, check_rows, spellings, tables_of
 from mate.build.changes.sync import Difference, compare
-from mate.build.engine import AUTO, NO_SPARK, Engine, choose_master, failure_explained, start_engine
-from mate.build.progress import NoProgress, Progress
+from mate.build.engine import AUTO, NO_SPARK, NoProgress, Progress, choose_master, failure_explained, start_engine
 from mate.build.sources import FileSource, Source, find_sources
-from mate.build.stage import oversized_cells
-from mate.build.stored_tables import Columns, Row, set_cells
+from mate.build.stored_tables import CELL_BYTES, set_cells
 from mate.errors import StoreError, UpdateError
 from mate.lake.base import Index
-from mate.lake.manifest import Counts, Manifest
 from mate.lake.records import TableInfo
+from mate.lake.remote import published_manifest
 from mate.stores import is_database, open_index, open_writer
 from mate.values.arrow import string_array
-from mate.values.text import characters, tokens
+
+Row: TypeAlias = Sequence[str | None]
 
 WAIT = 10.0
 """Seconds that a change waits for another one to end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a change did."""
-
-    added: list[TableInfo] = field(default_factory=list)
-    changed: list[TableInfo] = field(default_factory=list)
-    removed: list[TableInfo] = field(default_factory=list)
-    rows_added: int = 0
-    """Rows that are new or have new values."""
-    rows_removed: int = 0
-    """Rows that are gone or had other values."""
-    before: Manifest | None = None
-    after: Manifest | None = None
-    seconds: float = 0.0
-
-    @property
-    def worth_compacting(self) -> int:
-        """Segments that `compact` would merge now, where that pays."""
-        return len(worth_merging(self.after)) if self.after and self.after.is_scattered else 0
 
 
 @dataclass(frozen=True)
@@ -147,22 +124,27 @@ class Updates:
             for number, row in enumerate(rows, start=1):
                 if len(row) != width:
                     raise UpdateError(f"row {number} of the new rows has {len(row)} cells; {table.name} has {width}")
+            columns = [string_array(list(column)) for column in zip(*rows, strict=True)]
             values = [(table.rows + place, value) for place, row in enumerate(rows) for value in row]
-            change.edit_table(table, (len(rows), 0), values, more=rows)
+
+            def edit(cells: pa.Table) -> pa.Table:
+                return pa.concat_tables([cells, pa.Table.from_arrays(columns, schema=cells.schema)])
+
+            change.edit_table(table, edit, (len(rows), 0), values)
         return change.report
 
     def update_cells(self, table_id: int, cells: Iterable[tuple[int, int, str | None]]) -> Report:
         """Set cells of a table, given as row, column and value."""
         with self._change() as change:
             [table] = tables_of(change.index, [table_id])
-            by_row: dict[int, dict[int, str | None]] = {}
+            given: dict[int, dict[int, str | None]] = {}
             for row, column, value in cells:
                 check_column(table, column)
-                by_row.setdefault(row, {})[column] = value
-            by_row = _different(change.index, table, by_row)
-            if by_row:
-                values = [(row, value) for row, columns in by_row.items() for value in columns.values()]
-                change.edit_table(table, (len(by_row), len(by_row)), values, edit=set_cells(by_row))
+                given.setdefault(row, {})[column] = value
+            new = _different(change.index, table, given)
+            if new:
+                values = [(row, value) for row, columns in new.items() for value in columns.values()]
+                change.edit_table(table, lambda cells: set_cells(cells, new), (len(new), len(new)), values)
         return change.report
 
     def remove_rows(self, table_id: int, rows: Iterable[int]) -> Report:
@@ -170,12 +152,9 @@ class Updates:
         with self._change() as change:
             [table] = tables_of(change.index, [table_id])
             gone = check_rows(table, rows)
-
-            def edit(first: int, columns: Columns) -> Columns:
-                left = pa.array(np.setdiff1d(np.arange(first, first + len(columns[0])), gone) - first)
-                return [column.take(left) for column in columns]
-
-            change.edit_table(table, (0, len(gone)), edit=edit)
+            left = np.ones(table.rows, np.bool_)
+            left[gone] = False
+            change.edit_table(table, lambda cells: cells.filter(pa.array(left)), (0, len(gone)))
         return change.report
 
     # Columns
@@ -186,13 +165,9 @@ class Updates:
             [table] = tables_of(change.index, [table_id])
             if len(values) != table.rows:
                 raise UpdateError(f"the new column has {len(values):,} values; {table.name} has {table.rows:,} rows")
-            header = (*table.columns, *string_array([name]).to_pylist())
-            new = string_array(list(values))
-
-            def edit(first: int, columns: Columns) -> Columns:
-                return [*columns, new.slice(first, len(columns[0]))]
-
-            change.edit_table(table, (table.rows, table.rows), list(enumerate(values)), edit=edit, header=header)
+            [header], new = string_array([name]).to_pylist(), string_array(list(values))
+            rows = (table.rows, table.rows)
+            change.edit_table(table, lambda cells: cells.append_column(header, new), rows, list(enumerate(values)))
         return change.report
 
     def remove_column(self, table_id: int, column: int) -> Report:
@@ -202,12 +177,7 @@ class Updates:
             check_column(table, column)
             if len(table.columns) == 1:
                 raise UpdateError(f"{table.name} has no other column: remove the table")
-            header = table.columns[:column] + table.columns[column + 1 :]
-
-            def edit(_: int, columns: Columns) -> Columns:
-                return columns[:column] + columns[column + 1 :]
-
-            change.edit_table(table, (table.rows, table.rows), edit=edit, header=header)
+            change.edit_table(table, lambda cells: cells.remove_column(column), (table.rows, table.rows))
         return change.report
 
     # The whole index
@@ -216,55 +186,30 @@ class Updates:
         """Merge small segments and those that hold superseded tables into new ones."""
         if is_database(self.address):
             raise StoreError("only a lake is compacted: a database looks after its own storage")
-        start = time.perf_counter()
-        before, after = compact(self)
-        return Report(before=before, after=after, seconds=time.perf_counter() - start)
+        cells = sum(record.counts.cells for record in worth_merging(published_manifest(self.address), self.memory))
+        with self._change(cells * CELL_BYTES) as change:
+            change.compact()
+        return change.report
 
     # What all changes have in common
 
     @contextmanager
-    def _change(self, size: int = 0) -> Iterator[ReportedChange]:
+    def _change(self, size: int = 0) -> Iterator[Change]:
         """Publish what is collected in a block that reads so many bytes, as one change."""
         start = time.perf_counter()
-        with open_writer(self.address, self.wait) as writer, self.engine(size) as engine, failure_explained("change"):
-            builder = ReportedChange(writer, engine, self.progress, self.memory)
-            before = after = writer.index.manifest
-            yield builder
-            change = builder.finish()
-            if change:
-                rejects = sum(record["count"] for record in writer.index.rejects(sources=change.gone_sources))
-                gone = writer.counts_of(change.gone_tables) + Counts(rejects=rejects)
-                counts = sum((segment.record.counts for segment in change.new_segments), before.counts - gone)
-                if min(counts.tables, counts.rows, counts.cells) < 0:
-                    raise UpdateError("the counts in the manifest are wrong: mate check --repair")
-                after = writer.apply(change, counts)
-            builder.report = replace(builder.report, before=before, after=after, seconds=time.perf_counter() - start)
-
-    def engine(self, size: int) -> AbstractContextManager[Engine]:
-        """Start what runs the tasks of a change that reads so many bytes."""
         master = choose_master(self.master, size)[0] if size else NO_SPARK
-        return start_engine(master, self.spark, verbose=self.verbose)
-
-
-class ReportedChange(ChangeBuilder):
-    """A change, and what is reported of it."""
-
-    report = Report()
-
-    def edit_table(
-        self, table: TableInfo, rows: tuple[int, int], values: Sequence[tuple[int, str | None]] = (), **edited: Any
-    ) -> None:
-        """Write a table again, and note that it differs from its file and which new values are too long.
-
-        `rows` has how many are added and removed, `values` the new ones with their rows.
-        """
-        changed = self.rewrite(table, **edited)
-        limit = self.settings.limits.cell_characters
-        lengths = characters(tokens(string_array([value for _, value in values]), self.settings.nulls))
-        long = np.flatnonzero(lengths > limit).tolist()
-        rejects = [asdict(oversized_cells(table.source, values[long[0]][0], len(long), limit))] if long else []
-        self.update_sources({table.source: 0}, rejects)
-        self.report = Report(changed=[changed], rows_added=rows[0], rows_removed=rows[1])
+        with (
+            open_writer(self.address, self.wait) as writer,
+            start_engine(master, self.spark, verbose=self.verbose) as engine,
+            failure_explained("change"),
+        ):
+            change = Change(writer, engine, self.progress, self.memory)
+            before = after = writer.index.manifest
+            yield change
+            change.write_segments()
+            if change:
+                after = writer.apply(change, change.manifest())
+            change.report = replace(change.report, before=before, after=after, seconds=time.perf_counter() - start)
 
 
 def _rows(tables: list[TableInfo]) -> int:
