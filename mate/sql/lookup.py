@@ -5,7 +5,7 @@ Numbers stand in statements as constants, which lets a planner skip what it need
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,13 @@ from mate.sql.super_keys import KeyForm
 def among(column: str, ids: Ids) -> str:
     """Return the condition that a column is one of some numbers."""
     return f"{column} IN ({', '.join(map(str, ids.tolist()))})"
+
+
+def among_sources(sources: Sequence[str], most: int) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield conditions that a source is one of some, up to so many each, and the values that take their places."""
+    for start in range(0, len(sources), most):
+        part = sources[start : start + most]
+        yield f"source IN ({', '.join(['%s'] * len(part))})", part
 
 
 def bucket_of(tokens: Ids) -> Ids:
@@ -57,6 +64,11 @@ class Lookup:
     """Up to so many numbers stand in a statement as constants: a planner knows how frequent these are."""
 
     @property
+    def with_keys(self) -> bool:
+        """Whether rows are read with their super keys, by which the search filters them again."""
+        return self.form is not None and not self.search.column_first
+
+    @property
     def _others(self) -> list[int]:
         """The key columns but the initial one."""
         return [column for column in range(self.search.token_ids.shape[1]) if column != self.search.initial]
@@ -77,10 +89,10 @@ class Lookup:
         assert self.search.hash_number is not None
         return f"{'s' if self.generation.has_super_keys else 'p'}.{key_column(self.search.hash_number)}"
 
-    def _postings(self, where: str, *, with_tuples: bool = True) -> str:
-        """Return FROM and WHERE for the postings of the initial column's values, each of which is read once.
+    def _postings(self, where: str) -> str:
+        """Return FROM and WHERE for postings of the initial column's values, each with the key tuples of its value.
 
-        With the key tuples that share the value: for the pairs that pass the row filter, if there is one.
+        These are the pairs that pass the row filter, if there is one.
         """
         initial, postings = self.search.initial, self._table("postings")
         conditions = [f"p.token_id IN ({self._tokens_of(initial)})", *([where] if where else [])]
@@ -92,9 +104,8 @@ class Lookup:
             holding = f"o.token_id IN ({self._tokens_of(n)})"
             rows = f"SELECT DISTINCT o.table_id, o.row_id FROM {postings} AS o WHERE {holding}"
             tables += f" INNER JOIN ({rows}) AS h{n} ON h{n}.table_id = p.table_id AND h{n}.row_id = p.row_id"
-        if with_tuples:
-            tables += f" INNER JOIN {self.relation} AS q ON p.token_id = q.token{initial}"
-        if with_tuples and self.form is not None:
+        tables += f" INNER JOIN {self.relation} AS q ON p.token_id = q.token{initial}"
+        if self.form is not None:
             if self.generation.has_super_keys:
                 keys = self._table("super_keys")
                 tables += f" INNER JOIN {keys} AS s ON s.table_id = p.table_id AND s.row_id = p.row_id"
@@ -112,9 +123,13 @@ class Lookup:
             f"c{column}.table_id = f.table_id AND c{column}.row_id = f.row_id AND c{column}.token_id = f.token{column}"
         )
 
-    def table_counts(self, where: str) -> str:
-        """SQL that counts, by table, the postings of the initial column's values (L_t of section 6.2)."""
-        return f"SELECT p.table_id, COUNT(*){self._postings(where, with_tuples=False)} GROUP BY p.table_id"
+    def row_counts(self, where: str) -> str:
+        """SQL that counts, by table, the rows that pass the row filter, as its bound and as what is to be read of it.
+
+        Without a filter, these are the rows with postings of the initial column's values (L_t of section 6.2).
+        """
+        counts = f"SELECT p.table_id, COUNT(DISTINCT p.row_id) AS bound{self._postings(where)} GROUP BY p.table_id"
+        return f"SELECT b.table_id, b.bound, b.bound AS found, 0 AS height, 0 AS width FROM ({counts}) AS b"
 
     def bounds(self, where: str, limit: int) -> str:
         """SQL for the tables whose rows hold the most key tuples: how many, in how many rows; height and width.
@@ -126,15 +141,15 @@ class Lookup:
             f"EXISTS (SELECT 1 FROM {self._table('cells')} AS c{n} WHERE {self._in_row(n)})" for n in self._others
         ]
         best = (
-            "SELECT f.table_id, COUNT(DISTINCT f.tuple_id) AS bound, COUNT(*) AS pairs"
+            "SELECT f.table_id, COUNT(DISTINCT f.tuple_id) AS bound, COUNT(*) AS found"
             f" FROM {self._candidates(where)}{' WHERE ' if exists else ''}{' AND '.join(exists)}"
             f" GROUP BY f.table_id ORDER BY bound DESC, f.table_id LIMIT {limit}"
         )
         return (
-            f"SELECT b.table_id, b.bound, b.pairs, t.row_count, COUNT(*) AS width FROM ({best}) AS b"
+            f"SELECT b.table_id, b.bound, b.found, t.row_count AS height, COUNT(*) AS width FROM ({best}) AS b"
             f" INNER JOIN {self._table('tables')} AS t ON t.table_id = b.table_id"
             f" INNER JOIN {self._table('columns')} AS c ON c.table_id = b.table_id"
-            " GROUP BY b.table_id, b.bound, b.pairs, t.row_count"
+            " GROUP BY b.table_id, b.bound, b.found, t.row_count"
         )
 
     def mappings(self, where: str) -> str:
@@ -151,24 +166,20 @@ class Lookup:
             f"{' WHERE ' if tables else ''}{' AND '.join(tables)}"
         )
 
-    def rows(self, where: str) -> str:
-        """SQL for the rows that pass the row filter, with their super keys."""
-        assert self.form is not None
-        key = self.form.selected(self.dialect, self._key)
-        return f"SELECT DISTINCT p.table_id, p.row_id, {key}{self._postings(where)}"
-
     def cells(self, where: str) -> str:
         """SQL for the query's tokens in the rows that pass the row filter, with their places.
 
-        The condition is given for cells, too, where these are sorted by table.
+        Column-first search needs no super keys; for others, each record has that of its row. The condition is given for
+        cells, too, where these are sorted by table.
         """
-        postings = self._postings(where, with_tuples=self.form is not None)
+        key = f", {self.form.selected(self.dialect, self._key)} AS row_key" if self.with_keys and self.form else ""
         tables = f" AND {where.replace('p.table_id', 'c.table_id')}" if self.dialect.sorts_cells else ""
         token = self.dialect.not_indexed.format(column="c.token_id")
         wanted = self._tokens_of(*range(self.search.token_ids.shape[1]))
         return (
-            f"SELECT c.table_id, c.row_id, c.column_id, c.token_id FROM {self._table('cells')} AS c"
-            f" INNER JOIN (SELECT DISTINCT p.table_id, p.row_id{postings}) AS r"
+            f"SELECT c.table_id, c.row_id, c.column_id, c.token_id{', r.row_key' if key else ''}"
+            f" FROM {self._table('cells')} AS c"
+            f" INNER JOIN (SELECT DISTINCT p.table_id, p.row_id{key}{self._postings(where)}) AS r"
             " ON c.table_id = r.table_id AND c.row_id = r.row_id"
             f" WHERE c.piece = 0 AND {token} IN ({wanted}){tables}"
         )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,6 @@ from mate.lake.segment import SearchSegment
 from mate.lake.super_keys import by_function, key_offsets, key_words
 from mate.sql.dialects.copy_text import key_array
 from mate.sql.dialects.dialect import Dialect
-from mate.sql.dialects.session import Session
 from mate.sql.schema import PATH, SHORT_TEXT, Column, Content, key_column
 
 QUERY_KEY = "query_key"
@@ -44,23 +43,6 @@ MOST_FINGERPRINT_BITS = 20
 
 TupleHashes: TypeAlias = Callable[[SuperKeyHash], Keys]
 """From a hash function to the hashes of key tuples: ``uint64[tuples, key columns, words]``."""
-
-
-class CandidateRows(NamedTuple):
-    """Rows that passed the row filter, ascending by table, then by row."""
-
-    table_id: Ids
-    row_id: Ids
-    keys: npt.NDArray[Any]
-    """Their super keys as they were read: words, bytes or texts (`KeyForm.read`)."""
-
-    def without(self, tables: frozenset[int]) -> CandidateRows:
-        """Return the rows of other tables."""
-        return self.take(~np.isin(self.table_id, list(tables)))
-
-    def take(self, places: Ids | npt.NDArray[np.bool_]) -> CandidateRows:
-        """Return some rows."""
-        return CandidateRows(*(values[places] for values in self))
 
 
 @dataclass(frozen=True)
@@ -94,7 +76,10 @@ class KeyForm(ABC):
 
     @abstractmethod
     def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
-        """Return how many columns rows have by their keys, at most, and the keys as a segment has them."""
+        """Return how many columns rows have by their keys, and the keys as a segment has them.
+
+        Keys of one size do not tell, and 0 stands for that.
+        """
 
     def most_octets(self, columns: int) -> int:
         """Return the octets that the key of a row with so many columns takes at most."""
@@ -103,16 +88,6 @@ class KeyForm(ABC):
     def selected(self, dialect: Dialect, key: str) -> str:
         """SQL for a key as it is read."""
         return dialect.key_value.format(column=key) if self.column(0).content is Content.KEY else key
-
-    def candidates(self, session: Session, statement: str) -> CandidateRows:
-        """Run a query for table, row and key."""
-        if self.function.by_width:
-            records = np.array(session.execute(statement), object).reshape(-1, 3)
-            table, row, keys = records[:, 0].astype(np.int64), records[:, 1].astype(np.int64), records[:, 2]
-        else:  # all records have one size, which is read faster
-            table, row, *words = session.numbers(statement, [_OCTETS, _OCTETS, self.function.bits // 8])
-            keys = np.stack(words, axis=1).view(np.uint64)
-        return CandidateRows(table, row, keys).take(np.lexsort((row, table)))
 
 
 class _BitKeys(KeyForm):
@@ -148,12 +123,12 @@ class _BitKeys(KeyForm):
         return f"CASE WHEN OCTET_LENGTH({key}) = OCTET_LENGTH(q.{QUERY_KEY}) THEN {has_bits} ELSE FALSE END"
 
     def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
-        if not self.function.by_width:
-            return np.zeros(len(values), np.int64), values
         # Values are bytes, or texts of zeros and ones.
         data = [v if isinstance(v, bytes) else int(v, 2).to_bytes(len(v) // 8, "big") for v in values]
-        bits = np.array([8 * len(own) for own in data], np.int64)
-        return bits // self.function.bits, np.frombuffer(b"".join(data), ">u8").astype(np.uint64)
+        keys = np.frombuffer(b"".join(data), ">u8").astype(np.uint64)
+        if not self.function.by_width:
+            return np.zeros(len(values), np.int64), keys.reshape(len(values), -1)
+        return np.array([8 * len(own) for own in data], np.int64) // self.function.bits, keys
 
 
 class _FingerprintKeys(KeyForm):

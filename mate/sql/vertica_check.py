@@ -25,7 +25,7 @@ from mate.search.results import SearchResult
 from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
 from mate.sql.address import Address
-from mate.sql.blocks import FEW_PROBES, Blocks
+from mate.sql.blocks import FEW_PROBES, FIRST_PAGE, Blocks
 from mate.sql.dialects import open_session
 from mate.sql.dialects.failures import BusyError, DuplicateKeyError
 from mate.sql.dialects.session import Session
@@ -119,7 +119,7 @@ class Trials:
             _search(index, _HASHES[0], FEW_PROBES // 2)
             lookup = index.blocks.lookup(session)
         where = f"p.table_id IN ({_TABLE})"
-        statements = lookup.bounds("", 200), lookup.mappings(where), lookup.rows(""), lookup.cells(where)
+        statements = lookup.bounds("", FIRST_PAGE), lookup.mappings(where), lookup.row_counts(""), lookup.cells(where)
         return "\n\n".join(_plan(session, text) for text in statements)
 
     def rollback_of_a_copy(self, session: Session) -> str:
@@ -146,7 +146,7 @@ class Trials:
 
     def _generation(self) -> Generation:
         with DatabaseIndex(self._address) as index:
-            return index.reader.generation
+            return index.generation
 
     def temporary_table_after_rollback(self, session: Session) -> str:
         """Fill a temporary table, commit, roll back: it is still there, with its records."""
@@ -197,7 +197,7 @@ class _ObservedIndex(DatabaseIndex):
     blocks: Blocks
 
     def search_segments(self, search: SearchView) -> Iterator[SearchSegment]:
-        self.blocks = self._blocks(search)
+        self.blocks = Blocks(self, search)
         return self.blocks.segments()
 
 

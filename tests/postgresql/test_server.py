@@ -157,7 +157,7 @@ def test_a_lock_that_was_lost_publishes_nothing(server: PostgresServer, address:
         with pytest.raises(StoreError, match="the connection was lost"):
             index(files, through, hashes=())
     with open_database(address) as found:
-        assert found.reader.generation.number == 1
+        assert found.generation.number == 1
         assert len(found.tables()) == len(before.tables())
 
 

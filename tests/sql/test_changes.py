@@ -147,7 +147,7 @@ def test_the_commands_take_the_address(address: str, files: Path, capsys: pytest
         assert found.cells(1, np.array([0])) == [["Ada", "Paris"]]
         counts = found.manifest.counts
         assert (counts.tables, counts.rows, counts.cells) == (2, 2, 3)
-        assert sorted(text for _, text, _ in found.reader.records("tokens")) == ["ada", "paris", "y"]
+        assert sorted(text for _, text, _ in found.records("tokens")) == ["ada", "paris", "y"]
     for command in (["compact"], ["check"]):
         assert main([*command, "--store", address]) == 2
         error = capsys.readouterr().err

@@ -70,8 +70,8 @@ def test_several_segments_and_no_hash_function(
         with database_index(kind, layout, small_lake, hashes=hashes, segments=4) as found:
             assert found.manifest.layout == layout
             same(found, lake)
-            loaded = f"SELECT COUNT(*) FROM {found.reader.generation.name('load_log')}"
-            assert found.reader.pool.ask(lambda session, q=loaded: session.execute(q))[0][0] == 4  # type: ignore[misc]
+            loaded = f"SELECT COUNT(*) FROM {found.generation.name('load_log')}"
+            assert found.pool.ask(lambda session, q=loaded: session.execute(q))[0][0] == 4  # type: ignore[misc]
 
 
 def test_the_usual_hash_of_a_database(

@@ -178,8 +178,8 @@ def test_tasks_killed_and_retried_on_spark(
     with open_database(server.address()) as found:
         for name in ("tables", "rows", "cells"):
             record_testsuite_property(name, getattr(found.manifest.counts, name))
-        loaded = found.reader.pool.ask(
-            lambda session: session.execute(f"SELECT COUNT(*) FROM {found.reader.generation.name('load_log')}")
+        loaded = found.pool.ask(
+            lambda session: session.execute(f"SELECT COUNT(*) FROM {found.generation.name('load_log')}")
         )
         assert len(logged) > loaded[0][0] > 5  # some were loaded again, and turned away
         same(found, built)
@@ -203,7 +203,7 @@ def test_tasks_killed_while_they_load_a_file_on_spark(
         killed = {path.name for path in happened.glob("killed *")}
         assert killed == {"killed while loading", "killed before the commit", "killed after the commit"}
         with open_database(address) as found:
-            assert len(found.reader.records("load_log")) > 5
+            assert len(found.records("load_log")) > 5
             same(found, small_folder)
 
 

@@ -14,7 +14,7 @@ from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
 from mate.lake.folder import LakeFolder, open_folder
-from mate.lake.segment import RowBlock, SearchSegment, Segment, memory_segment
+from mate.lake.segment import SearchSegment, Segment, memory_segment
 from mate.sql import export
 from mate.values.token_ids import NO_TOKEN
 from tests.lakes import column_tokens
@@ -67,7 +67,7 @@ def test_postings_of_a_large_table_beside_a_small_one(rows: int, size: int) -> N
     number = np.concatenate([np.arange(5), np.arange(rows)])
     tokens = np.stack([number % 3, 10 + number // 2], axis=1).ravel()
     tokens[11::50] = NO_TOKEN
-    segment = memory_segment(RowBlock(table, number, np.arange(0, len(tokens) + 1, 2), tokens))
+    segment = memory_segment(*(np.repeat(values, 2) for values in (table, number)), np.tile([0, 1], len(table)), tokens)
     batches = pa.Table.from_batches(export.posting_batches(segment, size))
     found = [column.to_numpy() for column in batches.columns]
     order = np.lexsort((found[2], found[3], found[1]))

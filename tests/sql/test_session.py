@@ -9,7 +9,7 @@ import pytest
 from mate.errors import StoreError
 from mate.sql.address import Address
 from mate.sql.dialects import open_session
-from mate.sql.reader import SessionPool
+from mate.sql.session_pool import SessionPool
 from tests.sql.places import PLACES
 
 

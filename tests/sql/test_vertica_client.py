@@ -95,7 +95,7 @@ def test_look_ups_and_deletes_give_constants_on_the_sort_columns(server: FaultyS
         assert [result.table_id for result in find_system("column-first")(opened, query, ["a", "b"])] == [0]
     Updates(server.address(), master="none").remove_tables([1])
     with open_database(server.address()) as opened:
-        [postings] = opened.reader.query(f"SELECT COUNT(*) FROM {opened.reader.generation.name('postings')}")
+        [postings] = opened.query(f"SELECT COUNT(*) FROM {opened.generation.name('postings')}")
         assert postings == [4]
     [bounds] = [statement for statement in server.statements if "AS bound" in statement]
     assert "p.bucket IN (" in bounds

@@ -130,17 +130,10 @@ class DuckDbSession(Session):
             self._in_transaction = True
         return self._connection.execute(statement.replace("%s", "?") if values else statement, list(values))
 
-    def _numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
+    def _numbers(self, statement: str) -> list[Ids]:
         with self._mutex:
             columns = self._run(statement).fetchnumpy()
-        arrays: list[Ids] = []
-        for column, size in zip(columns.values(), octets, strict=True):
-            if column.dtype != object:
-                arrays.append(np.asarray(column, np.int64))
-            else:
-                words = np.frombuffer(b"".join(column.tolist()), ">i8").astype(np.int64).reshape(-1, size // 8)
-                arrays += [np.ascontiguousarray(word) for word in words.T]
-        return arrays
+        return [np.asarray(column, np.int64) for column in columns.values()]
 
     def _load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int:
         names = [column.name for column in columns]

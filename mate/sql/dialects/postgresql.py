@@ -6,13 +6,14 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from io import BytesIO
 from typing import Any, ClassVar
 
-import numpy as np
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import errors
+from pyarrow.csv import read_csv
 
 from mate.lake.base import Ids
 from mate.sql.address import Address, Password
@@ -23,8 +24,6 @@ from mate.sql.dialects.failures import Failure
 from mate.sql.dialects.session import Columns, Session
 from mate.sql.schema import MANIFEST, Column, Content, Generation
 
-_HEADER = 19
-"""Octets in front of the records of a binary COPY."""
 _PLANNING = {"jit": "off", "random_page_cost": "1.1", "work_mem": "64MB"}
 """Settings of every session. Compiling a statement takes longer than most searches. A page of an index that is used all
 day is in memory; else the planner scans all postings to find a few thousand. Rows that passed the filter are sorted in
@@ -124,10 +123,10 @@ class PostgreSqlSession(Session):
         rows = result.fetchall() if result.description else []
         return [[decoded(v) if isinstance(v, str) and _ESCAPE in v else v for v in row] for row in rows]
 
-    def _numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
-        with self._cursor.copy(f"COPY ({statement}) TO STDOUT (FORMAT BINARY)") as stream:
-            data = b"".join(stream)
-        return _columns(data, octets)
+    def _numbers(self, statement: str) -> list[Ids]:
+        with self._cursor.copy(f"COPY ({statement}) TO STDOUT (FORMAT csv, HEADER)") as stream:
+            table = read_csv(BytesIO(b"".join(stream)))
+        return [column.cast(pa.int64()).to_numpy() for column in table.columns]
 
     def _load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int:
         names = ", ".join(column.name for column in columns)
@@ -190,24 +189,6 @@ def options(address: Address, password: Password) -> dict[str, Any]:
         "keepalives_interval": 15,
         "keepalives_count": 8,
     }
-
-
-def _columns(data: bytes, octets: Sequence[int]) -> list[Ids]:
-    """Return the columns of a binary COPY: without nulls, all records are as wide as the first."""
-    end = len(data) - 2  # a record of -1 fields
-    if end <= _HEADER:
-        return [np.empty(0, np.int64) for _ in range(sum(octets) // 8)]
-    fields: list[tuple[str, str, int | tuple[int]]] = [("count", ">i2", 1)]
-    at = _HEADER + 2
-    for number, octets_asked in enumerate(octets):
-        size = int.from_bytes(data[at : at + 4], "big")
-        is_number = size in (4, 8)  # bits have their count in front
-        fields += [(f"size{number}", ">i4", 1 if is_number else 2)]
-        fields += [(f"value{number}", f">i{size if is_number else 8}", (octets_asked // 8,))]
-        at += 4 + size
-    records = np.frombuffer(data, np.dtype(fields), offset=_HEADER, count=(end - _HEADER) // (at - _HEADER))
-    values = [records[f"value{number}"].astype(np.int64) for number in range(len(octets))]
-    return [np.ascontiguousarray(word) for column in values for word in column.T]
 
 
 # PostgreSQL's texts cannot hold the character 0.

@@ -82,7 +82,7 @@ class Session(ABC):
     def _execute(self, statement: str, values: Sequence[Any]) -> list[Sequence[Any]]: ...
 
     @abstractmethod
-    def _numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]: ...
+    def _numbers(self, statement: str) -> list[Ids]: ...
 
     @abstractmethod
     def _load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int | None:
@@ -99,13 +99,10 @@ class Session(ABC):
         with self._translated():
             return self._execute(statement, values)
 
-    def numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
-        """Run a query whose columns are never null; return them as arrays, super keys word by word.
-
-        `octets` has 8 for a column of whole numbers, and the size of the key for one of super keys.
-        """
+    def numbers(self, statement: str) -> list[Ids]:
+        """Run a query for whole numbers that are never null; return its columns as arrays."""
         with self._translated():
-            return self._numbers(statement, octets)
+            return self._numbers(statement)
 
     def load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int:
         """Stream records into a table; return how many. If not all are taken, it is an error."""

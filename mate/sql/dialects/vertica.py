@@ -127,14 +127,13 @@ class VerticaSession(Session):
         rows: list[Sequence[Any]] = self._cursor.fetchall()
         return rows
 
-    def _numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
+    def _numbers(self, statement: str) -> list[Ids]:
         """Make arrays of the bytes that were sent, which is the fastest way."""
-        rows = self._execute(statement, (), raw=True)
-        data, words = b"".join(value for row in rows for value in row), sum(octets) // 8
-        if len(data) != 8 * words * len(rows):
+        rows, columns = self._execute(statement, (), raw=True), len(self._cursor.description)
+        data = b"".join(value for row in rows for value in row)
+        if len(data) != 8 * columns * len(rows):
             raise StoreError(f"{self.address} answered with something other than whole numbers of 8 bytes")
-        table = np.frombuffer(data, ">i8").astype(np.int64).reshape(-1, words)
-        return [np.ascontiguousarray(table[:, place]) for place in range(words)]
+        return list(np.frombuffer(data, ">i8").astype(np.int64).reshape(-1, columns).T.copy())
 
     def _load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> None:
         statement = copy_statement(table, columns, commits=not self._writes)
