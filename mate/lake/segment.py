@@ -153,4 +153,5 @@ def memory_segment(
 
 def first_of_rows(table_id: Array, row: Array) -> npt.NDArray[np.bool_]:
     """Return which cells are the first of their rows, given cells by ascending table and row."""
-    return (np.diff(table_id, prepend=-1) != 0) | (np.diff(row, prepend=-1) != 0)
+    is_first: npt.NDArray[np.bool_] = (np.diff(table_id, prepend=-1) != 0) | (np.diff(row, prepend=-1) != 0)
+    return is_first

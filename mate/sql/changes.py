@@ -6,11 +6,9 @@ it before the commit. There is no statement per row.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -27,8 +25,8 @@ from mate.sql.dialects.session import Session
 from mate.sql.index import DatabaseIndex
 from mate.sql.load import load_segment
 from mate.sql.lookup import among, among_sources, bucket_of
-from mate.sql.schema import MANIFEST, token_columns
-from mate.sql.target import check_token_ids, commit_last, merge_tokens, take_lock, work_directory
+from mate.sql.schema import MANIFEST
+from mate.sql.target import alone, check_token_ids, commit_last, merge_tokens
 from mate.values.arrow import string_array
 
 _CHUNK_CELLS = 200_000
@@ -59,21 +57,17 @@ class DatabaseWriter:
     def __init__(self, address: str, wait: float) -> None:
         self._address, self._wait = address, wait
         self._where = Address.parse(address)
-        self._password = self._where.password()
-        self._resources = ExitStack()
 
     def __enter__(self) -> Self:
         DatabaseIndex(self._address).close()  # tells if there is none
         with ExitStack() as resources:
-            self._verify_lock = take_lock(resources, self._where, self._password, self._wait)
+            self._verify_lock, self.directory = resources.enter_context(alone(self._where, self._wait))
             self.index = resources.enter_context(DatabaseIndex(self._address))
             self._generation = self.index.generation
-            self.directory: Path = work_directory(self._where)
             self._resources = resources.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.directory, ignore_errors=True)
         self._resources.close()
 
     def stored(self, table: TableInfo) -> DatabaseTable:
@@ -95,8 +89,8 @@ class DatabaseWriter:
         manifest = replace(before, counts=counts, operations=before.operations + 1, changed=now())
         manifest = replace(manifest, next_table=change.next_table)
         update = f"UPDATE {self._where.schema}.{MANIFEST} SET manifest = %s, change_id = change_id + 1"
-        with open_session(self._where, self._password, writes=True) as session:
-            session.create_temporary(_TOUCHED, token_columns(before.cell_characters))
+        with open_session(self._where, writes=True) as session:
+            session.create_temporary(_TOUCHED, self._generation.columns("tokens"))
             self._delete_tables(session, change.gone_tables)
             self._delete_sources(session, change.gone_sources)
             for segment in change.new_segments:

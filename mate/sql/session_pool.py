@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import BoundedSemaphore, Lock
+from queue import Empty, LifoQueue
 from typing import TypeVar
 
 from mate.errors import StoreError
@@ -20,26 +20,26 @@ class SessionPool:
     """Reading sessions that threads take and give back, at most so many at a time as the address says."""
 
     def __init__(self, address: Address) -> None:
-        self.address, self._password = address, address.password()
-        self._free = BoundedSemaphore(address.connections)
-        self._idle: list[Session] = []
-        self._mutex = Lock()
-        self._is_closed = False
+        self._address, self._is_closed = address, False
+        self._places: LifoQueue[Session | None] = LifoQueue()
+        """Idle sessions, and places where one can be opened."""
+        for _ in range(address.connections):
+            self._places.put(None)
 
     @contextmanager
-    def session(self, *, fresh: bool = False) -> Iterator[Session]:
+    def session(self) -> Iterator[Session]:
         """Lend a session; after an error it is not used again."""
-        with self._free:
-            with self._mutex:
-                session = self._idle.pop() if self._idle and not fresh else None
-            session = session or open_session(self.address, self._password)
-            try:
-                yield session
-            except BaseException:
+        session = self._places.get()
+        try:
+            session = session or open_session(self._address)
+            yield session
+        except BaseException:
+            if session is not None:
                 session.close()
-                raise
-            with self._mutex:
-                self._idle.append(session)
+            session = None
+            raise
+        finally:
+            self._places.put(session)
             if self._is_closed:
                 self._close_idle()
 
@@ -50,7 +50,7 @@ class SessionPool:
                 return question(session)
         except ConnectionLostError:
             self._close_idle()
-        with self.session(fresh=True) as session:
+        with self.session() as session:
             return question(session)
 
     def close(self) -> None:
@@ -59,8 +59,12 @@ class SessionPool:
         self._close_idle()
 
     def _close_idle(self) -> None:
-        with self._mutex:
-            idle, self._idle = self._idle, []
-        for session in idle:
-            with suppress(StoreError):
-                session.close()
+        free: list[Session | None] = []
+        with suppress(Empty):
+            while True:
+                free.append(self._places.get_nowait())
+        for session in free:
+            if session is not None:
+                with suppress(StoreError):
+                    session.close()
+            self._places.put(None)

@@ -274,7 +274,7 @@ def test_searches_beside_changes_see_one_state_each(address: str) -> None:
 def test_sessions_are_set_up_for_short_look_ups(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGOPTIONS", "-c client_connection_check_interval=200")
     where = Address.parse(server.address(timeout=7))
-    with open_session(where, where.password()) as session:
+    with open_session(where) as session:
         told = {str(name): value for name, value in session.execute("SELECT name, setting FROM pg_settings")}
     assert (told["jit"], told["random_page_cost"], told["work_mem"]) == ("off", "1.1", "65536")
     assert told["statement_timeout"] == "7000"
@@ -304,7 +304,7 @@ def test_a_build_tells_the_planner_what_it_loaded(server: PostgresServer, addres
 def test_the_planner_knows_a_small_temporary_table(server: PostgresServer) -> None:
     """Without statistics one of two records passes for one of more than a thousand, and all postings are read."""
     where = Address.parse(server.address())
-    with open_session(where, where.password()) as session:
+    with open_session(where) as session:
         for records in (3, 2, 6_000, 4):
             session.fill("mate_few", [Column("id")], [pa.array(range(records))])
             assert session.execute("SELECT COUNT(*) FROM mate_few") == [[records]]

@@ -146,7 +146,7 @@ def test_the_time_that_a_database_takes_is_told(opened: DatabaseIndex) -> None:
 
 def test_a_temporary_table_outlives_a_rollback(address: str) -> None:
     where = Address.parse(address)
-    with open_session(where, where.password(), writes=True) as session:
+    with open_session(where, writes=True) as session:
         session.create_temporary("mate_kept", [Column("id")])
         session.execute("INSERT INTO mate_kept (id) VALUES (1)")
         session.rollback()

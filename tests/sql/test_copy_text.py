@@ -15,7 +15,6 @@ from mate.sql.dialects import copy_text
 from mate.sql.dialects.copy_text import CSV, VERTICA, Stream, key_array, lines
 from mate.sql.dialects.postgresql import decoded, encoded
 from mate.sql.dialects.vertica import copy_statement
-from mate.sql.export import cut
 from mate.sql.schema import Column, Content
 from tests.keys import from_ints
 from tests.vertica.standin.copying import records
@@ -55,13 +54,6 @@ def test_slices_of_arrays() -> None:
     texts = pa.array(["left out", "a|b", None, "c'd"])
     assert b"".join(lines([texts.slice(1)], VERTICA)) == b"'a\\|b'\n\n'c\\'d'\n"
     assert b"".join(lines([key_array(from_ints([1, 2, 3], 64)).slice(2)], CSV)) == b"x0000000000000003\n"
-
-
-@given(TEXT, st.integers(4, 9))
-def test_pieces_of_a_cell_join_to_the_cell(text: str, octets: int) -> None:
-    pieces = list(cut(text, octets))
-    assert "".join(pieces) == text
-    assert all(0 < len(piece.encode()) <= octets for piece in pieces)
 
 
 def test_what_is_sent_comes_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:

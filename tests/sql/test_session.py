@@ -17,7 +17,7 @@ from tests.sql.places import PLACES
 def address(request: pytest.FixtureRequest) -> Iterator[Address]:
     with PLACES[request.param]() as place:
         where = Address.parse(place)
-        open_session(where, where.password(), writes=True).close()  # creates DuckDB's file
+        open_session(where, writes=True).close()  # creates DuckDB's file
         yield where
 
 

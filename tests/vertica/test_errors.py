@@ -124,7 +124,7 @@ def test_a_database_that_is_not_there(server: StandIn) -> None:
 
 def test_the_client_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mate.sql.dialects.find_spec", lambda name: None)
-    dialects._session_class.cache_clear()
+    dialects.session_class.cache_clear()
     with pytest.raises(StoreError, match=r"pip install 'mate-discovery\[vertica\]'"):
         open_index("vertica://me@host/db")
 

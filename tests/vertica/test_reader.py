@@ -108,7 +108,7 @@ def test_a_builder_needs_a_schema_of_its_own_or_create_on_the_database(server: S
 def test_a_temporary_table_outlives_a_rollback(server: StandIn) -> None:
     """The server may drop one with the transaction that created it: so it is committed first."""
     where, number = Address.parse(server.address()), [Column("id")]
-    with open_session(where, where.password(), writes=True) as session:
+    with open_session(where, writes=True) as session:
         session.create_temporary("probe", number)
         session.rollback()
         session.fill("probe", number, [pa.array([1, 2])])

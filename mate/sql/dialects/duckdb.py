@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
+from weakref import WeakSet, WeakValueDictionary
 
 import duckdb
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from mate.errors import StoreError
 from mate.lake.base import Ids
-from mate.sql.address import Address, Password
+from mate.sql.address import Address
 from mate.sql.dialects import failures
 from mate.sql.dialects.dialect import Dialect
 from mate.sql.dialects.failures import BusyError, Failure, MissingError
@@ -50,43 +51,34 @@ class DuckDb(Dialect):
         )
 
 
-class _Files:
-    """The files that this process has open, each once: DuckDB does not open a file twice in different ways."""
+class _File:
+    """A file that this process has open, with the sessions that use it; it is closed with the last of them."""
 
-    def __init__(self) -> None:
-        self._open: dict[str, tuple[duckdb.DuckDBPyConnection, bool, list[DuckDbSession]]] = {}
-        self._mutex = Lock()
-        self._process = os.getpid()
+    def __init__(self, path: str, *, writes: bool) -> None:
+        self.database, self.writable = _attached(path, writes=writes), writes
+        self.sessions: WeakSet[DuckDbSession] = WeakSet()
 
-    def connect(self, path: str, session: DuckDbSession, *, writes: bool) -> duckdb.DuckDBPyConnection:
-        """Return a connection for a session; a writer takes the file over from readers."""
-        with self._mutex:
-            if self._process != os.getpid():  # forked: what the parent has open is not ours
-                self._open, self._process = {}, os.getpid()
-            database, writable, users = self._open.get(path, (None, False, []))
-            if database is not None and writes and not writable:
-                del self._open[path]  # also if it cannot be opened to write: nobody gets a closed one
-                for user in users:
-                    user.disconnect()  # it notices, and connects again
-                database.close()
-                database = None
-            if database is None:
-                database, writable, users = _attached(path, writes=writes), writes, []
-            self._open[path] = database, writable, [*users, session]
-            return database.cursor().execute(f"USE {_FILE}")
 
-    def release(self, path: str, session: DuckDbSession) -> None:
-        """Close the file after its last session, so that other processes can have it."""
-        with self._mutex:
-            database, writable, users = self._open.get(path, (None, False, []))
-            if database is None or session not in users:
-                return
-            others = [user for user in users if user is not session]
-            if others:
-                self._open[path] = database, writable, others
-            else:
-                del self._open[path]
-                database.close()
+_files: WeakValueDictionary[str, _File] = WeakValueDictionary()
+"""Each file is opened once: DuckDB does not open it twice in different ways."""
+_mutex = Lock()
+os.register_at_fork(after_in_child=_files.clear)  # what the parent has open is not ours
+
+
+def _file_of(path: str, session: DuckDbSession, *, writes: bool) -> _File:
+    """Return the file of a session; a writer takes it over from readers."""
+    with _mutex:
+        file = _files.get(path)
+        if file is not None and writes and not file.writable:
+            del _files[path]  # also if it cannot be opened to write: nobody gets a closed one
+            for user in file.sessions:
+                user.disconnect()  # it notices, and connects again
+            file.database.close()
+            file = None
+        if file is None:
+            file = _files[path] = _File(path, writes=writes)
+        file.sessions.add(session)
+        return file
 
 
 def _attached(path: str, *, writes: bool) -> duckdb.DuckDBPyConnection:
@@ -100,9 +92,6 @@ def _attached(path: str, *, writes: bool) -> duckdb.DuckDBPyConnection:
     return database
 
 
-_files = _Files()
-
-
 class DuckDbSession(Session):
     """A session with a file."""
 
@@ -110,14 +99,15 @@ class DuckDbSession(Session):
     client_errors = (duckdb.Error, OSError)
 
     def _connect(self) -> None:
-        self._path = str(Path(self.address.database).resolve())
-        self._in_transaction = self._closed = False
+        path = Path(self.address.database).resolve()
+        self._in_transaction = False
         self._mutex = Lock()
         if self._writes:
-            Path(self._path).parent.mkdir(parents=True, exist_ok=True)
-        elif not Path(self._path).exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+        elif not path.exists():
             raise MissingError(f"{self.address}: there is no such file")
-        self._connection = _files.connect(self._path, self, writes=self._writes)
+        self._file: _File | None = _file_of(str(path), self, writes=self._writes)
+        self._connection = self._file.database.cursor().execute(f"USE {_FILE}")
 
     def _execute(self, statement: str, values: Sequence[Any]) -> list[Sequence[Any]]:
         with self._mutex:
@@ -162,13 +152,10 @@ class DuckDbSession(Session):
 
     def close(self) -> None:
         """Close the session, and the file after the last one."""
-        if not self._closed:
-            self._closed = True
-            with suppress(duckdb.Error):
-                if self._in_transaction:
-                    self._connection.execute("ROLLBACK")
-            self.disconnect()
-            _files.release(self._path, self)
+        with suppress(duckdb.Error):
+            self.rollback()
+        self.disconnect()
+        self._file = None
 
     def disconnect(self) -> None:
         """Close the connection as soon as its statement is done."""
@@ -177,7 +164,7 @@ class DuckDbSession(Session):
 
     @classmethod
     @contextmanager
-    def lock(cls, address: Address, password: Password) -> Iterator[Callable[[], None]]:
+    def lock(cls, address: Address) -> Iterator[Callable[[], None]]:
         """Lock a file beside the database's: a lock that ends with its process and cannot be lost."""
         path = Path(f"{address.database}.{address.schema}.lock")
         try:

@@ -16,7 +16,7 @@ from psycopg import errors
 from pyarrow.csv import read_csv
 
 from mate.lake.base import Ids
-from mate.sql.address import Address, Password
+from mate.sql.address import Address
 from mate.sql.dialects import failures
 from mate.sql.dialects.copy_text import CSV, lines
 from mate.sql.dialects.dialect import Dialect
@@ -114,7 +114,7 @@ class PostgreSqlSession(Session):
     client_errors = (psycopg.Error, OSError, UnicodeError)
 
     def _connect(self) -> None:
-        self._connection = psycopg.connect(**options(self.address, self._password), autocommit=not self._writes)
+        self._connection = psycopg.connect(**options(self.address), autocommit=not self._writes)
         self._connection.prepare_threshold = None  # statements differ, and temporary tables come and go
         self._cursor = self._connection.cursor()
 
@@ -168,7 +168,7 @@ def _connection_failure(text: str) -> Failure:
     return failures.LOST
 
 
-def options(address: Address, password: Password) -> dict[str, Any]:
+def options(address: Address) -> dict[str, Any]:
     """Return the options of psycopg; the connection is kept alive while it waits for long steps of others."""
     files = {"sslrootcert": address.tls_cafile, "sslcert": address.tls_certfile, "sslkey": address.tls_keyfile}
     wait = {"statement_timeout": f"{round(1_000 * address.timeout)}"} if address.timeout else {}
@@ -179,7 +179,7 @@ def options(address: Address, password: Password) -> dict[str, Any]:
         "user": address.user,
         "dbname": address.database,
         "sslmode": address.tls,
-        **({"password": password.value} if password.value else {}),
+        **({"password": address.password} if address.password else {}),
         **{name: path for name, path in files.items() if path},
         "options": " ".join([*settings, os.environ.get("PGOPTIONS", "")]).strip(),
         "connect_timeout": max(2, round(address.connect_timeout)),

@@ -8,13 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from mate.errors import StoreError
 from mate.lake.base import Ids
-from mate.sql.address import Address, Password
+from mate.sql.address import Address
 from mate.sql.dialects.dialect import Dialect
 from mate.sql.dialects.failures import Failure, NoFreeSessionError
 from mate.sql.schema import BUILDS, Column
@@ -26,7 +26,26 @@ HEARTBEAT = 30.0
 """Seconds between two statements of the session that holds the lock."""
 _LAST_HEARTBEAT = 5.0
 """Seconds that the last one may take; a server that does not answer is not waited for."""
-_FIRST_WAIT, _LONGEST_WAIT = 0.05, 5.0
+_Answer = TypeVar("_Answer")
+
+
+def patiently(
+    action: Callable[[], _Answer],
+    refusals: type[StoreError] | tuple[type[StoreError], ...],
+    seconds: float,
+    first_wait: float = 0.05,
+    longest_wait: float = 5.0,
+) -> _Answer:
+    """Do something, again after each refusal and a wait that grows, for so many seconds at most."""
+    deadline, wait = time.monotonic() + seconds, first_wait
+    while True:
+        try:
+            return action()
+        except refusals:
+            if time.monotonic() + wait > deadline:
+                raise
+        time.sleep(wait * random.uniform(0.5, 1.0))
+        wait = min(2 * wait, longest_wait)
 
 
 class Session(ABC):
@@ -38,24 +57,16 @@ class Session(ABC):
     dialect: ClassVar[Dialect]
     client_errors: ClassVar[tuple[type[Exception], ...]]
 
-    def __init__(self, address: Address, password: Password, *, writes: bool = False) -> None:
-        self.address, self._password, self._writes = address, password, writes
+    def __init__(self, address: Address, *, writes: bool = False) -> None:
+        self.address, self._writes = address, writes
         self._temporary: dict[str, Columns] = {}
         """Temporary tables, and the records that they were filled with."""
-        self._connect_patiently()
 
-    def _connect_patiently(self) -> None:
-        """Connect, waiting as long as the address allows for the server to have a session free."""
-        deadline, wait = time.monotonic() + self.address.patience, _FIRST_WAIT
-        while True:
-            try:
-                with self._translated():
-                    return self._connect()
-            except NoFreeSessionError:
-                if time.monotonic() + wait > deadline:
-                    raise
-                time.sleep(wait * random.uniform(0.5, 1.5))
-                wait = min(2 * wait, _LONGEST_WAIT)
+        def connect() -> None:
+            with self._translated():
+                self._connect()
+
+        patiently(connect, NoFreeSessionError, address.patience)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -65,7 +76,7 @@ class Session(ABC):
             text = self._text(error)
             kind, template = self._failure(error, text)
             message = f"{self.address}: {template.format(text=text, address=self.address)}"
-            raise kind(self._password.hidden(message)) from None
+            raise kind(self.address.without_password(message)) from None
 
     def _text(self, error: Exception) -> str:
         return " ".join(str(error).split()) or type(error).__name__
@@ -157,14 +168,14 @@ class Session(ABC):
 
     @classmethod
     @contextmanager
-    def lock(cls, address: Address, password: Password) -> Iterator[Callable[[], None]]:
+    def lock(cls, address: Address) -> Iterator[Callable[[], None]]:
         """Lock a schema for one build or change; yield a function that fails if the lock was lost meanwhile.
 
         A thread sends a statement now and then, because servers end idle sessions (IDLESESSIONTIMEOUT of a Vertica
         user).
         """
         mutex, ended = Lock(), Event()
-        with cls(address, password, writes=True) as session:
+        with cls(address, writes=True) as session:
 
             def verify() -> None:
                 with mutex:

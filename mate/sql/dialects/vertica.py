@@ -19,7 +19,7 @@ from vertica_python import errors
 
 from mate.errors import StoreError
 from mate.lake.base import Ids
-from mate.sql.address import Address, Password
+from mate.sql.address import Address
 from mate.sql.dialects import failures
 from mate.sql.dialects.copy_text import FRAME, VERTICA, Stream, lines
 from mate.sql.dialects.dialect import Dialect
@@ -97,7 +97,7 @@ class VerticaSession(Session):
     client_errors = (errors.Error, OSError, UnicodeError)
 
     def _connect(self) -> None:
-        given = options(self.address, self._password)
+        given = options(self.address)
         self._connection = vertica_python.connect(**given, autocommit=not self._writes)
         try:
             self._cursor = self._connection.cursor()
@@ -171,10 +171,9 @@ class VerticaSession(Session):
         return failures.OTHER
 
 
-def options(address: Address, password: Password) -> dict[str, object]:
+def options(address: Address) -> dict[str, object]:
     """Return the options of vertica-python."""
     given = {name: getattr(address, name) for name in ("tls_cafile", "tls_certfile", "tls_keyfile", "workload")}
-    secret = {"oauth_access_token": password.value} if address.auth == "oauth" else {"password": password.value}
     if address.auth == "kerberos":
         given |= {"kerberos_service_name": address.kerberos_service, "kerberos_host_name": address.kerberos_host}
     return {
@@ -183,7 +182,7 @@ def options(address: Address, password: Password) -> dict[str, object]:
         "user": address.user,
         "database": address.database,
         "tlsmode": address.tls,
-        **secret,
+        "oauth_access_token" if address.auth == "oauth" else "password": address.password,
         **{name: value for name, value in given.items() if value},
         "backup_server_node": list(address.backup),
         "connection_load_balance": address.balance and not address.stays_here,
