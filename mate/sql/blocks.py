@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -193,7 +193,7 @@ class Blocks:
             return None
         if self.form is None or self.search.column_first:
             return self._segment(self._numbers(Lookup.cells, tables))
-        records = self._ask(Session.execute, Lookup.cells, tables)
+        records = self._ask(Session.execute, partial(Lookup.cells, with_keys=True), tables)
         cells = np.array(records, object).reshape(-1, 5).T
         return self._segment(cells[:4].astype(np.int64), cells[4])
 

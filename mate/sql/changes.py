@@ -24,7 +24,7 @@ from mate.sql.dialects import open_session
 from mate.sql.dialects.session import Session
 from mate.sql.index import DatabaseIndex
 from mate.sql.load import load_segment
-from mate.sql.lookup import among, among_sources, bucket_of
+from mate.sql.lookup import among_buckets, among_sources
 from mate.sql.schema import MANIFEST
 from mate.sql.target import alone, check_token_ids, commit_last, merge_tokens
 from mate.values.arrow import string_array
@@ -113,19 +113,13 @@ class DatabaseWriter:
             f" INNER JOIN {name('tokens')} AS t ON t.token_id = g.token_id"
         )
         # Postings are sorted by token: a condition on the table alone would scan all of them.
-        tokens = f"{self._among_buckets(session)}{_TOUCHED_TOKENS}"
-        session.execute(f"DELETE FROM {name('postings')} WHERE {tokens} AND {among_tables}")
+        [tokens] = session.numbers(f"SELECT token_id FROM {_TOUCHED}")
+        buckets = among_buckets(self._generation, "bucket", tokens, self.index.in_list)
+        conditions = " AND ".join([*buckets, _TOUCHED_TOKENS, among_tables])
+        session.execute(f"DELETE FROM {name('postings')} WHERE {conditions}")
         super_keys = ["super_keys"] if self._generation.has_super_keys else []
         for table in ("cells", *super_keys, "tables", "columns"):
             session.execute(f"DELETE FROM {name(table)} WHERE {among_tables}")
-
-    def _among_buckets(self, session: Session) -> str:
-        """Return the condition on the buckets of the noted tokens, if postings are sorted by these and they are few."""
-        if not self._generation.buckets:
-            return ""
-        [tokens] = session.numbers(f"SELECT token_id FROM {_TOUCHED}")
-        buckets = np.unique(bucket_of(tokens))
-        return f"{among('bucket', buckets)} AND " if 0 < len(buckets) <= self.index.in_list else ""
 
     def _delete_sources(self, session: Session, sources: list[str]) -> None:
         for where, part in among_sources(sorted(set(sources)), self.index.in_list):

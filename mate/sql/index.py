@@ -118,8 +118,10 @@ class DatabaseIndex(Index):
         """Return records of a table, of certain numbers if given; `more` stands behind the condition."""
         return self.select(self._all_columns(table), self.generation.name(table), column, ids, more)
 
-    def _records_of_sources(self, table: str, sources: Sequence[str], more: str = "") -> list[Sequence[Any]]:
-        """Return the records of a table that are about certain sources."""
+    def _records_of_sources(self, table: str, sources: Sequence[str] | None, more: str = "") -> list[Sequence[Any]]:
+        """Return the records of a table, of certain sources if given; `more` stands behind the condition."""
+        if sources is None:
+            return self.records(table, more=more)
         selected = f"SELECT {self._all_columns(table)} FROM {self.generation.name(table)}"
         records: list[Sequence[Any]] = []
         for where, part in among_sources(sources, self.in_list):
@@ -204,16 +206,12 @@ class DatabaseIndex(Index):
 
     def sources(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return the files that were read."""
-        if names is None:
-            return _named(self.records("sources", more=" ORDER BY source"), SOURCES_SCHEMA)
-        return _named(self._records_of_sources("sources", names), SOURCES_SCHEMA)
+        return _named(self._records_of_sources("sources", names, " ORDER BY source"), SOURCES_SCHEMA)
 
     def rejects(self, limit: int | None = None, sources: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return what was not indexed; a reject without a line comes before those of its file that have one."""
-        if sources is not None:
-            return _named(self._records_of_sources("rejects", sources, _REJECTS_ORDER), REJECTS_SCHEMA)[:limit]
-        upto = "" if limit is None else f" LIMIT {int(limit)}"
-        return _named(self.records("rejects", more=_REJECTS_ORDER + upto), REJECTS_SCHEMA)
+        more = _REJECTS_ORDER if limit is None else f"{_REJECTS_ORDER} LIMIT {int(limit)}"
+        return _named(self._records_of_sources("rejects", sources, more), REJECTS_SCHEMA)[:limit]
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of its tables, whatever the database keeps for them included."""

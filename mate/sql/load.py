@@ -25,7 +25,7 @@ from mate.lake.manifest import HashSpec
 from mate.lake.segment import Segment
 from mate.sql.address import Address
 from mate.sql.dialects import open_session
-from mate.sql.dialects.failures import BusyError, DuplicateKeyError, PushBackError
+from mate.sql.dialects.failures import BusyError, DuplicateKeyError
 from mate.sql.dialects.session import Session, patiently
 from mate.sql.export import segment_records
 from mate.sql.schema import TOKEN_COUNTS, Generation
@@ -47,8 +47,8 @@ class Loader:
     def __call__(self, written: NewSegment) -> int:
         """Load a segment, again after a pause if the server pushes back; return how many records that are."""
         try:
-            refusals, seconds = (PushBackError, BusyError), self.address.patience
-            return patiently(lambda: self._load(written), refusals, seconds, _FIRST_PAUSE, seconds)
+            seconds = self.address.patience
+            return patiently(lambda: self._load(written), BusyError, seconds, _FIRST_PAUSE, seconds)
         except StoreError as error:
             raise StoreError(str(error)) from None  # the driver knows this class without a database's client
 
@@ -86,22 +86,16 @@ def loading_permit(address: Address) -> Iterator[None]:
     place = str(Path(address.database).resolve()) if is_file else f"{address.host}:{address.port}"
     server = hashlib.sha256(f"{address.kind} {place}".encode()).hexdigest()[:12]
     permits = 1 if is_file else address.connections
-    folder = _own_folder(Path(tempfile.gettempdir(), f"mate-load-{os.getuid()}-{server}"))
+    folder = Path(tempfile.gettempdir(), f"mate-load-{os.getuid()}-{server}")
+    folder.mkdir(exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise StoreError(f"{folder} belongs to somebody else: remove it, or set TMPDIR to a folder of your own")
+    folder.chmod(0o700)
     with ExitStack() as stack:
         files = [stack.enter_context((folder / f"{n}").open("a")) for n in range(permits)]
         while not any(_locked(file) for file in files):
             time.sleep(_POLL)
         yield
-
-
-def _own_folder(path: Path) -> Path:
-    """Return a folder that only this user can enter; refuse one that somebody else has put there."""
-    path.mkdir(mode=0o700, exist_ok=True)
-    status = path.lstat()
-    if status.st_uid != os.getuid() or path.is_symlink():
-        raise StoreError(f"{path} belongs to somebody else: remove it, or set TMPDIR to a folder of your own")
-    path.chmod(0o700)
-    return path
 
 
 def _locked(file: IO[str]) -> bool:

@@ -34,6 +34,12 @@ def bucket_of(tokens: Ids) -> Ids:
     return tokens >> BUCKET_SHIFT
 
 
+def among_buckets(generation: Generation, column: str, tokens: Ids, most: int) -> list[str]:
+    """Return the condition on the buckets of tokens, if postings are sorted by these and they are few."""
+    buckets = np.unique(bucket_of(tokens))
+    return [among(column, buckets)] if generation.buckets and 0 < len(buckets) <= most else []
+
+
 def probe_columns(key_columns: int, form: KeyForm | None) -> list[Column]:
     """Return the columns of a table of probes."""
     keys = form.probe_columns(key_columns) if form else []
@@ -64,11 +70,6 @@ class Lookup:
     """Up to so many numbers stand in a statement as constants: a planner knows how frequent these are."""
 
     @property
-    def with_keys(self) -> bool:
-        """Whether rows are read with their super keys, by which the search filters them again."""
-        return self.form is not None and not self.search.column_first
-
-    @property
     def _others(self) -> list[int]:
         """The key columns but the initial one."""
         return [column for column in range(self.search.token_ids.shape[1]) if column != self.search.initial]
@@ -96,9 +97,7 @@ class Lookup:
         """
         initial, postings = self.search.initial, self._table("postings")
         conditions = [f"p.token_id IN ({self._tokens_of(initial)})", *([where] if where else [])]
-        buckets = np.unique(bucket_of(self.search.token_ids[:, initial]))
-        if self.generation.buckets and len(buckets) <= self.in_list:
-            conditions.append(among("p.bucket", buckets))
+        conditions += among_buckets(self.generation, "p.bucket", self.search.token_ids[:, initial], self.in_list)
         tables = f"{postings} AS p"
         for n in self._others if self.search.intersects else ():
             holding = f"o.token_id IN ({self._tokens_of(n)})"
@@ -166,13 +165,12 @@ class Lookup:
             f"{' WHERE ' if tables else ''}{' AND '.join(tables)}"
         )
 
-    def cells(self, where: str) -> str:
-        """SQL for the query's tokens in the rows that pass the row filter, with their places.
+    def cells(self, where: str, *, with_keys: bool = False) -> str:
+        """SQL for the query's tokens in the rows that pass the row filter, with their places and the row's super key.
 
-        Column-first search needs no super keys; for others, each record has that of its row. The condition is given for
-        cells, too, where these are sorted by table.
+        The condition is given for cells, too, where these are sorted by table.
         """
-        key = f", {self.form.selected(self.dialect, self._key)} AS row_key" if self.with_keys and self.form else ""
+        key = f", {self.form.selected(self.dialect, self._key)} AS row_key" if with_keys and self.form else ""
         tables = f" AND {where.replace('p.table_id', 'c.table_id')}" if self.dialect.sorts_cells else ""
         token = self.dialect.not_indexed.format(column="c.token_id")
         wanted = self._tokens_of(*range(self.search.token_ids.shape[1]))

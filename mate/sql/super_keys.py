@@ -35,7 +35,6 @@ from mate.sql.dialects.dialect import Dialect
 from mate.sql.schema import PATH, SHORT_TEXT, Column, Content, key_column
 
 QUERY_KEY = "query_key"
-_OCTETS = 8
 _FIRST, _SURROGATES, _SURROGATE_COUNT = 0x800, 0xD800, 0x800
 """The character of fingerprint 0 would be the first one of three octets; UTF-8 does not have the surrogates."""
 MOST_FINGERPRINT_BITS = 20
@@ -83,7 +82,7 @@ class KeyForm(ABC):
 
     def most_octets(self, columns: int) -> int:
         """Return the octets that the key of a row with so many columns takes at most."""
-        return _OCTETS * self.function.row_words(columns)
+        return 8 * self.function.row_words(columns)
 
     def selected(self, dialect: Dialect, key: str) -> str:
         """SQL for a key as it is read."""
@@ -94,20 +93,15 @@ class _BitKeys(KeyForm):
     """Bits, of one size or of one that follows the width of the table."""
 
     def column(self, number: int) -> Column:
-        return self._column(key_column(number))
-
-    def _column(self, name: str) -> Column:
-        return Column(name, Content.KEY, 0 if self.function.by_width else self.function.bits // 8)
+        return Column(key_column(number), Content.KEY, 0 if self.function.by_width else self.function.bits // 8)
 
     def stored(self, segment: SearchSegment, number: int, rows: Array) -> pa.Array:
-        if not self.function.by_width:
-            return key_array(segment.keys[number][rows])
         first, sizes = _key_words(self.function, segment.arrays, rows)
         words, _ = ranges(first, first + sizes)
-        return key_array(segment.keys[number][words], sizes)
+        return key_array(segment.keys[number].reshape(-1)[words], sizes)
 
     def probe_columns(self, key_columns: int) -> list[Column]:
-        return [self._column(QUERY_KEY)]
+        return [self.column(0)._replace(name=QUERY_KEY)]
 
     def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
         functions = by_function(self.function, widths())[0] if self.function.by_width else [self.function]

@@ -102,20 +102,17 @@ class DatabaseTarget:
 
     def loader(self, manifest: Manifest) -> Loader:
         """Create the tables, and return the function that loads a segment into them."""
-        generation = self._generation(manifest)
+        manifest = replace(manifest, layout=self.address.layout)
+        self._generation = generation = generation_of(self.address, self._number, manifest)
         with self._session() as session:
             for table in generation.tables():
                 session.execute(self.dialect.create_table(generation.name(table.name), table))
             session.commit()
         return Loader(self.address, generation, manifest.hashes)
 
-    def _generation(self, manifest: Manifest) -> Generation:
-        return generation_of(self.address, self._number, replace(manifest, layout=self.address.layout))
-
     def publish(self, manifest: Manifest, new_segments: list[NewSegment]) -> None:
         """Merge the dictionaries, check that nothing was lost, and make the new generation the one in use."""
-        manifest = replace(manifest, segments=(), layout=self.address.layout)
-        generation = self._generation(manifest)
+        manifest, generation = replace(manifest, segments=(), layout=self.address.layout), self._generation
         distinct_share = manifest.distinct_tokens / max(1, manifest.counts.cells)
         with self._session() as session:
             session.execute(merge_tokens(generation, generation.name(TOKEN_COUNTS)))

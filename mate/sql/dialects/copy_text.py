@@ -7,6 +7,7 @@ quoted field is read. Readers turn it back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
 from typing import NamedTuple
 
 import numpy as np
@@ -21,9 +22,6 @@ _RECORDS = 50_000
 """Most records that are formatted at a time."""
 _OCTETS = 1 << 23
 """Most octets of their texts, unless one record has more."""
-
-FRAME = 1 << 18
-"""Most octets that a client gets at a time."""
 
 
 class Style(NamedTuple):
@@ -49,7 +47,7 @@ def lines(columns: Sequence[pa.Array], style: Style) -> Iterator[bytes]:
     for start, count in _portions(columns):
         parts = [_field(column.slice(start, count), style) for column in columns]
         joined = pc.binary_join_element_wise(*parts, _text(style.delimiter)) if len(parts) > 1 else parts[0]
-        yield from frames(_values(pc.binary_join_element_wise(joined, _text(""), _text("\n")))[1])
+        yield _values(pc.binary_join_element_wise(joined, _text(""), _text("\n")))[1]
 
 
 def _portions(columns: Sequence[pa.Array]) -> Iterator[tuple[int, int]]:
@@ -92,12 +90,6 @@ def _values(array: pa.LargeStringArray | pa.LargeBinaryArray) -> tuple[Ids, byte
     return ends - ends[0], bytes(data[int(ends[0]) : int(ends[-1])])
 
 
-def frames(data: bytes) -> Iterator[bytes]:
-    """Cut what is sent into pieces of at most `FRAME` octets."""
-    for start in range(0, len(data), FRAME):
-        yield data[start : start + FRAME]
-
-
 def hexadecimal(keys: pa.LargeBinaryArray) -> pa.LargeStringArray:
     """Return super keys as hexadecimal digits."""
     ends, data = _values(keys)
@@ -117,8 +109,13 @@ class Stream:
     """Pieces of bytes as the object with a ``read`` that vertica-python takes; an empty piece does not end it."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
-        self._pieces = iter(pieces)
+        self._pieces, self._piece = iter(pieces), BytesIO()
 
-    def read(self, _size: int = -1) -> bytes:
-        """Return the next piece that has anything in it, and nothing at the end."""
-        return next(filter(None, self._pieces), b"")
+    def read(self, size: int) -> bytes:
+        """Return at most so many bytes, and nothing at the end."""
+        while not (data := self._piece.read(size)):
+            piece = next(self._pieces, None)
+            if piece is None:
+                break
+            self._piece = BytesIO(piece)
+        return data

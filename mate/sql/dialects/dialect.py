@@ -34,8 +34,6 @@ class Dialect:
     """Creates a table of the session, which keeps its records after a commit."""
     analyze_temporary: ClassVar[str] = ""
     """Tells the planner what a temporary table holds."""
-    most_inserted: ClassVar[int] = 0
-    """Up to so many records of a temporary table are sent as constants, in one message with all it takes."""
 
     key_literal: ClassVar[str]
     """A super key, given in hexadecimal digits, as a constant."""
@@ -89,12 +87,6 @@ class Dialect:
     def create_temporary_table(self, name: str, columns: Sequence[Column]) -> str:
         """SQL that creates a temporary table unless it exists."""
         return self.create_temporary.format(name=name, columns=", ".join(map(self.definition, columns)))
-
-    def fill_at_once(self, name: str, columns: Sequence[Column], records: Sequence[pa.Array]) -> str:
-        """SQL that makes a temporary table hold a few records."""
-        values = ", ".join(f"({', '.join(record)})" for record in self.literals(columns, records))
-        create, analyze = self.create_temporary_table(name, columns), self.analyze_temporary.format(name=name)
-        return f"{create}; TRUNCATE TABLE {name}; INSERT INTO {name} VALUES {values}; {analyze}"
 
     def literals(self, columns: Sequence[Column], records: Sequence[pa.Array]) -> list[list[str]]:
         """Return records as constants: no character of a fingerprint is a quote."""

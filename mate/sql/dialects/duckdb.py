@@ -65,20 +65,21 @@ _mutex = Lock()
 os.register_at_fork(after_in_child=_files.clear)  # what the parent has open is not ours
 
 
-def _file_of(path: str, session: DuckDbSession, *, writes: bool) -> _File:
-    """Return the file of a session; a writer takes it over from readers."""
+def _connected(path: str, session: DuckDbSession, *, writes: bool) -> tuple[_File, duckdb.DuckDBPyConnection]:
+    """Return the file of a session and a connection; a writer takes the file over from readers."""
     with _mutex:
         file = _files.get(path)
         if file is not None and writes and not file.writable:
             del _files[path]  # also if it cannot be opened to write: nobody gets a closed one
             for user in file.sessions:
-                user.disconnect()  # it notices, and connects again
+                user.close()  # it notices, and connects again
             file.database.close()
             file = None
         if file is None:
             file = _files[path] = _File(path, writes=writes)
+        connection = file.database.cursor().execute(f"USE {_FILE}")
         file.sessions.add(session)
-        return file
+        return file, connection
 
 
 def _attached(path: str, *, writes: bool) -> duckdb.DuckDBPyConnection:
@@ -106,8 +107,8 @@ class DuckDbSession(Session):
             path.parent.mkdir(parents=True, exist_ok=True)
         elif not path.exists():
             raise MissingError(f"{self.address}: there is no such file")
-        self._file: _File | None = _file_of(str(path), self, writes=self._writes)
-        self._connection = self._file.database.cursor().execute(f"USE {_FILE}")
+        self._file: _File | None
+        self._file, self._connection = _connected(str(path), self, writes=self._writes)
 
     def _execute(self, statement: str, values: Sequence[Any]) -> list[Sequence[Any]]:
         with self._mutex:
@@ -117,7 +118,7 @@ class DuckDbSession(Session):
     def _run(self, statement: str, values: Sequence[Any] = ()) -> duckdb.DuckDBPyConnection:
         if self._writes and not self._in_transaction:
             self._connection.execute("BEGIN")
-            self._in_transaction = True
+        self._in_transaction = statement not in ("COMMIT", "ROLLBACK")
         return self._connection.execute(statement.replace("%s", "?") if values else statement, list(values))
 
     def _numbers(self, statement: str) -> list[Ids]:
@@ -127,7 +128,8 @@ class DuckDbSession(Session):
 
     def _load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int:
         names = [column.name for column in columns]
-        insert = f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(map(_loaded, columns))} FROM {_INCOMING}"
+        values = (f"{c.name}::BIT" if c.content is Content.KEY else c.name for c in columns)
+        insert = f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(values)} FROM {_INCOMING}"
         taken = 0
         for batch in batches:
             with self._mutex:
@@ -136,31 +138,11 @@ class DuckDbSession(Session):
                 self._connection.unregister(_INCOMING)
         return taken
 
-    def commit(self) -> None:
-        """End the transaction and keep what it did."""
-        self._end("COMMIT")
-
-    def rollback(self) -> None:
-        """End the transaction and undo what it did."""
-        self._end("ROLLBACK")
-
-    def _end(self, statement: str) -> None:
-        if self._in_transaction:
-            self._in_transaction = False
-            with self._translated():
-                self._connection.execute(statement)
-
     def close(self) -> None:
-        """Close the session, and the file after the last one."""
-        with suppress(duckdb.Error):
-            self.rollback()
-        self.disconnect()
-        self._file = None
-
-    def disconnect(self) -> None:
-        """Close the connection as soon as its statement is done."""
+        """Close the connection as soon as its statement is done, and the file after the last one."""
         with self._mutex, suppress(duckdb.Error):
             self._connection.close()
+        self._file = None
 
     @classmethod
     @contextmanager
@@ -196,14 +178,6 @@ class DuckDbSession(Session):
         if isinstance(error, duckdb.ConnectionException) or "closed" in text:
             return failures.LOST
         return failures.OTHER
-
-
-def _loaded(column: Column) -> str:
-    """Return how a column is loaded; an empty text is null, as in every database."""
-    if column.content is Content.KEY:
-        return f"{column.name}::BIT"
-    is_optional_text = column.content is Content.TEXT and not column.required
-    return f"NULLIF({column.name}, '')" if is_optional_text else column.name
 
 
 SESSION = DuckDbSession

@@ -24,11 +24,7 @@ class MissingError(StoreError):
 
 
 class BusyError(StoreError):
-    """A lock that another session holds, or two transactions in conflict."""
-
-
-class PushBackError(StoreError):
-    """A server that asks for a pause before more is loaded."""
+    """A lock of another session, two transactions in conflict, or a server that asks for a pause."""
 
 
 class Failure(NamedTuple):
@@ -41,7 +37,6 @@ class Failure(NamedTuple):
 OTHER = Failure(StoreError)
 BUSY = Failure(BusyError)
 DUPLICATE_KEY = Failure(DuplicateKeyError)
-PUSH_BACK = Failure(PushBackError)
 REJECTED = Failure(StoreError, "a record was rejected: {text}")
 NO_ROOM = Failure(
     StoreError,

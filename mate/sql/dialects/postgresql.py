@@ -64,7 +64,6 @@ class PostgreSql(Dialect):
         Content.TEXT: 'TEXT COLLATE "C"',
     }
     analyze_temporary = "ANALYZE {name}"  # nobody else does, and the planner takes a table without statistics for large
-    most_inserted = 5_000
     key_literal = "X'{key}'"
     not_indexed = "({column} + 0)"
     """Otherwise the planner looks every listed number up per row, or scans all cells of the index."""
@@ -119,7 +118,8 @@ class PostgreSqlSession(Session):
         self._cursor = self._connection.cursor()
 
     def _execute(self, statement: str, values: Sequence[Any]) -> list[Sequence[Any]]:
-        result = self._cursor.execute(statement, [_escaped(v) if isinstance(v, str) else v for v in values] or None)
+        bound = [encoded(pa.array([v]))[0].as_py() if isinstance(v, str) else v for v in values]
+        result = self._cursor.execute(statement, bound or None)
         rows = result.fetchall() if result.description else []
         return [[decoded(v) if isinstance(v, str) and _ESCAPE in v else v for v in row] for row in rows]
 
@@ -206,11 +206,6 @@ def encoded(column: pa.Array) -> pa.Array:
         column = pc.replace_substring(column, _ESCAPE, _ESCAPE + _ESCAPE)
         column = pc.replace_substring(column, "\0", _ESCAPE + "0")
     return column
-
-
-def _escaped(text: str) -> str:
-    """Return a text that is bound as `encoded` stores it."""
-    return text.replace(_ESCAPE, _ESCAPE + _ESCAPE).replace("\0", _ESCAPE + "0")
 
 
 def decoded(text: str) -> str:

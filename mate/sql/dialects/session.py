@@ -31,7 +31,7 @@ _Answer = TypeVar("_Answer")
 
 def patiently(
     action: Callable[[], _Answer],
-    refusals: type[StoreError] | tuple[type[StoreError], ...],
+    refusal: type[StoreError],
     seconds: float,
     first_wait: float = 0.05,
     longest_wait: float = 5.0,
@@ -41,7 +41,7 @@ def patiently(
     while True:
         try:
             return action()
-        except refusals:
+        except refusal:
             if time.monotonic() + wait > deadline:
                 raise
         time.sleep(wait * random.uniform(0.5, 1.0))
@@ -153,17 +153,13 @@ class Session(ABC):
         """Make a temporary table hold just these records, unless it does already."""
         if not self._writes and self._temporary.get(name) == records:
             return
-        if not self._writes and 0 < len(records[0]) <= self.dialect.most_inserted:
-            self.execute(self.dialect.fill_at_once(name, columns, records))
-        else:
-            is_new = name not in self._temporary
-            self.create_temporary(name, columns)
-            if not is_new and not self._writes:
-                self.execute(f"TRUNCATE TABLE {name}")
-            with self._translated():
-                self._load(name, columns, [records])
-            if self.dialect.analyze_temporary:
-                self.execute(self.dialect.analyze_temporary.format(name=name))
+        if name in self._temporary:
+            self.execute(f"DELETE FROM {name}")
+        self.create_temporary(name, columns)
+        with self._translated():
+            self._load(name, columns, [records])
+        if self.dialect.analyze_temporary:
+            self.execute(self.dialect.analyze_temporary.format(name=name))
         self._temporary[name] = records
 
     @classmethod

@@ -21,14 +21,26 @@ from mate.errors import StoreError
 from mate.lake.base import Ids
 from mate.sql.address import Address
 from mate.sql.dialects import failures
-from mate.sql.dialects.copy_text import FRAME, VERTICA, Stream, lines
+from mate.sql.dialects.copy_text import VERTICA, Stream, lines
 from mate.sql.dialects.dialect import Dialect
 from mate.sql.dialects.failures import Failure
 from mate.sql.dialects.session import Columns, Session
 from mate.sql.schema import Column, Content, Generation, TableDefinition
 
-DUPLICATE_KEY, QUOTA, TOO_MANY_CONTAINERS = "6745", "10765", "5065"
-DISK_FULL = "53100"
+_FAILURES: dict[object, Failure] = {
+    "6745": failures.DUPLICATE_KEY,
+    "10765": failures.NO_ROOM,  # a quota
+    "5065": failures.BUSY,  # too many containers: they have to be merged first
+    "53100": failures.NO_ROOM,
+    errors.PermissionDenied: failures.FORBIDDEN,
+    errors.MissingSchema: failures.MISSING,
+    errors.MissingRelation: failures.MISSING,
+    errors.LockFailure: failures.BUSY,
+    errors.ConnectionFailure: failures.LOST,
+    errors.LostConnectivityFailure: failures.LOST,
+    errors.CopyRejected: failures.REJECTED,
+}
+"""By the server's number, by SQLSTATE, and by the client's class of an error."""
 _ALL_NODES = " UNSEGMENTED ALL NODES"
 _log = logging.getLogger(__name__)
 
@@ -138,7 +150,7 @@ class VerticaSession(Session):
     def _load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> None:
         statement = copy_statement(table, columns, commits=not self._writes)
         pieces = (piece for batch in batches for piece in lines(batch, VERTICA))
-        self._cursor.copy(statement, Stream(pieces), buffer_size=FRAME)
+        self._cursor.copy(statement, Stream(pieces))
         self._cursor.fetchall()
 
     def close(self) -> None:
@@ -156,7 +168,8 @@ class VerticaSession(Session):
 
     def _failure(self, error: Exception, text: str) -> Failure:
         if isinstance(error, errors.QueryError):
-            return _query_failure(error)
+            keys = str(error.error_code), error.sqlstate, type(error)
+            return next((_FAILURES[key] for key in keys if key in _FAILURES), failures.OTHER)
         whole = str(error)
         if "28000" in whole or "Invalid username or password" in whole:
             return failures.WRONG_PASSWORD
@@ -199,28 +212,6 @@ def copy_statement(table: str, columns: Sequence[Column], *, commits: bool = Fal
     listed = ", ".join(f"{c.name} FORMAT 'hex'" if c.content is Content.KEY else c.name for c in columns)
     end = "" if commits else " NO COMMIT"
     return f"COPY {table} ({listed}) FROM STDIN ENCLOSED BY '''' ENFORCELENGTH ABORT ON ERROR{end}"
-
-
-_FAILURES = {
-    errors.PermissionDenied: failures.FORBIDDEN,
-    errors.MissingSchema: failures.MISSING,
-    errors.MissingRelation: failures.MISSING,
-    errors.LockFailure: failures.BUSY,
-    errors.ConnectionFailure: failures.LOST,
-    errors.LostConnectivityFailure: failures.LOST,
-    errors.CopyRejected: failures.REJECTED,
-}
-
-
-def _query_failure(error: errors.QueryError) -> Failure:
-    code = str(error.error_code)
-    if code == DUPLICATE_KEY:
-        return failures.DUPLICATE_KEY
-    if error.sqlstate == DISK_FULL or code == QUOTA:
-        return failures.NO_ROOM
-    if code == TOO_MANY_CONTAINERS:
-        return failures.PUSH_BACK
-    return next((failure for kind, failure in _FAILURES.items() if isinstance(error, kind)), failures.OTHER)
 
 
 SESSION = VerticaSession
