@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from mate.build.changes.updates import Updates
-from mate.cli.program import main
 from mate.errors import StoreError
 from mate.lake.folder import open_folder
 from mate.search.query import QueryTable
@@ -25,9 +24,8 @@ from mate.stores import open_index, open_target
 from tests.postgresql.proxy import Proxy
 from tests.postgresql.server import PASSWORD, PostgresServer, shared_server
 from tests.sql.compare import same
-from tests.sql.conftest import write_csv
 from tests.sql.places import index, open_database, postgresql_place
-from tests.sql.small import built_lake
+from tests.sql.small import built_lake, write_people
 from tests.vertica.standin.wire import ClosedError
 
 QUERY = QueryTable(
@@ -42,11 +40,7 @@ def server() -> PostgresServer:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    write_csv(folder / "people.csv", ["name", "city"], [[f"name {n}", f"city {n % 5}"] for n in range(50)])
-    write_csv(folder / "cities.csv", ["city", "state"], [[f"city {n}", f"state {n % 3}"] for n in range(20)])
-    return folder
+    return write_people(tmp_path / "lake")
 
 
 @pytest.fixture
@@ -222,14 +216,6 @@ def test_what_cannot_work(server: PostgresServer, address: str, monkeypatch: pyt
     with pytest.raises(StoreError, match="wrong user name or password; set PGPASSWORD") as error:
         open_index(address)
     assert "not the pass word" not in str(error.value)
-
-
-def test_a_password_in_the_address_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    for given in ("PostgreSQL://me:hunter2@host/db", "postgres://me@host/db?password=hunter2"):
-        assert main(["stats", "--store", given]) == 2
-        told = capsys.readouterr().err
-        assert "must not hold a password" in told
-        assert "hunter2" not in told
 
 
 # Readers beside writers

@@ -12,6 +12,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +240,11 @@ def loaded_twice(server: FaultyServer, files: Path, run: Callable[[Callable[[], 
         build([str(files)], target, BuildSettings(master="none", hashes=HASHES))
 
 
+def at_the_same_time(threads: int, load: Callable[[], int]) -> None:
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda _: load(), range(threads)))
+
+
 def test_a_segment_that_is_loaded_again_counts_once(
     server: FaultyServer, small_lake: Path, small_folder: LakeFolder
 ) -> None:
@@ -249,14 +256,7 @@ def test_a_segment_that_is_loaded_again_counts_once(
 def test_twins_that_load_a_segment_at_the_same_time_count_once(
     server: FaultyServer, small_lake: Path, small_folder: LakeFolder
 ) -> None:
-    def twins(load: Callable[[], int]) -> None:
-        threads = [threading.Thread(target=load) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    loaded_twice(server, small_lake, twins)
+    loaded_twice(server, small_lake, partial(at_the_same_time, 3))
     with open_database(server.address()) as store:
         same(store, small_folder)
 

@@ -10,15 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.changes.updates import Updates
-from mate.build.lake_target import LakeTarget
 from mate.lake.arrays import Array
 from mate.lake.folder import LakeFolder, open_folder
 from mate.lake.segment import SearchSegment, Segment, memory_segment
 from mate.sql import export
 from mate.values.token_ids import NO_TOKEN
 from tests.lakes import column_tokens
+from tests.sql.small import built_lake
 
 Records = Counter[tuple[Any, ...]]
 
@@ -26,14 +25,11 @@ Records = Counter[tuple[Any, ...]]
 @pytest.fixture(scope="module")
 def changed(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> LakeFolder:
     """A lake some of whose tables are superseded."""
-    path = tmp_path_factory.mktemp("changed") / "lake.mate"
-    hashes = (HashRequest("xash", 128), HashRequest("xash", 64))
-    with LakeTarget(path) as target:
-        build([str(lake)], target, BuildSettings(master="none", hashes=hashes))
-    updates = Updates(str(path))
+    built = built_lake(lake, tmp_path_factory.mktemp("changed") / "lake.mate")
+    updates = Updates(built.address)
     updates.update_cells(1, [(0, 0, "new value")])
     updates.remove_tables([3])
-    return open_folder(path)
+    return open_folder(Path(built.address))
 
 
 def expected_cells(segment: SearchSegment) -> Records:
@@ -128,8 +124,7 @@ def test_tables_and_columns(changed: LakeFolder) -> None:
 def test_a_table_without_rows(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     path = tmp_path / "lake.mate"
-    with LakeTarget(path) as target:
-        build([str(tmp_path / "a.csv")], target, BuildSettings(master="none"))
+    built_lake(tmp_path / "a.csv", path)
     Updates(str(path)).remove_rows(0, [0])
     segment: Segment = open_folder(path).segments[-1]
     assert segment.live.all()

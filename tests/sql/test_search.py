@@ -13,12 +13,11 @@ import pyarrow as pa
 import pytest
 
 from baselines.systems import mcr, scr
-from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.build import HashRequest
 from mate.build.changes.updates import Updates
-from mate.build.lake_target import LakeTarget
 from mate.errors import StoreError
 from mate.lake.base import Index
-from mate.lake.folder import LakeFolder, open_folder
+from mate.lake.folder import LakeFolder
 from mate.search.query import QueryTable
 from mate.search.results import SearchResult
 from mate.search.settings import FilterSettings, SearchSettings
@@ -29,6 +28,7 @@ from tests.search.oracle import top_k
 from tests.sql.conftest import write_csv
 from tests.sql.places import EVERYWHERE, PLACES, database_index, open_database
 from tests.sql.places import index as build_index
+from tests.sql.small import built_lake
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Model
@@ -51,10 +51,7 @@ def index(request: pytest.FixtureRequest, lake: Path) -> Iterator[Index]:
 
 @pytest.fixture(scope="module")
 def same_lake(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> LakeFolder:
-    path = tmp_path_factory.mktemp("same") / "lake.mate"
-    with LakeTarget(path) as target:
-        build([str(lake)], target, BuildSettings(master="none", hashes=HASHES))
-    return open_folder(path)
+    return built_lake(lake, tmp_path_factory.mktemp("same") / "lake.mate", hashes=HASHES)
 
 
 class Asked(NamedTuple):

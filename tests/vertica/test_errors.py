@@ -254,15 +254,6 @@ def test_a_record_that_is_rejected(server: StandIn, small_lake: Path, monkeypatc
     assert tables(server) == {"builds", "manifest"}
 
 
-def test_two_builds_at_a_time(server: StandIn, small_lake: Path) -> None:
-    with (
-        DatabaseTarget(server.address()),
-        pytest.raises(StoreError, match=r"another build or change of .* is under way"),
-    ):
-        DatabaseTarget(server.address()).__enter__()
-    index(small_lake, server.address())
-
-
 def test_a_lock_that_was_lost_publishes_nothing(server: StandIn, small_lake: Path) -> None:
     class Unlucky(DatabaseTarget):
         def publish(self, *given: Any) -> None:
