@@ -19,11 +19,10 @@ from mate.sql.address import Address
 from mate.sql.blocks import Blocks
 from mate.sql.dialects import dialect_of
 from mate.sql.dialects.failures import MissingError
-from mate.sql.dialects.session import Session
+from mate.sql.dialects.session import Session, SessionPool
 from mate.sql.lookup import among, among_sources
 from mate.sql.schema import MANIFEST, NULL_CELL, Column, Generation
-from mate.sql.session_pool import SessionPool
-from mate.sql.super_keys import key_columns
+from mate.sql.super_keys import key_form
 
 _IDS = "mate_ids"
 """Temporary table of numbers to look up."""
@@ -229,8 +228,9 @@ class DatabaseIndex(Index):
 
 def generation_of(address: Address, number: int, manifest: Manifest) -> Generation:
     """Return the tables of an index with this manifest."""
-    keys, buckets = key_columns(manifest.hashes), dialect_of(address.kind).buckets
-    return Generation(address.schema, number, keys, manifest.layout, manifest.cell_characters, buckets)
+    keys = [key_form(spec.function()).column(place) for place, spec in enumerate(manifest.hashes)]
+    buckets = dialect_of(address.kind).buckets
+    return Generation(address.schema, number, tuple(keys), manifest.layout, manifest.cell_characters, buckets)
 
 
 def distinct(ids: Sequence[int] | Ids) -> Ids:

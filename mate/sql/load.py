@@ -87,7 +87,7 @@ def loading_permit(address: Address) -> Iterator[None]:
     server = hashlib.sha256(f"{address.kind} {place}".encode()).hexdigest()[:12]
     permits = 1 if is_file else address.connections
     folder = Path(tempfile.gettempdir(), f"mate-load-{os.getuid()}-{server}")
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():
         raise StoreError(f"{folder} belongs to somebody else: remove it, or set TMPDIR to a folder of your own")
     folder.chmod(0o700)

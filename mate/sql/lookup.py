@@ -48,11 +48,12 @@ def probe_columns(key_columns: int, form: KeyForm | None) -> list[Column]:
 
 def constant_probes(dialect: Dialect, columns: Sequence[Column], records: Sequence[pa.Array]) -> str:
     """Return a few key tuples as a sub-query of constants."""
-    tuples = (
-        ", ".join(f"{value} AS {column.name}" for column, value in zip(columns, values, strict=True))
-        for values in dialect.literals(columns, records)
+    constants = (
+        [f"{dialect.literal(column, value)} AS {column.name}" for value in values.to_pylist()]
+        for column, values in zip(columns, records, strict=True)
     )
-    return f"({' UNION ALL '.join(f'SELECT {constants}' for constants in tuples)})"
+    selects = ("SELECT " + ", ".join(values) for values in zip(*constants, strict=True))
+    return f"({' UNION ALL '.join(selects)})"
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,6 @@ class Lookup:
             return ", ".join(map(str, tokens.tolist()))
         return " UNION ".join(f"SELECT token{n} FROM {self.relation}" for n in columns)
 
-    def _table(self, name: str) -> str:
-        return self.generation.name(name)
-
     @property
     def _key(self) -> str:
         """The super key of a row, as the row filter has it."""
@@ -95,7 +93,7 @@ class Lookup:
 
         These are the pairs that pass the row filter, if there is one.
         """
-        initial, postings = self.search.initial, self._table("postings")
+        initial, postings = self.search.initial, self.generation.name("postings")
         conditions = [f"p.token_id IN ({self._tokens_of(initial)})", *([where] if where else [])]
         conditions += among_buckets(self.generation, "p.bucket", self.search.token_ids[:, initial], self.in_list)
         tables = f"{postings} AS p"
@@ -106,7 +104,7 @@ class Lookup:
         tables += f" INNER JOIN {self.relation} AS q ON p.token_id = q.token{initial}"
         if self.form is not None:
             if self.generation.has_super_keys:
-                keys = self._table("super_keys")
+                keys = self.generation.name("super_keys")
                 tables += f" INNER JOIN {keys} AS s ON s.table_id = p.table_id AND s.row_id = p.row_id"
             conditions.append(self.form.condition(self.dialect, self._key, self._others))
         return f" FROM {tables} WHERE {' AND '.join(conditions)}"
@@ -136,9 +134,8 @@ class Lookup:
         That bounds the joinability, whose mapping has to be the same for all rows; mostly it is equal. Height and
         width say what it takes to read the table.
         """
-        exists = [
-            f"EXISTS (SELECT 1 FROM {self._table('cells')} AS c{n} WHERE {self._in_row(n)})" for n in self._others
-        ]
+        cells = self.generation.name("cells")
+        exists = [f"EXISTS (SELECT 1 FROM {cells} AS c{n} WHERE {self._in_row(n)})" for n in self._others]
         best = (
             "SELECT f.table_id, COUNT(DISTINCT f.tuple_id) AS bound, COUNT(*) AS found"
             f" FROM {self._candidates(where)}{' WHERE ' if exists else ''}{' AND '.join(exists)}"
@@ -146,8 +143,8 @@ class Lookup:
         )
         return (
             f"SELECT b.table_id, b.bound, b.found, t.row_count AS height, COUNT(*) AS width FROM ({best}) AS b"
-            f" INNER JOIN {self._table('tables')} AS t ON t.table_id = b.table_id"
-            f" INNER JOIN {self._table('columns')} AS c ON c.table_id = b.table_id"
+            f" INNER JOIN {self.generation.name('tables')} AS t ON t.table_id = b.table_id"
+            f" INNER JOIN {self.generation.name('columns')} AS c ON c.table_id = b.table_id"
             " GROUP BY b.table_id, b.bound, b.found, t.row_count"
         )
 
@@ -158,7 +155,7 @@ class Lookup:
         """
         columns = {self.search.initial: "f.column_id", **{n: f"c{n}.column_id" for n in self._others}}
         selected = ", ".join(f"{columns[n]} AS column{n}" for n in sorted(columns))
-        joins = (f" INNER JOIN {self._table('cells')} AS c{n} ON {self._in_row(n)}" for n in self._others)
+        joins = (f" INNER JOIN {self.generation.name('cells')} AS c{n} ON {self._in_row(n)}" for n in self._others)
         tables = [where.replace("p.table_id", f"c{n}.table_id") for n in self._others if self.dialect.sorts_cells]
         return (
             f"SELECT DISTINCT f.table_id, f.tuple_id, {selected} FROM {self._candidates(where)}{''.join(joins)}"
@@ -176,7 +173,7 @@ class Lookup:
         wanted = self._tokens_of(*range(self.search.token_ids.shape[1]))
         return (
             f"SELECT c.table_id, c.row_id, c.column_id, c.token_id{', r.row_key' if key else ''}"
-            f" FROM {self._table('cells')} AS c"
+            f" FROM {self.generation.name('cells')} AS c"
             f" INNER JOIN (SELECT DISTINCT p.table_id, p.row_id{key}{self._postings(where)}) AS r"
             " ON c.table_id = r.table_id AND c.row_id = r.row_id"
             f" WHERE c.piece = 0 AND {token} IN ({wanted}){tables}"

@@ -12,7 +12,7 @@ The row filter runs in the database, on one of three forms:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -27,11 +27,9 @@ from mate.lake.arrays import Array
 from mate.lake.base import Ids
 from mate.lake.columns import ranges
 from mate.lake.layout import SegmentArrays
-from mate.lake.manifest import HashSpec
 from mate.lake.segment import SearchSegment
 from mate.lake.super_keys import by_function, key_offsets, key_words
-from mate.sql.dialects.copy_text import key_array
-from mate.sql.dialects.dialect import Dialect
+from mate.sql.dialects.dialect import Dialect, key_array
 from mate.sql.schema import PATH, SHORT_TEXT, Column, Content, key_column
 
 QUERY_KEY = "query_key"
@@ -173,11 +171,6 @@ class _FingerprintKeys(KeyForm):
 def key_form(function: SuperKeyHash) -> KeyForm:
     """Return the form that the keys of a hash function have in a database."""
     return _FingerprintKeys(function) if function.by_column else _BitKeys(function)
-
-
-def key_columns(hashes: Iterable[HashSpec]) -> tuple[Column, ...]:
-    """Return the columns of super keys, by hash function."""
-    return tuple(key_form(spec.function()).column(number) for number, spec in enumerate(hashes))
 
 
 def check_form(function: SuperKeyHash, columns: int, dialect: Dialect) -> None:

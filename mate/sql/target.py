@@ -119,12 +119,9 @@ class DatabaseTarget:
             session.commit()
             self._verify(session, manifest, generation, len(new_segments))
             session.execute(f"DROP TABLE IF EXISTS {generation.name(TOKEN_COUNTS)} CASCADE")
-            session.commit()
-            for statement in self.dialect.after_load(generation, distinct_share):
-                session.execute(statement)
             self._grant(session, generation)
             session.commit()
-            if statements := self.dialect.after_commit(generation):
+            if statements := self.dialect.after_load(generation, distinct_share):
                 with open_session(self.address) as outside:
                     for statement in statements:
                         outside.execute(statement)

@@ -33,8 +33,9 @@ QUERY = QueryTable(
 )
 
 
-@pytest.fixture(scope="module")
-def server() -> PostgresServer:
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> PostgresServer:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
     return shared_server()
 
 

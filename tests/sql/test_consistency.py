@@ -19,9 +19,9 @@ from mate.search.systems import find_system
 from mate.sql.address import Address
 from mate.sql.dialects import open_session
 from mate.sql.dialects.failures import MissingError
+from mate.sql.dialects.session import SessionPool
 from mate.sql.index import DatabaseIndex
 from mate.sql.schema import Column
-from mate.sql.session_pool import SessionPool
 from tests.sql.places import index, open_database
 
 CITIES, PEOPLE = 0, 1

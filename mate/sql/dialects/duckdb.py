@@ -150,7 +150,6 @@ class DuckDbSession(Session):
         """Lock a file beside the database's: a lock that ends with its process and cannot be lost."""
         path = Path(f"{address.database}.{address.schema}.lock")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("a")
         except OSError as error:
             raise StoreError(f"cannot write to {error.filename}: {error.strerror}") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
 from typing import Any, ClassVar
@@ -13,15 +13,14 @@ import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import errors
-from pyarrow.csv import read_csv
+from pyarrow.csv import WriteOptions, read_csv, write_csv
 
 from mate.lake.base import Ids
 from mate.sql.address import Address
 from mate.sql.dialects import failures
-from mate.sql.dialects.copy_text import CSV, lines
-from mate.sql.dialects.dialect import Dialect
+from mate.sql.dialects.dialect import Dialect, hexadecimal
 from mate.sql.dialects.failures import Failure
-from mate.sql.dialects.session import Columns, Session
+from mate.sql.dialects.session import RECORDS, Columns, Session
 from mate.sql.schema import MANIFEST, Column, Content, Generation
 
 _PLANNING = {"jit": "off", "random_page_cost": "1.1", "work_mem": "64MB"}
@@ -91,19 +90,17 @@ class PostgreSql(Dialect):
         )
 
     def after_load(self, generation: Generation, distinct_share: float) -> list[str]:
-        """SQL that creates indexes, which is quicker than to keep them up during the load.
+        """SQL that creates indexes, which is quicker than to keep them up during the load, and collects statistics.
 
         Few tokens have most of the postings. A sample shows far too few distinct ones, and the planner would take a
-        look-up of tokens for one of most postings. So it is told the true number.
+        look-up of tokens for one of most postings. So it is told the true number. VACUUM marks all records as visible,
+        which lets an index answer alone.
         """
         names = {table.name: generation.name(table.name) for table in generation.kept_tables()}
         distinct = f"ALTER COLUMN token_id SET (n_distinct = {-distinct_share:.9f})"
         indexes = [f"CREATE INDEX ON {names[name]} ({columns})" for name, columns in _INDEXED.items() if name in names]
-        return [f"ALTER TABLE {names['postings']} {distinct}", *indexes]
-
-    def after_commit(self, generation: Generation) -> list[str]:
-        """SQL that collects statistics and marks all records as visible, which lets an index answer alone."""
-        return [f"VACUUM (ANALYZE) {generation.name(table.name)}" for table in generation.kept_tables()]
+        vacuums = [f"VACUUM (ANALYZE) {name}" for name in names.values()]
+        return [f"ALTER TABLE {names['postings']} {distinct}", *indexes, *vacuums]
 
 
 class PostgreSqlSession(Session):
@@ -132,7 +129,7 @@ class PostgreSqlSession(Session):
         names = ", ".join(column.name for column in columns)
         with self._cursor.copy(f"COPY {table} ({names}) FROM STDIN (FORMAT csv)") as stream:
             for batch in batches:
-                for piece in lines([encoded(column) for column in batch], CSV):
+                for piece in csv_pieces(batch):
                     stream.write(piece)
         return self._cursor.rowcount
 
@@ -151,6 +148,15 @@ class PostgreSqlSession(Session):
         if getattr(error, "sqlstate", None) is None and isinstance(error, psycopg.OperationalError | OSError):
             return _connection_failure(str(error))
         return failures.OTHER
+
+
+def csv_pieces(columns: Columns) -> Iterator[bytes]:
+    """Yield records as CSV; texts are quoted, and nothing stands for NULL."""
+    names = list(map(str, range(len(columns))))
+    for start in range(0, len(columns[0]), RECORDS):
+        sink, batch = pa.BufferOutputStream(), [encoded(column.slice(start, RECORDS)) for column in columns]
+        write_csv(pa.record_batch(batch, names), sink, WriteOptions(include_header=False))
+        yield sink.getvalue().to_pybytes()
 
 
 def _connection_failure(text: str) -> Failure:
@@ -198,7 +204,9 @@ _ESCAPED = re.compile(f"{_ESCAPE}(.)", re.DOTALL)
 
 
 def encoded(column: pa.Array) -> pa.Array:
-    """Return texts without the character 0; `decoded` brings it back."""
+    """Return super keys as digits, and texts without the character 0, which `decoded` brings back."""
+    if pa.types.is_large_binary(column.type):
+        return pc.binary_join_element_wise("x", hexadecimal(column), "")
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
     special = [pc.any(pc.match_substring(column, character)).as_py() for character in (_ESCAPE, "\0")]

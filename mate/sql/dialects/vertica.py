@@ -9,11 +9,14 @@ import logging
 import socket
 import ssl
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from io import BytesIO
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import vertica_python
 from vertica_python import errors
 
@@ -21,10 +24,9 @@ from mate.errors import StoreError
 from mate.lake.base import Ids
 from mate.sql.address import Address
 from mate.sql.dialects import failures
-from mate.sql.dialects.copy_text import VERTICA, Stream, lines
-from mate.sql.dialects.dialect import Dialect
+from mate.sql.dialects.dialect import Dialect, hexadecimal
 from mate.sql.dialects.failures import Failure
-from mate.sql.dialects.session import Columns, Session
+from mate.sql.dialects.session import RECORDS, Columns, Session
 from mate.sql.schema import Column, Content, Generation, TableDefinition
 
 _FAILURES: dict[object, Failure] = {
@@ -149,7 +151,7 @@ class VerticaSession(Session):
 
     def _load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> None:
         statement = copy_statement(table, columns, commits=not self._writes)
-        pieces = (piece for batch in batches for piece in lines(batch, VERTICA))
+        pieces = (piece for batch in batches for piece in lines(batch))
         self._cursor.copy(statement, Stream(pieces))
         self._cursor.fetchall()
 
@@ -212,6 +214,44 @@ def copy_statement(table: str, columns: Sequence[Column], *, commits: bool = Fal
     listed = ", ".join(f"{c.name} FORMAT 'hex'" if c.content is Content.KEY else c.name for c in columns)
     end = "" if commits else " NO COMMIT"
     return f"COPY {table} ({listed}) FROM STDIN ENCLOSED BY '''' ENFORCELENGTH ABORT ON ERROR{end}"
+
+
+def lines(columns: Columns) -> Iterator[bytes]:
+    """Yield records as text, in the form that vertica-python itself writes.
+
+    An empty field is NULL. An empty text is written as NULL, too, because Vertica's documentation does not say how an
+    empty quoted field is read. Readers turn it back.
+    """
+    for start in range(0, len(columns[0]), RECORDS):
+        records = pc.binary_join_element_wise(*(_field(column.slice(start, RECORDS)) for column in columns), "|")
+        yield "\n".join([*records.to_pylist(), ""]).encode()
+
+
+def _field(column: pa.Array) -> pa.StringArray:
+    if pa.types.is_large_binary(column.type):
+        return hexadecimal(column)
+    texts = column.cast(pa.string())
+    if pa.types.is_large_string(column.type) or pa.types.is_string(column.type):
+        for special in ("\\", "'", "|", "\n"):
+            texts = pc.replace_substring(texts, special, "\\" + special)
+        texts = pc.if_else(pc.equal(texts, ""), "", pc.binary_join_element_wise("'", texts, "'", ""))
+    return texts.fill_null("")
+
+
+class Stream:
+    """Pieces of bytes as the object with a ``read`` that vertica-python takes; an empty piece does not end it."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces, self._piece = iter(pieces), BytesIO()
+
+    def read(self, size: int) -> bytes:
+        """Return at most so many bytes, and nothing at the end."""
+        while not (data := self._piece.read(size)):
+            piece = next(self._pieces, None)
+            if piece is None:
+                break
+            self._piece = BytesIO(piece)
+        return data
 
 
 SESSION = VerticaSession
