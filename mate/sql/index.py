@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from threading import Lock
 from typing import Any, TypeVar
@@ -174,12 +174,12 @@ class DatabaseIndex(Index):
         joined = f"{name('tables')} AS t LEFT JOIN {name('columns')} AS c ON c.table_id = t.table_id"
         selected = f"{', '.join(own)}, c.column_id, c.column_name"
         records = self.select(selected, joined, "t.table_id", ids, " ORDER BY t.table_id, c.column_id")
-        return [
-            TableInfo(number, name or "", source, position, line, _header(columns), rows)
-            for (number, name, source, position, line, rows), columns in groupby(
-                records, key=lambda record: tuple(record[: len(own)])
-            )
-        ]
+        tables = []
+        for table, columns in groupby(records, key=lambda record: tuple(record[: len(own)])):
+            number, title, source, position, line, rows = table
+            header = tuple(text or "" for *_, column, text in columns if column is not None)
+            tables.append(TableInfo(number, title or "", source, position, line, header, rows))
+        return tables
 
     def tables_from(self, sources: Sequence[str]) -> list[int]:
         """Return the numbers of the tables that were read from these sources."""
@@ -237,11 +237,6 @@ def distinct(ids: Sequence[int] | Ids) -> Ids:
     """Return numbers once each, without negative ones: they stand for nothing, and -2^63 is NULL in Vertica."""
     numbers = np.unique(np.asarray(ids, np.int64))
     return numbers[numbers >= 0]
-
-
-def _header(records: Iterable[Sequence[Any]]) -> tuple[str, ...]:
-    """Return the names of a table's columns; a table without any has one record with a null."""
-    return tuple(name or "" for *_, column, name in records if column is not None)
 
 
 def _named(records: list[Sequence[Any]], schema: pa.Schema) -> list[dict[str, Any]]:

@@ -32,8 +32,6 @@ from mate.sql.schema import TOKEN_COUNTS, Generation
 from mate.sql.super_keys import key_form
 
 _POLL = 0.05
-_FIRST_PAUSE = 1.0
-"""Seconds that a server gets which pushes back, doubled each time."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +43,10 @@ class Loader:
     hashes: tuple[HashSpec, ...]
 
     def __call__(self, written: NewSegment) -> int:
-        """Load a segment, again after a pause if the server pushes back; return how many records that are."""
+        """Load a segment, again after ever longer pauses if the server asks for these; return how many records."""
         try:
             seconds = self.address.patience
-            return patiently(lambda: self._load(written), BusyError, seconds, _FIRST_PAUSE, seconds)
+            return patiently(lambda: self._load(written), BusyError, seconds, first=1.0, longest=seconds)
         except StoreError as error:
             raise StoreError(str(error)) from None  # the driver knows this class without a database's client
 

@@ -89,10 +89,7 @@ class Lookup:
         return f"{'s' if self.generation.has_super_keys else 'p'}.{key_column(self.search.hash_number)}"
 
     def _postings(self, where: str) -> str:
-        """Return FROM and WHERE for postings of the initial column's values, each with the key tuples of its value.
-
-        These are the pairs that pass the row filter, if there is one.
-        """
+        """Return FROM and WHERE for the pairs of the initial column's postings and key tuples that pass the row filter."""
         initial, postings = self.search.initial, self.generation.name("postings")
         conditions = [f"p.token_id IN ({self._tokens_of(initial)})", *([where] if where else [])]
         conditions += among_buckets(self.generation, "p.bucket", self.search.token_ids[:, initial], self.in_list)
@@ -116,9 +113,8 @@ class Lookup:
 
     def _in_row(self, column: int) -> str:
         """Return the condition that a cell `c` is in the row, and has the value of a key column."""
-        return (
-            f"c{column}.table_id = f.table_id AND c{column}.row_id = f.row_id AND c{column}.token_id = f.token{column}"
-        )
+        cell = f"c{column}"
+        return f"{cell}.table_id = f.table_id AND {cell}.row_id = f.row_id AND {cell}.token_id = f.token{column}"
 
     def row_counts(self, where: str) -> str:
         """SQL that counts, by table, the rows that pass the row filter, as its bound and as what is to be read of it.
@@ -149,10 +145,7 @@ class Lookup:
         )
 
     def mappings(self, where: str) -> str:
-        """SQL for the key tuples that rows hold, and the columns that hold their values: each combination once.
-
-        That is all that joinability depends on, however many rows repeat a key tuple.
-        """
+        """SQL for the key tuples that rows hold and the columns of their values, once each: joinability needs no more."""
         columns = {self.search.initial: "f.column_id", **{n: f"c{n}.column_id" for n in self._others}}
         selected = ", ".join(f"{columns[n]} AS column{n}" for n in sorted(columns))
         joins = (f" INNER JOIN {self.generation.name('cells')} AS c{n} ON {self._in_row(n)}" for n in self._others)

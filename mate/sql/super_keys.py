@@ -14,13 +14,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mate.errors import StoreError
 from mate.hashing import Keys, SuperKeyHash
 from mate.hashing.by_width import WORD, packed
 from mate.lake.arrays import Array
@@ -37,9 +36,6 @@ _FIRST, _SURROGATES, _SURROGATE_COUNT = 0x800, 0xD800, 0x800
 """The character of fingerprint 0 would be the first one of three octets; UTF-8 does not have the surrogates."""
 MOST_FINGERPRINT_BITS = 20
 """All fingerprints of so many bits have a character of their own."""
-
-TupleHashes: TypeAlias = Callable[[SuperKeyHash], Keys]
-"""From a hash function to the hashes of key tuples: ``uint64[tuples, key columns, words]``."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +57,10 @@ class KeyForm(ABC):
         """Return the columns that key tuples are filtered by."""
 
     @abstractmethod
-    def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
+    def probes(self, hashes: Callable[[SuperKeyHash], Keys], widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
         """Return numbers of key tuples, and a record for each, or one per size of key.
 
-        `widths` returns the numbers of columns that tables have.
+        `hashes` returns the hashes of their values, `widths` the numbers of columns that tables have.
         """
 
     @abstractmethod
@@ -73,10 +69,7 @@ class KeyForm(ABC):
 
     @abstractmethod
     def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
-        """Return how many columns rows have by their keys, and the keys as a segment has them.
-
-        Keys of one size do not tell, and 0 stands for that.
-        """
+        """Return how many columns rows have by their keys, 0 if they do not tell, and the keys as in a segment."""
 
     def most_octets(self, columns: int) -> int:
         """Return the octets that the key of a row with so many columns takes at most."""
@@ -101,7 +94,7 @@ class _BitKeys(KeyForm):
     def probe_columns(self, key_columns: int) -> list[Column]:
         return [self.column(0)._replace(name=QUERY_KEY)]
 
-    def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
+    def probes(self, hashes: Callable[[SuperKeyHash], Keys], widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
         functions = by_function(self.function, widths())[0] if self.function.by_width else [self.function]
         keys = [np.bitwise_or.reduce(hashes(sized), axis=1) for sized in functions]
         numbers = np.concatenate([np.empty(0, np.int64), *(np.arange(len(own)) for own in keys)])
@@ -148,7 +141,7 @@ class _FingerprintKeys(KeyForm):
     def probe_columns(self, key_columns: int) -> list[Column]:
         return [Column(f"fingerprint{n}", Content.TEXT, SHORT_TEXT) for n in range(key_columns)]
 
-    def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
+    def probes(self, hashes: Callable[[SuperKeyHash], Keys], widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
         prints = hashes(self.function)[:, :, 0]
         return np.arange(len(prints)), [fingerprint_texts(own, np.ones(len(own), np.int64)) for own in prints.T]
 
@@ -171,21 +164,6 @@ class _FingerprintKeys(KeyForm):
 def key_form(function: SuperKeyHash) -> KeyForm:
     """Return the form that the keys of a hash function have in a database."""
     return _FingerprintKeys(function) if function.by_column else _BitKeys(function)
-
-
-def check_form(function: SuperKeyHash, columns: int, dialect: Dialect) -> None:
-    """Refuse fingerprints that no character stands for, and keys of so many columns that a database cannot hold."""
-    name = f"{function.name}:{function.bits}"
-    if function.by_column and function.bits > MOST_FINGERPRINT_BITS:
-        raise StoreError(
-            f"{name} is for lakes in a folder: a database has fingerprints of up to {MOST_FINGERPRINT_BITS} bits"
-        )
-    octets = key_form(function).most_octets(columns)
-    if dialect.most_octets is not None and octets > dialect.most_octets:
-        raise StoreError(
-            f"the keys of {name} for {columns:,} columns take {octets:,} octets, and a column has "
-            f"{dialect.most_octets:,} at most: lower --max-columns"
-        )
 
 
 def fingerprint_texts(fingerprints: Keys, sizes: Ids) -> pa.LargeStringArray:

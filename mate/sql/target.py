@@ -27,7 +27,7 @@ from mate.sql.dialects.session import Session, patiently
 from mate.sql.index import generation_of
 from mate.sql.load import Loader
 from mate.sql.schema import LAYOUTS, MANIFEST, SHARED, TOKEN_COUNTS, Column, Generation
-from mate.sql.super_keys import check_form
+from mate.sql.super_keys import MOST_FINGERPRINT_BITS, key_form
 
 _ALL_TABLES = Generation("", 0, (Column("key0"),), LAYOUTS[1], 0).tables()
 """The tables that a generation may have."""
@@ -94,11 +94,21 @@ class DatabaseTarget:
 
     def check(self, settings: BuildSettings) -> None:
         """Refuse, before anything is read, what the database cannot hold."""
-        most = self.dialect.most_characters
+        most, most_octets = self.dialect.most_characters, self.dialect.most_octets
         if most is not None and settings.limits.cell_characters > most:
             raise StoreError(f"Vertica compares texts of up to {most:,} characters: lower --max-cell to that")
         for request in settings.hashes:
-            check_form(get(request.name, request.bits, **request.parameters), settings.limits.columns, self.dialect)
+            function = get(request.name, request.bits, **request.parameters)
+            name, columns = f"{function.name}:{function.bits}", settings.limits.columns
+            if function.by_column and function.bits > MOST_FINGERPRINT_BITS:
+                limit = f"a database has fingerprints of up to {MOST_FINGERPRINT_BITS} bits"
+                raise StoreError(f"{name} is for lakes in a folder: {limit}")
+            octets = key_form(function).most_octets(columns)
+            if most_octets is not None and octets > most_octets:
+                raise StoreError(
+                    f"the keys of {name} for {columns:,} columns take {octets:,} octets, and a column has "
+                    f"{most_octets:,} at most: lower --max-columns"
+                )
 
     def loader(self, manifest: Manifest) -> Loader:
         """Create the tables, and return the function that loads a segment into them."""
@@ -182,14 +192,11 @@ class DatabaseTarget:
 
 @contextmanager
 def alone(address: Address, wait: float = 0.0) -> Iterator[tuple[Callable[[], None], Path]]:
-    """Lock a schema for one build or change, trying for some seconds.
-
-    Yields a function that fails if the lock was lost meanwhile, and a new folder for files.
-    """
+    """Lock a schema for a build or change; yield a function that fails if the lock was lost, and a folder for files."""
     lock = session_class(address.kind).lock
     with ExitStack() as resources:
         try:
-            verify = patiently(lambda: resources.enter_context(lock(address)), BusyError, wait, longest_wait=0.5)
+            verify = patiently(lambda: resources.enter_context(lock(address)), BusyError, wait, longest=0.5)
         except BusyError:
             waited = f"; waited {wait:g} s for it (--wait)" if wait else ""
             raise StoreError(f"another build or change of {address} is under way{waited}") from None

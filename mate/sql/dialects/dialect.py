@@ -65,10 +65,7 @@ class Dialect:
         return ""
 
     def after_load(self, generation: Generation, distinct_share: float) -> list[str]:
-        """SQL that makes loaded tables ready to be searched, each statement a transaction of its own.
-
-        `distinct_share` is distinct tokens per posting.
-        """
+        """SQL, outside of a transaction, that makes tables ready; `distinct_share` is distinct tokens per posting."""
         return []
 
     def type_of(self, column: Column) -> str:
@@ -109,10 +106,4 @@ def key_array(words: Keys, sizes: Ids | None = None) -> pa.LargeBinaryArray:
 
 def hexadecimal(keys: pa.LargeBinaryArray) -> pa.StringArray:
     """Return super keys as hexadecimal digits."""
-    if not len(keys):
-        return pa.array([], pa.string())
-    _, offsets, data = keys.buffers()
-    ends = np.frombuffer(offsets, np.int64)[keys.offset : keys.offset + len(keys) + 1]
-    digits = bytes(data[int(ends[0]) : int(ends[-1])]).hex().encode()
-    places = pa.py_buffer((2 * (ends - ends[0])).astype(np.int32))
-    return pa.StringArray.from_buffers(len(keys), places, pa.py_buffer(digits))
+    return pa.array([key.hex() for key in keys.to_pylist()], pa.string())

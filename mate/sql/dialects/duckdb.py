@@ -83,14 +83,8 @@ def _connected(path: str, session: DuckDbSession, *, writes: bool) -> tuple[_Fil
 
 
 def _attached(path: str, *, writes: bool) -> duckdb.DuckDBPyConnection:
-    database = duckdb.connect()
     quoted = path.replace("'", "''")
-    try:
-        database.execute(f"ATTACH '{quoted}' AS {_FILE} (TYPE duckdb{'' if writes else ', READ_ONLY'})")
-    except BaseException:
-        database.close()
-        raise
-    return database
+    return duckdb.connect().execute(f"ATTACH '{quoted}' AS {_FILE} (TYPE duckdb{'' if writes else ', READ_ONLY'})")
 
 
 class DuckDbSession(Session):

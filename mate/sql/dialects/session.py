@@ -27,21 +27,17 @@ Columns: TypeAlias = list[pa.Array]
 RECORDS = 2_000
 """Records that are made into text at a time."""
 HEARTBEAT = 30.0
-"""Seconds between two statements of the session that holds the lock."""
+"""Seconds between two statements of the session that holds the lock: servers end idle ones."""
 _LAST_HEARTBEAT = 5.0
 """Seconds that the last one may take; a server that does not answer is not waited for."""
 _Answer = TypeVar("_Answer")
 
 
 def patiently(
-    action: Callable[[], _Answer],
-    refusal: type[StoreError],
-    seconds: float,
-    first_wait: float = 0.05,
-    longest_wait: float = 5.0,
+    action: Callable[[], _Answer], refusal: type[StoreError], seconds: float, first: float = 0.05, longest: float = 5.0
 ) -> _Answer:
     """Do something, again after each refusal and a wait that grows, for so many seconds at most."""
-    deadline, wait = time.monotonic() + seconds, first_wait
+    deadline, wait = time.monotonic() + seconds, first
     while True:
         try:
             return action()
@@ -49,7 +45,7 @@ def patiently(
             if time.monotonic() + wait > deadline:
                 raise
         time.sleep(wait * random.uniform(0.5, 1.0))
-        wait = min(2 * wait, longest_wait)
+        wait = min(2 * wait, longest)
 
 
 class Session(ABC):
@@ -169,11 +165,7 @@ class Session(ABC):
     @classmethod
     @contextmanager
     def lock(cls, address: Address) -> Iterator[Callable[[], None]]:
-        """Lock a schema for one build or change; yield a function that fails if the lock was lost meanwhile.
-
-        A thread sends a statement now and then, because servers end idle sessions (IDLESESSIONTIMEOUT of a Vertica
-        user).
-        """
+        """Lock a schema for one build or change; yield a function that fails if the lock was lost meanwhile."""
         mutex, ended = Lock(), Event()
         with cls(address, writes=True) as session:
 

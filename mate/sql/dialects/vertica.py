@@ -43,7 +43,6 @@ _FAILURES: dict[object, Failure] = {
     errors.CopyRejected: failures.REJECTED,
 }
 """By the server's number, by SQLSTATE, and by the client's class of an error."""
-_ALL_NODES = " UNSEGMENTED ALL NODES"
 _log = logging.getLogger(__name__)
 
 # We report these through logging, without a line of the client's code.
@@ -96,7 +95,7 @@ class Vertica(Dialect):
     def storage(self, table: TableDefinition) -> str:
         """Sort a table and spread it by row, never by token: a frequent one would fill a node."""
         if not table.spread:
-            return _ALL_NODES
+            return " UNSEGMENTED ALL NODES"
         return f" ORDER BY {', '.join(table.order)} SEGMENTED BY HASH({', '.join(table.spread)}) ALL NODES"
 
     def after_load(self, generation: Generation, distinct_share: float) -> list[str]:
@@ -111,14 +110,9 @@ class VerticaSession(Session):
     client_errors = (errors.Error, OSError, UnicodeError)
 
     def _connect(self) -> None:
-        given = options(self.address)
-        self._connection = vertica_python.connect(**given, autocommit=not self._writes)
-        try:
-            self._cursor = self._connection.cursor()
-            self._set_socket(self._connection.socket)
-        except BaseException:
-            self.close()
-            raise
+        self._connection = vertica_python.connect(**options(self.address), autocommit=not self._writes)
+        self._cursor = self._connection.cursor()
+        self._set_socket(self._connection.socket)
         # Otherwise each "already exists, nothing was done" becomes a Python warning.
         self._connection.notice_handler = lambda notice: _log.debug("%s", notice.message)
         if self.address.tlsmode == "prefer" and not self._connection.ssl():
