@@ -89,7 +89,7 @@ class Lookup:
         return f"{'s' if self.generation.has_super_keys else 'p'}.{key_column(self.search.hash_number)}"
 
     def _postings(self, where: str) -> str:
-        """Return FROM and WHERE for the pairs of the initial column's postings and key tuples that pass the row filter."""
+        """Return FROM and WHERE for pairs of an initial posting and a key tuple, those that pass the row filter."""
         initial, postings = self.search.initial, self.generation.name("postings")
         conditions = [f"p.token_id IN ({self._tokens_of(initial)})", *([where] if where else [])]
         conditions += among_buckets(self.generation, "p.bucket", self.search.token_ids[:, initial], self.in_list)
@@ -145,7 +145,7 @@ class Lookup:
         )
 
     def mappings(self, where: str) -> str:
-        """SQL for the key tuples that rows hold and the columns of their values, once each: joinability needs no more."""
+        """SQL for the key tuples that rows hold, and the columns that hold them, once each: joinability needs no more."""
         columns = {self.search.initial: "f.column_id", **{n: f"c{n}.column_id" for n in self._others}}
         selected = ", ".join(f"{columns[n]} AS column{n}" for n in sorted(columns))
         joins = (f" INNER JOIN {self.generation.name('cells')} AS c{n} ON {self._in_row(n)}" for n in self._others)
