@@ -145,7 +145,7 @@ class Lookup:
         )
 
     def mappings(self, where: str) -> str:
-        """SQL for the key tuples that rows hold, and the columns that hold them, once each: joinability needs no more."""
+        """SQL for the key tuples that rows hold, and the columns that hold them, once each: joinability needs that."""
         columns = {self.search.initial: "f.column_id", **{n: f"c{n}.column_id" for n in self._others}}
         selected = ", ".join(f"{columns[n]} AS column{n}" for n in sorted(columns))
         joins = (f" INNER JOIN {self.generation.name('cells')} AS c{n} ON {self._in_row(n)}" for n in self._others)
