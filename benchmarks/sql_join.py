@@ -17,7 +17,7 @@ import pyarrow as pa
 from mate.errors import MateError
 from mate.search.search import prepare
 from mate.search.settings import FilterSettings, SearchSettings
-from mate.sql.export import NAMES, posting_batches
+from mate.sql.export import postings
 
 if TYPE_CHECKING:
     from mate.lake.folder import LakeFolder
@@ -27,7 +27,7 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     # Up to this many values a join skips row groups by their exact values; the default is 50.
     "dynamic_or_filter_threshold": 500,
 }
-SCHEMA = pa.schema([(name, pa.int64()) for name in NAMES])
+SCHEMA = pa.schema([(name, pa.int64()) for name in ("token_id", "table_id", "column_id", "row")])
 
 
 class TimedOutError(MateError):
@@ -39,11 +39,12 @@ def fill(lake: LakeFolder, path: Path) -> duckdb.DuckDBPyConnection:
 
     def batches() -> Iterator[pa.RecordBatch]:
         for segment in lake.segments:
-            yield from posting_batches(segment)
+            for batch in postings(segment):
+                yield pa.record_batch([pa.array(values) for values in batch], schema=SCHEMA)
 
     database = duckdb.connect(str(path), config=SETTINGS)
-    postings = pa.RecordBatchReader.from_batches(SCHEMA, batches())
-    database.register("postings_of_lake", postings)
+    reader = pa.RecordBatchReader.from_batches(SCHEMA, batches())
+    database.register("postings_of_lake", reader)
     database.execute(
         "CREATE TABLE postings AS SELECT token_id, table_id::INTEGER AS table_id, column_id::INTEGER AS column_id,"
         " row::INTEGER AS row FROM postings_of_lake"

@@ -42,7 +42,7 @@ def server(address: str) -> str:
     from mate.sql.dialects import open_session
 
     where = Address.parse(address)
-    with open_session(where, where.password()) as session:
+    with open_session(where) as session:
         told = str(session.execute("SELECT version()")[0][0])
     return told if " " in told else f"{where.kind} {told}"
 

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from mate.hashing import Keys
 from mate.lake._arrays import SegmentView, count_postings, find_places
 from mate.lake.arrays import Array, ArrayFile, damaged
 from mate.lake.columns import column_codes
-from mate.lake.layout import NO_PLACE, WIDE_ROWS, SegmentArrays, Shapes, Texts, make_arrays
+from mate.lake.layout import NO_PLACE, WIDE_ROWS, SegmentArrays, Shapes, Texts, make_arrays, offsets_of
 from mate.lake.segment_folder import SegmentFolder
 from mate.lake.soundness import check_shapes, check_values
 from mate.lake.verified import is_verified, mark_verified
@@ -128,36 +128,32 @@ class Segment(SearchSegment):
         mark_verified(self.file.identity)
 
 
-class RowBlock(NamedTuple):
-    """Some rows of some tables, ascending by table: row i has the tokens ``token_id[offsets[i]:offsets[i + 1]]``."""
+def memory_segment(
+    table_id: Array, row: Array, column: Array, token_id: Array, width: Array | None = None, keys: Sequence[Keys] = ()
+) -> SearchSegment:
+    """Return a segment in memory that has just the rows of these cells, which ascend by table, then by row.
 
-    table_id: Array
-    row_number: Array
-    """The number of each row in its table."""
-    offsets: Array
-    token_id: Array
-    """Ids of tokens; negative for a cell without one."""
-
-
-def memory_segment(block: RowBlock, keys: Sequence[Keys] = ()) -> SearchSegment:
-    """Return a segment in memory that has just these rows; `keys` are their super keys, by hash function."""
-    table_id, first, rows = np.unique(block.table_id, return_index=True, return_counts=True)
-    columns = np.diff(block.offsets)[first]
-    ids, place = np.unique(block.token_id, return_inverse=True)
+    A token id is negative for an empty cell. `width` says how many columns a table has at least, by cell; `keys` are
+    the super keys of the rows, by hash function.
+    """
+    first = np.flatnonzero(first_of_rows(table_id, row))
+    tables, table = np.unique(table_id, return_inverse=True)
+    rows = np.bincount(table[first], minlength=len(tables))
+    columns = np.zeros(len(tables), np.int64)
+    np.maximum.at(columns, table, column + 1 if width is None else width)
+    ids, place = np.unique(token_id, return_inverse=True)
     empty = int(np.searchsorted(ids, 0))
-    cells = _column_by_column(np.where(place < empty, NO_PLACE, place - empty), rows, columns)
+    cell_first, row_first = offsets_of(rows * columns), offsets_of(rows)
+    row_place = np.repeat(np.arange(len(first)), np.diff(first, append=len(row))) - row_first[table]
+    cells = np.full(int(cell_first[-1]), NO_PLACE, np.int32)
+    cells[cell_first[table] + column * rows[table] + row_place] = np.where(place < empty, NO_PLACE, place - empty)
     ids = ids[empty:].astype(np.int64)
     no_texts = Texts(ids, np.zeros(len(ids) + 1, np.uint32), np.zeros(0, np.uint8))
-    arrays = make_arrays(Shapes(table_id, rows, columns), no_texts, cells)
-    return SearchSegment(arrays, keys, np.ones(len(table_id), np.bool_), block.row_number)
+    arrays = make_arrays(Shapes(tables, rows, columns), no_texts, cells)
+    return SearchSegment(arrays, keys, np.ones(len(tables), np.bool_), row[first])
 
 
-def _column_by_column(cells: Array, rows: Array, columns: Array) -> Array:
-    """Reorder the cells of each table, given row by row."""
-    sizes = rows * columns
-    start = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    within = np.arange(len(cells)) - start
-    width, height = np.repeat(columns, sizes), np.repeat(rows, sizes)
-    reordered = np.empty(len(cells), np.int32)
-    reordered[start + within % width * height + within // width] = cells
-    return reordered
+def first_of_rows(table_id: Array, row: Array) -> npt.NDArray[np.bool_]:
+    """Return which cells are the first of their rows, given cells by ascending table and row."""
+    is_first: npt.NDArray[np.bool_] = (np.diff(table_id, prepend=-1) != 0) | (np.diff(row, prepend=-1) != 0)
+    return is_first

@@ -56,7 +56,7 @@ def kind_of(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A parsed address. Everything in it may be shown."""
+    """A parsed address, and the password that belongs to it. All but the password may be shown, and its `repr` is."""
 
     kind: str
     user: str
@@ -97,10 +97,12 @@ class Address:
     passfile: str = ""
     workdir: str = ""
     """Folder for the files of a build; on a cluster, one that all workers share."""
+    password: str = field(default="", repr=False)
+    """Travels to the machines where tasks run."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse an address, refusing one that holds a password."""
+        """Parse an address, refusing one that holds a password, and look its password up."""
         kind = kind_of(text)
         if kind is None:
             examples = ", ".join(scheme.example for scheme in KINDS.values())
@@ -113,7 +115,9 @@ class Address:
             place = "", "", 0, path
         else:
             raise StoreError(f"a DuckDB address names a file, like this: {KINDS[kind].example}")
-        return cls(kind, *place, **_options(KINDS[kind], given))
+        options = _options(KINDS[kind], given)
+        password = _password(options.get("passfile", ""), KINDS[kind].password_variable)
+        return cls(kind, *place, **options, password=password)
 
     def __post_init__(self) -> None:
         if not _IDENTIFIER.fullmatch(self.schema) or self.schema.startswith(("v_", "pg_")):
@@ -149,28 +153,22 @@ class Address:
         """Whether all nodes are on this machine."""
         return all(is_this_machine(host) for host in (self.host, *(name for name, _ in self.backup)))
 
-    def password(self) -> Password:
-        """Read the password from its file or variable; it may be empty."""
-        if not self.passfile:
-            return Password(os.environ.get(self.password_variable, "") if self.password_variable else "")
-        path = Path(self.passfile).expanduser()
-        try:
-            if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise StoreError(f"others can read {path}: run chmod 600 {path}")
-            return Password(path.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r"))
-        except OSError as error:
-            raise StoreError(f"cannot read the password file {path}: {error.strerror}") from error
+    def without_password(self, text: str) -> str:
+        """Return a text, such as that of an error, without the password in it."""
+        return text.replace(self.password, "***") if self.password else text
 
 
-@dataclass(frozen=True, slots=True)
-class Password:
-    """A password that no representation shows."""
-
-    value: str = field(repr=False)
-
-    def hidden(self, text: str) -> str:
-        """Return a text without the password in it."""
-        return text.replace(self.value, "***") if self.value else text
+def _password(file: str, variable: str) -> str:
+    """Read a password from its file or variable; it may be empty."""
+    if not file:
+        return os.environ.get(variable, "") if variable else ""
+    path = Path(file).expanduser()
+    try:
+        if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise StoreError(f"others can read {path}: run chmod 600 {path}")
+        return path.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
+    except OSError as error:
+        raise StoreError(f"cannot read the password file {path}: {error.strerror}") from error
 
 
 def is_this_machine(host: str) -> bool:

@@ -6,11 +6,9 @@ it before the commit. There is no statement per row.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -26,9 +24,9 @@ from mate.sql.dialects import open_session
 from mate.sql.dialects.session import Session
 from mate.sql.index import DatabaseIndex
 from mate.sql.load import load_segment
-from mate.sql.lookup import among, bucket_of
-from mate.sql.schema import MANIFEST, PATH, Column, Content, token_columns
-from mate.sql.target import check_token_ids, commit_last, merge_tokens, take_lock, work_directory
+from mate.sql.lookup import among_buckets, among_sources
+from mate.sql.schema import MANIFEST
+from mate.sql.target import alone, check_token_ids, commit_last, merge_tokens
 from mate.values.arrow import string_array
 
 _CHUNK_CELLS = 200_000
@@ -36,8 +34,6 @@ _CHUNK_CELLS = 200_000
 _TOUCHED = "mate_touched"
 """Temporary table of the tokens of a change: new, old and deleted ones."""
 _TOUCHED_TOKENS = f"token_id IN (SELECT token_id FROM {_TOUCHED})"
-_SOURCES = "mate_sources"
-"""Temporary table of the sources that a change deletes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,21 +57,17 @@ class DatabaseWriter:
     def __init__(self, address: str, wait: float) -> None:
         self._address, self._wait = address, wait
         self._where = Address.parse(address)
-        self._password = self._where.password()
-        self._resources = ExitStack()
 
     def __enter__(self) -> Self:
         DatabaseIndex(self._address).close()  # tells if there is none
         with ExitStack() as resources:
-            self._verify_lock = take_lock(resources, self._where, self._password, self._wait)
+            self._verify_lock, self.directory = resources.enter_context(alone(self._where, self._wait))
             self.index = resources.enter_context(DatabaseIndex(self._address))
-            self._generation = self.index.reader.generation
-            self.directory: Path = work_directory(self._where)
+            self._generation = self.index.generation
             self._resources = resources.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.directory, ignore_errors=True)
         self._resources.close()
 
     def stored(self, table: TableInfo) -> DatabaseTable:
@@ -87,16 +79,15 @@ class DatabaseWriter:
         if not tables:
             return Counts()
         cells, more = self._generation.name("cells"), " AND piece = 0 AND token_id >= 0"
-        [[count]] = self.index.reader.select("COUNT(*)", cells, "table_id", _ids(tables), more)
+        [[count]] = self.index.select("COUNT(*)", cells, "table_id", _ids(tables), more)
         columns = sum(len(table.columns) for table in tables)
         return Counts(len(tables), columns, sum(table.rows for table in tables), count)
 
     def apply(self, change: Change, after: Manifest) -> Manifest:
         """Delete and load in one transaction."""
         update = f"UPDATE {self._where.schema}.{MANIFEST} SET manifest = %s, change_id = change_id + 1"
-        with open_session(self._where, self._password, writes=True) as session:
-            session.create_temporary(_TOUCHED, token_columns(after.cell_characters))
-            session.create_temporary(_SOURCES, [Column("source", Content.TEXT, PATH)])
+        with open_session(self._where, writes=True) as session:
+            session.create_temporary(_TOUCHED, self._generation.columns("tokens"))
             self._delete_tables(session, change.gone_tables)
             self._delete_sources(session, change.gone_sources)
             for segment in change.new_segments:
@@ -111,7 +102,7 @@ class DatabaseWriter:
         """Delete what belongs to tables; note what their tokens lose."""
         if not tables:
             return
-        name, among_tables = self._generation.name, self.index.reader.among(session, "table_id", _ids(tables))
+        name, among_tables = self._generation.name, self.index.among(session, "table_id", _ids(tables))
         session.execute(
             f"INSERT INTO {_TOUCHED} (token_id, token, posting_count) SELECT g.token_id, t.token, -g.lost FROM"
             f" (SELECT token_id, COUNT(*) AS lost FROM {name('cells')}"
@@ -119,28 +110,18 @@ class DatabaseWriter:
             f" INNER JOIN {name('tokens')} AS t ON t.token_id = g.token_id"
         )
         # Postings are sorted by token: a condition on the table alone would scan all of them.
-        tokens = f"{self._among_buckets(session)}{_TOUCHED_TOKENS}"
-        session.execute(f"DELETE FROM {name('postings')} WHERE {tokens} AND {among_tables}")
+        [tokens] = session.numbers(f"SELECT token_id FROM {_TOUCHED}")
+        buckets = among_buckets(self._generation, "bucket", tokens, self.index.in_list)
+        conditions = " AND ".join([*buckets, _TOUCHED_TOKENS, among_tables])
+        session.execute(f"DELETE FROM {name('postings')} WHERE {conditions}")
         super_keys = ["super_keys"] if self._generation.has_super_keys else []
         for table in ("cells", *super_keys, "tables", "columns"):
             session.execute(f"DELETE FROM {name(table)} WHERE {among_tables}")
 
-    def _among_buckets(self, session: Session) -> str:
-        """Return the condition on the buckets of the noted tokens, if postings are sorted by these and they are few."""
-        if not self._generation.buckets:
-            return ""
-        [tokens] = session.numbers(f"SELECT token_id FROM {_TOUCHED}", [8])
-        buckets = np.unique(bucket_of(tokens))
-        return f"{among('bucket', buckets)} AND " if 0 < len(buckets) <= self.index.reader.in_list else ""
-
     def _delete_sources(self, session: Session, sources: list[str]) -> None:
-        if not sources:
-            return
-        records = [pa.array(sorted(set(sources)), pa.string())]
-        session.fill(_SOURCES, [Column("source", Content.TEXT, PATH)], records)
-        for table in ("sources", "rejects"):
-            where = f"source IN (SELECT source FROM {_SOURCES})"
-            session.execute(f"DELETE FROM {self._generation.name(table)} WHERE {where}")
+        for where, part in among_sources(sorted(set(sources)), self.index.in_list):
+            for table in ("sources", "rejects"):
+                session.execute(f"DELETE FROM {self._generation.name(table)} WHERE {where}", part)
 
     def _update_tokens(self, session: Session) -> None:
         """Replace the tokens that a change touches by the sums of what they had, lost and won."""

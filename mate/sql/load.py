@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import random
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,17 +23,15 @@ from mate.build.segments import NewSegment
 from mate.errors import StoreError
 from mate.lake.manifest import HashSpec
 from mate.lake.segment import Segment
-from mate.sql.address import Address, Password
+from mate.sql.address import Address
 from mate.sql.dialects import open_session
-from mate.sql.dialects.failures import BusyError, DuplicateKeyError, PushBackError
-from mate.sql.dialects.session import Session
+from mate.sql.dialects.failures import BusyError, DuplicateKeyError
+from mate.sql.dialects.session import Session, patiently
 from mate.sql.export import segment_records
 from mate.sql.schema import TOKEN_COUNTS, Generation
 from mate.sql.super_keys import key_form
 
 _POLL = 0.05
-_FIRST_PAUSE, _PAUSES = 1.0, 8
-"""Seconds that a server gets which pushes back, doubled each time, and how many times."""
 
 
 @dataclass(frozen=True)
@@ -42,25 +39,19 @@ class Loader:
     """Loads the segments that tasks have written; travels to the machines where they run."""
 
     address: Address
-    password: Password
     generation: Generation
     hashes: tuple[HashSpec, ...]
 
     def __call__(self, written: NewSegment) -> int:
-        """Load a segment; return how many records that are."""
-        pause = _FIRST_PAUSE
-        for attempt in range(_PAUSES + 1):
-            try:
-                return self._load(written)
-            except StoreError as error:
-                if attempt == _PAUSES or not isinstance(error, PushBackError | BusyError):
-                    raise StoreError(str(error)) from None  # the driver knows this class without a database's client
-                time.sleep(pause * random.uniform(0.5, 1.0))
-                pause *= 2
-        raise AssertionError
+        """Load a segment, again after ever longer pauses if the server asks for these; return how many records."""
+        try:
+            seconds = self.address.patience
+            return patiently(lambda: self._load(written), BusyError, seconds, first=1.0, longest=seconds)
+        except StoreError as error:
+            raise StoreError(str(error)) from None  # the driver knows this class without a database's client
 
     def _load(self, written: NewSegment) -> int:
-        with loading_permit(self.address), open_session(self.address, self.password, writes=True) as session:
+        with loading_permit(self.address), open_session(self.address, writes=True) as session:
             records = load_segment(session, written, self.generation, self.hashes, self.generation.name(TOKEN_COUNTS))
             try:
                 log = f"INSERT INTO {self.generation.name('load_log')} (part_id, record_count) VALUES (%s, %s)"
@@ -93,22 +84,16 @@ def loading_permit(address: Address) -> Iterator[None]:
     place = str(Path(address.database).resolve()) if is_file else f"{address.host}:{address.port}"
     server = hashlib.sha256(f"{address.kind} {place}".encode()).hexdigest()[:12]
     permits = 1 if is_file else address.connections
-    folder = _own_folder(Path(tempfile.gettempdir(), f"mate-load-{os.getuid()}-{server}"))
+    folder = Path(tempfile.gettempdir(), f"mate-load-{os.getuid()}-{server}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise StoreError(f"{folder} belongs to somebody else: remove it, or set TMPDIR to a folder of your own")
+    folder.chmod(0o700)
     with ExitStack() as stack:
         files = [stack.enter_context((folder / f"{n}").open("a")) for n in range(permits)]
         while not any(_locked(file) for file in files):
             time.sleep(_POLL)
         yield
-
-
-def _own_folder(path: Path) -> Path:
-    """Return a folder that only this user can enter; refuse one that somebody else has put there."""
-    path.mkdir(mode=0o700, exist_ok=True)
-    status = path.lstat()
-    if status.st_uid != os.getuid() or path.is_symlink():
-        raise StoreError(f"{path} belongs to somebody else: remove it, or set TMPDIR to a folder of your own")
-    path.chmod(0o700)
-    return path
 
 
 def _locked(file: IO[str]) -> bool:

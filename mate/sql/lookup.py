@@ -5,7 +5,7 @@ Numbers stand in statements as constants, which lets a planner skip what it need
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,9 +23,22 @@ def among(column: str, ids: Ids) -> str:
     return f"{column} IN ({', '.join(map(str, ids.tolist()))})"
 
 
+def among_sources(sources: Sequence[str], most: int) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield conditions that a source is one of some, up to so many each, and the values that take their places."""
+    for start in range(0, len(sources), most):
+        part = sources[start : start + most]
+        yield f"source IN ({', '.join(['%s'] * len(part))})", part
+
+
 def bucket_of(tokens: Ids) -> Ids:
     """Return the buckets of tokens."""
     return tokens >> BUCKET_SHIFT
+
+
+def among_buckets(generation: Generation, column: str, tokens: Ids, most: int) -> list[str]:
+    """Return the condition on the buckets of tokens, if postings are sorted by these and they are few."""
+    buckets = np.unique(bucket_of(tokens))
+    return [among(column, buckets)] if generation.buckets and 0 < len(buckets) <= most else []
 
 
 def probe_columns(key_columns: int, form: KeyForm | None) -> list[Column]:
@@ -36,11 +49,12 @@ def probe_columns(key_columns: int, form: KeyForm | None) -> list[Column]:
 
 def constant_probes(dialect: Dialect, columns: Sequence[Column], records: Sequence[pa.Array]) -> str:
     """Return a few key tuples as a sub-query of constants."""
-    tuples = (
-        ", ".join(f"{value} AS {column.name}" for column, value in zip(columns, values, strict=True))
-        for values in dialect.literals(columns, records)
+    constants = (
+        [f"{dialect.literal(column, value)} AS {column.name}" for value in values.to_pylist()]
+        for column, values in zip(columns, records, strict=True)
     )
-    return f"({' UNION ALL '.join(f'SELECT {constants}' for constants in tuples)})"
+    selects = ("SELECT " + ", ".join(values) for values in zip(*constants, strict=True))
+    return f"({' UNION ALL '.join(selects)})"
 
 
 @dataclass(frozen=True)
@@ -69,35 +83,26 @@ class Lookup:
             return ", ".join(map(str, tokens.tolist()))
         return " UNION ".join(f"SELECT token{n} FROM {self.relation}" for n in columns)
 
-    def _table(self, name: str) -> str:
-        return self.generation.name(name)
-
     @property
     def _key(self) -> str:
         """The super key of a row, as the row filter has it."""
         assert self.search.hash_number is not None
         return f"{'s' if self.generation.has_super_keys else 'p'}.{key_column(self.search.hash_number)}"
 
-    def _postings(self, where: str, *, with_tuples: bool = True) -> str:
-        """Return FROM and WHERE for the postings of the initial column's values, each of which is read once.
-
-        With the key tuples that share the value: for the pairs that pass the row filter, if there is one.
-        """
-        initial, postings = self.search.initial, self._table("postings")
+    def _postings(self, where: str) -> str:
+        """Return FROM and WHERE for pairs of an initial posting and a key tuple, those that pass the row filter."""
+        initial, postings = self.search.initial, self.generation.name("postings")
         conditions = [f"p.token_id IN ({self._tokens_of(initial)})", *([where] if where else [])]
-        buckets = np.unique(bucket_of(self.search.token_ids[:, initial]))
-        if self.generation.buckets and len(buckets) <= self.in_list:
-            conditions.append(among("p.bucket", buckets))
+        conditions += among_buckets(self.generation, "p.bucket", self.search.token_ids[:, initial], self.in_list)
         tables = f"{postings} AS p"
         for n in self._others if self.search.intersects else ():
             holding = f"o.token_id IN ({self._tokens_of(n)})"
             rows = f"SELECT DISTINCT o.table_id, o.row_id FROM {postings} AS o WHERE {holding}"
             tables += f" INNER JOIN ({rows}) AS h{n} ON h{n}.table_id = p.table_id AND h{n}.row_id = p.row_id"
-        if with_tuples:
-            tables += f" INNER JOIN {self.relation} AS q ON p.token_id = q.token{initial}"
-        if with_tuples and self.form is not None:
+        tables += f" INNER JOIN {self.relation} AS q ON p.token_id = q.token{initial}"
+        if self.form is not None:
             if self.generation.has_super_keys:
-                keys = self._table("super_keys")
+                keys = self.generation.name("super_keys")
                 tables += f" INNER JOIN {keys} AS s ON s.table_id = p.table_id AND s.row_id = p.row_id"
             conditions.append(self.form.condition(self.dialect, self._key, self._others))
         return f" FROM {tables} WHERE {' AND '.join(conditions)}"
@@ -109,13 +114,16 @@ class Lookup:
 
     def _in_row(self, column: int) -> str:
         """Return the condition that a cell `c` is in the row, and has the value of a key column."""
-        return (
-            f"c{column}.table_id = f.table_id AND c{column}.row_id = f.row_id AND c{column}.token_id = f.token{column}"
-        )
+        cell = f"c{column}"
+        return f"{cell}.table_id = f.table_id AND {cell}.row_id = f.row_id AND {cell}.token_id = f.token{column}"
 
-    def table_counts(self, where: str) -> str:
-        """SQL that counts, by table, the postings of the initial column's values (L_t of section 6.2)."""
-        return f"SELECT p.table_id, COUNT(*){self._postings(where, with_tuples=False)} GROUP BY p.table_id"
+    def row_counts(self, where: str) -> str:
+        """SQL that counts, by table, the rows that pass the row filter, as its bound and as what is to be read of it.
+
+        Without a filter, these are the rows with postings of the initial column's values (L_t of section 6.2).
+        """
+        counts = f"SELECT p.table_id, COUNT(DISTINCT p.row_id) AS bound{self._postings(where)} GROUP BY p.table_id"
+        return f"SELECT b.table_id, b.bound, b.bound AS found, 0 AS height, 0 AS width FROM ({counts}) AS b"
 
     def bounds(self, where: str, limit: int) -> str:
         """SQL for the tables whose rows hold the most key tuples: how many, in how many rows; height and width.
@@ -123,53 +131,44 @@ class Lookup:
         That bounds the joinability, whose mapping has to be the same for all rows; mostly it is equal. Height and
         width say what it takes to read the table.
         """
-        exists = [
-            f"EXISTS (SELECT 1 FROM {self._table('cells')} AS c{n} WHERE {self._in_row(n)})" for n in self._others
-        ]
+        cells = self.generation.name("cells")
+        exists = [f"EXISTS (SELECT 1 FROM {cells} AS c{n} WHERE {self._in_row(n)})" for n in self._others]
         best = (
-            "SELECT f.table_id, COUNT(DISTINCT f.tuple_id) AS bound, COUNT(*) AS pairs"
+            "SELECT f.table_id, COUNT(DISTINCT f.tuple_id) AS bound, COUNT(*) AS found"
             f" FROM {self._candidates(where)}{' WHERE ' if exists else ''}{' AND '.join(exists)}"
             f" GROUP BY f.table_id ORDER BY bound DESC, f.table_id LIMIT {limit}"
         )
         return (
-            f"SELECT b.table_id, b.bound, b.pairs, t.row_count, COUNT(*) AS width FROM ({best}) AS b"
-            f" INNER JOIN {self._table('tables')} AS t ON t.table_id = b.table_id"
-            f" INNER JOIN {self._table('columns')} AS c ON c.table_id = b.table_id"
-            " GROUP BY b.table_id, b.bound, b.pairs, t.row_count"
+            f"SELECT b.table_id, b.bound, b.found, t.row_count AS height, COUNT(*) AS width FROM ({best}) AS b"
+            f" INNER JOIN {self.generation.name('tables')} AS t ON t.table_id = b.table_id"
+            f" INNER JOIN {self.generation.name('columns')} AS c ON c.table_id = b.table_id"
+            " GROUP BY b.table_id, b.bound, b.found, t.row_count"
         )
 
     def mappings(self, where: str) -> str:
-        """SQL for the key tuples that rows hold, and the columns that hold their values: each combination once.
-
-        That is all that joinability depends on, however many rows repeat a key tuple.
-        """
+        """SQL for the key tuples that rows hold, and the columns that hold them, once each: joinability needs that."""
         columns = {self.search.initial: "f.column_id", **{n: f"c{n}.column_id" for n in self._others}}
         selected = ", ".join(f"{columns[n]} AS column{n}" for n in sorted(columns))
-        joins = (f" INNER JOIN {self._table('cells')} AS c{n} ON {self._in_row(n)}" for n in self._others)
+        joins = (f" INNER JOIN {self.generation.name('cells')} AS c{n} ON {self._in_row(n)}" for n in self._others)
         tables = [where.replace("p.table_id", f"c{n}.table_id") for n in self._others if self.dialect.sorts_cells]
         return (
             f"SELECT DISTINCT f.table_id, f.tuple_id, {selected} FROM {self._candidates(where)}{''.join(joins)}"
             f"{' WHERE ' if tables else ''}{' AND '.join(tables)}"
         )
 
-    def rows(self, where: str) -> str:
-        """SQL for the rows that pass the row filter, with their super keys."""
-        assert self.form is not None
-        key = self.form.selected(self.dialect, self._key)
-        return f"SELECT DISTINCT p.table_id, p.row_id, {key}{self._postings(where)}"
-
-    def cells(self, where: str) -> str:
-        """SQL for the query's tokens in the rows that pass the row filter, with their places.
+    def cells(self, where: str, *, with_keys: bool = False) -> str:
+        """SQL for the query's tokens in the rows that pass the row filter, with their places and the row's super key.
 
         The condition is given for cells, too, where these are sorted by table.
         """
-        postings = self._postings(where, with_tuples=self.form is not None)
+        key = f", {self.form.selected(self.dialect, self._key)} AS row_key" if with_keys and self.form else ""
         tables = f" AND {where.replace('p.table_id', 'c.table_id')}" if self.dialect.sorts_cells else ""
         token = self.dialect.not_indexed.format(column="c.token_id")
         wanted = self._tokens_of(*range(self.search.token_ids.shape[1]))
         return (
-            f"SELECT c.table_id, c.row_id, c.column_id, c.token_id FROM {self._table('cells')} AS c"
-            f" INNER JOIN (SELECT DISTINCT p.table_id, p.row_id{postings}) AS r"
+            f"SELECT c.table_id, c.row_id, c.column_id, c.token_id{', r.row_key' if key else ''}"
+            f" FROM {self.generation.name('cells')} AS c"
+            f" INNER JOIN (SELECT DISTINCT p.table_id, p.row_id{key}{self._postings(where)}) AS r"
             " ON c.table_id = r.table_id AND c.row_id = r.row_id"
             f" WHERE c.piece = 0 AND {token} IN ({wanted}){tables}"
         )

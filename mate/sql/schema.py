@@ -80,12 +80,9 @@ _BUCKET = Column("bucket", Content.PLACE, repeats=True)
 _SOURCE = Column("source", Content.TEXT, PATH)
 
 
-def _optional_text(name: str, size: int) -> Column:
-    return Column(name, Content.TEXT, size, required=False)
-
-
-def _optional_number(name: str) -> Column:
-    return Column(name, required=False)
+def _optional(name: str, octets: int = 0) -> Column:
+    """Return a column that may be null, of texts of so many octets, or of numbers."""
+    return Column(name, Content.TEXT if octets else Content.NUMBER, octets, required=False)
 
 
 _CELL_COLUMNS = (
@@ -94,30 +91,28 @@ _CELL_COLUMNS = (
     _COLUMN_ID,
     Column("piece", Content.PLACE),
     Column("token_id"),
-    _optional_text("cell", PIECE),
+    _optional("cell", PIECE),
 )
 _TABLE_COLUMNS = (
     _TABLE_ID,
-    _optional_text("table_name", LONG_TEXT),
+    _optional("table_name", LONG_TEXT),
     _SOURCE,
-    Column("place"),
-    Column("line_number"),
-    Column("row_count"),
+    *map(Column, ("place", "line_number", "row_count")),
 )
-_COLUMN_COLUMNS = (_REPEATED_TABLE_ID, _COLUMN_ID, _optional_text("column_name", LONG_TEXT))
+_COLUMN_COLUMNS = (_REPEATED_TABLE_ID, _COLUMN_ID, _optional("column_name", LONG_TEXT))
 _SOURCE_COLUMNS = (
     _SOURCE,
-    _optional_text("format_name", SHORT_TEXT),
-    _optional_number("byte_count"),
-    _optional_text("sha256", SHORT_TEXT),
-    _optional_number("table_count"),
+    _optional("format_name", SHORT_TEXT),
+    _optional("byte_count"),
+    _optional("sha256", SHORT_TEXT),
+    _optional("table_count"),
 )
 _REJECT_COLUMNS = (
     _SOURCE,
-    _optional_number("line_number"),
-    _optional_text("kind", SHORT_TEXT),
-    _optional_text("reason", PATH),
-    _optional_number("occurrences"),
+    _optional("line_number"),
+    _optional("kind", SHORT_TEXT),
+    _optional("reason", PATH),
+    _optional("occurrences"),
 )
 _MANIFEST_COLUMNS = (Column("load_id"), Column("change_id"), Column("manifest", Content.TEXT, LONG_TEXT))
 
@@ -162,7 +157,8 @@ class Generation:
 
     def tables(self) -> list[TableDefinition]:
         """Return all tables, with those that only a build needs."""
-        dictionary = token_columns(self.cell_characters)
+        token = Column("token", Content.TEXT, 4 * self.cell_characters)  # a character takes up to four octets
+        dictionary = Column("token_id"), token, Column("posting_count")
         tokens = [TableDefinition(n, dictionary, ("token_id",), ("token_id",)) for n in ("tokens", TOKEN_COUNTS)]
         definitions = [self._postings(), *_FIXED_TABLES, *tokens]
         if self.has_super_keys:
@@ -188,8 +184,3 @@ class Generation:
 def key_column(number: int) -> str:
     """Return the name of the column that holds one super key."""
     return f"key{number}"
-
-
-def token_columns(cell_characters: int) -> tuple[Column, ...]:
-    """Return the columns of a dictionary: a character takes up to four octets."""
-    return (Column("token_id"), Column("token", Content.TEXT, 4 * cell_characters), Column("posting_count"))

@@ -12,55 +12,30 @@ The row filter runs in the database, on one of three forms:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mate.errors import StoreError
 from mate.hashing import Keys, SuperKeyHash
 from mate.hashing.by_width import WORD, packed
 from mate.lake.arrays import Array
 from mate.lake.base import Ids
 from mate.lake.columns import ranges
 from mate.lake.layout import SegmentArrays
-from mate.lake.manifest import HashSpec
 from mate.lake.segment import SearchSegment
 from mate.lake.super_keys import by_function, key_offsets, key_words
-from mate.sql.dialects.copy_text import key_array
-from mate.sql.dialects.dialect import Dialect
-from mate.sql.dialects.session import Session
+from mate.sql.dialects.dialect import Dialect, key_array
 from mate.sql.schema import PATH, SHORT_TEXT, Column, Content, key_column
 
 QUERY_KEY = "query_key"
-_OCTETS = 8
 _FIRST, _SURROGATES, _SURROGATE_COUNT = 0x800, 0xD800, 0x800
 """The character of fingerprint 0 would be the first one of three octets; UTF-8 does not have the surrogates."""
 MOST_FINGERPRINT_BITS = 20
 """All fingerprints of so many bits have a character of their own."""
-
-TupleHashes: TypeAlias = Callable[[SuperKeyHash], Keys]
-"""From a hash function to the hashes of key tuples: ``uint64[tuples, key columns, words]``."""
-
-
-class CandidateRows(NamedTuple):
-    """Rows that passed the row filter, ascending by table, then by row."""
-
-    table_id: Ids
-    row_id: Ids
-    keys: npt.NDArray[Any]
-    """Their super keys as they were read: words, bytes or texts (`KeyForm.read`)."""
-
-    def without(self, tables: frozenset[int]) -> CandidateRows:
-        """Return the rows of other tables."""
-        return self.take(~np.isin(self.table_id, list(tables)))
-
-    def take(self, places: Ids | npt.NDArray[np.bool_]) -> CandidateRows:
-        """Return some rows."""
-        return CandidateRows(*(values[places] for values in self))
 
 
 @dataclass(frozen=True)
@@ -82,10 +57,10 @@ class KeyForm(ABC):
         """Return the columns that key tuples are filtered by."""
 
     @abstractmethod
-    def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
+    def probes(self, hashes: Callable[[SuperKeyHash], Keys], widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
         """Return numbers of key tuples, and a record for each, or one per size of key.
 
-        `widths` returns the numbers of columns that tables have.
+        `hashes` returns the hashes of their values, `widths` the numbers of columns that tables have.
         """
 
     @abstractmethod
@@ -94,47 +69,32 @@ class KeyForm(ABC):
 
     @abstractmethod
     def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
-        """Return how many columns rows have by their keys, at most, and the keys as a segment has them."""
+        """Return how many columns rows have by their keys, 0 if they do not tell, and the keys as in a segment."""
 
     def most_octets(self, columns: int) -> int:
         """Return the octets that the key of a row with so many columns takes at most."""
-        return _OCTETS * self.function.row_words(columns)
+        return 8 * self.function.row_words(columns)
 
     def selected(self, dialect: Dialect, key: str) -> str:
         """SQL for a key as it is read."""
         return dialect.key_value.format(column=key) if self.column(0).content is Content.KEY else key
-
-    def candidates(self, session: Session, statement: str) -> CandidateRows:
-        """Run a query for table, row and key."""
-        if self.function.by_width:
-            records = np.array(session.execute(statement), object).reshape(-1, 3)
-            table, row, keys = records[:, 0].astype(np.int64), records[:, 1].astype(np.int64), records[:, 2]
-        else:  # all records have one size, which is read faster
-            table, row, *words = session.numbers(statement, [_OCTETS, _OCTETS, self.function.bits // 8])
-            keys = np.stack(words, axis=1).view(np.uint64)
-        return CandidateRows(table, row, keys).take(np.lexsort((row, table)))
 
 
 class _BitKeys(KeyForm):
     """Bits, of one size or of one that follows the width of the table."""
 
     def column(self, number: int) -> Column:
-        return self._column(key_column(number))
-
-    def _column(self, name: str) -> Column:
-        return Column(name, Content.KEY, 0 if self.function.by_width else self.function.bits // 8)
+        return Column(key_column(number), Content.KEY, 0 if self.function.by_width else self.function.bits // 8)
 
     def stored(self, segment: SearchSegment, number: int, rows: Array) -> pa.Array:
-        if not self.function.by_width:
-            return key_array(segment.keys[number][rows])
         first, sizes = _key_words(self.function, segment.arrays, rows)
         words, _ = ranges(first, first + sizes)
-        return key_array(segment.keys[number][words], sizes)
+        return key_array(segment.keys[number].reshape(-1)[words], sizes)
 
     def probe_columns(self, key_columns: int) -> list[Column]:
-        return [self._column(QUERY_KEY)]
+        return [self.column(0)._replace(name=QUERY_KEY)]
 
-    def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
+    def probes(self, hashes: Callable[[SuperKeyHash], Keys], widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
         functions = by_function(self.function, widths())[0] if self.function.by_width else [self.function]
         keys = [np.bitwise_or.reduce(hashes(sized), axis=1) for sized in functions]
         numbers = np.concatenate([np.empty(0, np.int64), *(np.arange(len(own)) for own in keys)])
@@ -148,12 +108,12 @@ class _BitKeys(KeyForm):
         return f"CASE WHEN OCTET_LENGTH({key}) = OCTET_LENGTH(q.{QUERY_KEY}) THEN {has_bits} ELSE FALSE END"
 
     def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
-        if not self.function.by_width:
-            return np.zeros(len(values), np.int64), values
         # Values are bytes, or texts of zeros and ones.
         data = [v if isinstance(v, bytes) else int(v, 2).to_bytes(len(v) // 8, "big") for v in values]
-        bits = np.array([8 * len(own) for own in data], np.int64)
-        return bits // self.function.bits, np.frombuffer(b"".join(data), ">u8").astype(np.uint64)
+        keys = np.frombuffer(b"".join(data), ">u8").astype(np.uint64)
+        if not self.function.by_width:
+            return np.zeros(len(values), np.int64), keys.reshape(len(values), -1)
+        return np.array([8 * len(own) for own in data], np.int64) // self.function.bits, keys
 
 
 class _FingerprintKeys(KeyForm):
@@ -181,7 +141,7 @@ class _FingerprintKeys(KeyForm):
     def probe_columns(self, key_columns: int) -> list[Column]:
         return [Column(f"fingerprint{n}", Content.TEXT, SHORT_TEXT) for n in range(key_columns)]
 
-    def probes(self, hashes: TupleHashes, widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
+    def probes(self, hashes: Callable[[SuperKeyHash], Keys], widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
         prints = hashes(self.function)[:, :, 0]
         return np.arange(len(prints)), [fingerprint_texts(own, np.ones(len(own), np.int64)) for own in prints.T]
 
@@ -204,26 +164,6 @@ class _FingerprintKeys(KeyForm):
 def key_form(function: SuperKeyHash) -> KeyForm:
     """Return the form that the keys of a hash function have in a database."""
     return _FingerprintKeys(function) if function.by_column else _BitKeys(function)
-
-
-def key_columns(hashes: Iterable[HashSpec]) -> tuple[Column, ...]:
-    """Return the columns of super keys, by hash function."""
-    return tuple(key_form(spec.function()).column(number) for number, spec in enumerate(hashes))
-
-
-def check_form(function: SuperKeyHash, columns: int, dialect: Dialect) -> None:
-    """Refuse fingerprints that no character stands for, and keys of so many columns that a database cannot hold."""
-    name = f"{function.name}:{function.bits}"
-    if function.by_column and function.bits > MOST_FINGERPRINT_BITS:
-        raise StoreError(
-            f"{name} is for lakes in a folder: a database has fingerprints of up to {MOST_FINGERPRINT_BITS} bits"
-        )
-    octets = key_form(function).most_octets(columns)
-    if dialect.most_octets is not None and octets > dialect.most_octets:
-        raise StoreError(
-            f"the keys of {name} for {columns:,} columns take {octets:,} octets, and a column has "
-            f"{dialect.most_octets:,} at most: lower --max-columns"
-        )
 
 
 def fingerprint_texts(fingerprints: Keys, sizes: Ids) -> pa.LargeStringArray:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-import time
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -21,16 +20,15 @@ from mate.build.segments import NewSegment
 from mate.errors import StoreError
 from mate.hashing import get
 from mate.lake.manifest import Manifest
-from mate.sql.address import Address, Password
-from mate.sql.dialects import dialect_of, lock_schema, open_session
+from mate.sql.address import Address
+from mate.sql.dialects import dialect_of, open_session, session_class
 from mate.sql.dialects.failures import BusyError, ConnectionLostError
-from mate.sql.dialects.session import Session
+from mate.sql.dialects.session import Session, patiently
 from mate.sql.index import generation_of
 from mate.sql.load import Loader
 from mate.sql.schema import LAYOUTS, MANIFEST, SHARED, TOKEN_COUNTS, Column, Generation
-from mate.sql.super_keys import check_form
+from mate.sql.super_keys import MOST_FINGERPRINT_BITS, key_form
 
-_POLL = 0.1
 _ALL_TABLES = Generation("", 0, (Column("key0"),), LAYOUTS[1], 0).tables()
 """The tables that a generation may have."""
 _TABLE = re.compile(rf"({'|'.join(table.name for table in _ALL_TABLES)})_(\d+)")
@@ -42,7 +40,6 @@ class DatabaseTarget:
     def __init__(self, address: str) -> None:
         self.address = Address.parse(address)
         self.dialect = dialect_of(self.address.kind)
-        self._password = self.address.password()
         self._manifests = f"{self.address.schema}.{MANIFEST}"
         self._published = False
         self._resources = ExitStack()
@@ -50,21 +47,18 @@ class DatabaseTarget:
     def __enter__(self) -> Self:
         with ExitStack() as resources:
             self._create_shared_tables()
-            self._verify_lock = take_lock(resources, self.address, self._password)
+            self._verify_lock, self.directory = resources.enter_context(alone(self.address))
             self._number = self._new_number()
-            self.directory = work_directory(self.address)
+            resources.callback(self._remove_unpublished)
             self._resources = resources.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.directory, ignore_errors=True)
-        with self._resources:
-            if not self._published:
-                self._remove_unpublished()
+        self._resources.close()
 
     def _session(self) -> Session:
         """Return a session of its own for each step: none is open while tasks load."""
-        return open_session(self.address, self._password, writes=True)
+        return open_session(self.address, writes=True)
 
     def _create_shared_tables(self) -> None:
         schema = self.address.schema
@@ -88,6 +82,8 @@ class DatabaseTarget:
         return max(present.union(published), default=0) + 1
 
     def _remove_unpublished(self) -> None:
+        if self._published:
+            return
         try:
             with self._session() as session:
                 if self._number not in self._published_numbers(session):  # else only the commit's answer was lost
@@ -98,41 +94,45 @@ class DatabaseTarget:
 
     def check(self, settings: BuildSettings) -> None:
         """Refuse, before anything is read, what the database cannot hold."""
-        most = self.dialect.most_characters
+        most, most_octets = self.dialect.most_characters, self.dialect.most_octets
         if most is not None and settings.limits.cell_characters > most:
             raise StoreError(f"Vertica compares texts of up to {most:,} characters: lower --max-cell to that")
         for request in settings.hashes:
-            check_form(get(request.name, request.bits, **request.parameters), settings.limits.columns, self.dialect)
+            function = get(request.name, request.bits, **request.parameters)
+            name, columns = f"{function.name}:{function.bits}", settings.limits.columns
+            if function.by_column and function.bits > MOST_FINGERPRINT_BITS:
+                limit = f"a database has fingerprints of up to {MOST_FINGERPRINT_BITS} bits"
+                raise StoreError(f"{name} is for lakes in a folder: {limit}")
+            octets = key_form(function).most_octets(columns)
+            if most_octets is not None and octets > most_octets:
+                raise StoreError(
+                    f"the keys of {name} for {columns:,} columns take {octets:,} octets, and a column has "
+                    f"{most_octets:,} at most: lower --max-columns"
+                )
 
     def loader(self, manifest: Manifest) -> Loader:
         """Create the tables, and return the function that loads a segment into them."""
-        generation = self._generation(manifest)
+        manifest = replace(manifest, layout=self.address.layout)
+        self._generation = generation = generation_of(self.address, self._number, manifest)
         with self._session() as session:
             for table in generation.tables():
                 session.execute(self.dialect.create_table(generation.name(table.name), table))
             session.commit()
-        return Loader(self.address, self._password, generation, manifest.hashes)
-
-    def _generation(self, manifest: Manifest) -> Generation:
-        return generation_of(self.address, self._number, replace(manifest, layout=self.address.layout))
+        return Loader(self.address, generation, manifest.hashes)
 
     def publish(self, manifest: Manifest, new_segments: list[NewSegment]) -> None:
         """Merge the dictionaries, check that nothing was lost, and make the new generation the one in use."""
-        manifest = replace(manifest, segments=(), layout=self.address.layout)
-        generation = self._generation(manifest)
+        manifest, generation = replace(manifest, segments=(), layout=self.address.layout), self._generation
         distinct_share = manifest.distinct_tokens / max(1, manifest.counts.cells)
         with self._session() as session:
             session.execute(merge_tokens(generation, generation.name(TOKEN_COUNTS)))
             session.commit()
             self._verify(session, manifest, generation, len(new_segments))
             session.execute(f"DROP TABLE IF EXISTS {generation.name(TOKEN_COUNTS)} CASCADE")
-            session.commit()
-            for statement in self.dialect.after_load(generation, distinct_share):
-                session.execute(statement)
             self._grant(session, generation)
             session.commit()
-            if statements := self.dialect.after_commit(generation):
-                with open_session(self.address, self._password) as outside:
+            if statements := self.dialect.after_load(generation, distinct_share):
+                with open_session(self.address) as outside:
                     for statement in statements:
                         outside.execute(statement)
             self._publish(session, manifest)
@@ -190,25 +190,22 @@ class DatabaseTarget:
                 session.execute(f"DROP TABLE IF EXISTS {self.address.schema}.{table.name}_{number} CASCADE")
 
 
-def work_directory(address: Address) -> Path:
-    """Return a new folder for the files of a build or change."""
-    try:
-        return Path(tempfile.mkdtemp(prefix="mate-", dir=address.workdir or None))
-    except OSError as error:
-        raise StoreError(f"cannot write to {error.filename}: {error.strerror}") from error
-
-
-def take_lock(resources: ExitStack, address: Address, password: Password, wait: float = 0.0) -> Callable[[], None]:
-    """Lock a schema for one build or change, trying for some seconds; return a function that fails if it was lost."""
-    deadline = time.monotonic() + wait
-    while True:
+@contextmanager
+def alone(address: Address, wait: float = 0.0) -> Iterator[tuple[Callable[[], None], Path]]:
+    """Lock a schema for a build or change; yield a function that fails if the lock was lost, and a folder for files."""
+    lock = session_class(address.kind).lock
+    with ExitStack() as resources:
         try:
-            return resources.enter_context(lock_schema(address, password))
+            verify = patiently(lambda: resources.enter_context(lock(address)), BusyError, wait, longest=0.5)
         except BusyError:
-            if time.monotonic() >= deadline:
-                waited = f"; waited {wait:g} s for it (--wait)" if wait else ""
-                raise StoreError(f"another build or change of {address} is under way{waited}") from None
-        time.sleep(_POLL)
+            waited = f"; waited {wait:g} s for it (--wait)" if wait else ""
+            raise StoreError(f"another build or change of {address} is under way{waited}") from None
+        try:
+            directory = tempfile.mkdtemp(prefix="mate-", dir=address.workdir or None)
+        except OSError as error:
+            raise StoreError(f"cannot write to {error.filename}: {error.strerror}") from error
+        resources.callback(shutil.rmtree, directory, ignore_errors=True)
+        yield verify, Path(directory)
 
 
 def commit_last(session: Session, doing: str) -> None:

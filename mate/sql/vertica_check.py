@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
@@ -19,14 +19,12 @@ from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.changes.updates import Updates
 from mate.errors import MateError, StoreError
 from mate.lake.base import Index
-from mate.lake.segment import SearchSegment
 from mate.search.query import QueryTable
-from mate.search.results import SearchResult
-from mate.search.search import Search
+from mate.search.search import prepare
 from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
 from mate.sql.address import Address
-from mate.sql.blocks import FEW_PROBES, Blocks
+from mate.sql.blocks import FEW_PROBES, FIRST_PAGE, Blocks
 from mate.sql.dialects import open_session
 from mate.sql.dialects.failures import BusyError, DuplicateKeyError
 from mate.sql.dialects.session import Session
@@ -39,6 +37,7 @@ QUICK = 5.0
 _TEMPORARY = "mate_check_numbers"
 _LAKE, _TABLE, _ROWS = "synthetic:tables=12,seed=7", 2, 200
 """Made-up tables, and how many rows of which one are searched for."""
+_KEY = ("c0", "c1")
 _HASHES = (HashRequest(), HashRequest("wide", 20), HashRequest("fingerprint", 16))
 """One for each form that super keys have."""
 
@@ -74,9 +73,8 @@ class Trials:
             raise StoreError("this checks a Vertica server: give an address that begins with vertica://")
         self.schema = f"mate_check_{uuid.uuid4().hex[:12]}"
         place, _, query = address.partition("?")
-        options = [option for option in query.split("&") if option and not option.startswith(("schema=", "layout="))]
-        self._address = f"{place}?{'&'.join([*options, f'schema={self.schema}'])}"
-        self._where, self._password = replace(where, schema=self.schema), where.password()
+        self._address = f"{place}?{query}&schema={self.schema}"  # the last one of an option holds
+        self._where = replace(where, schema=self.schema)
         self._drop_schema = f"DROP SCHEMA IF EXISTS {self.schema} CASCADE"
 
     def run(self) -> Generator[Finding, None, None]:
@@ -92,14 +90,23 @@ class Trials:
             self.nothing_is_left,
         ]
         try:
-            with open_session(self._where, self._password, writes=True) as session:
+            with open_session(self._where, writes=True) as session:
                 for trial in trials:
-                    yield _finding(trial, session)
+                    yield self._finding(trial, session)
         finally:
             # A session of its own: that of the trials may be lost, or have been interrupted.
             impatient = replace(self._where, patience=0)
-            with suppress(StoreError), open_session(impatient, self._password, writes=True) as session:
+            with suppress(StoreError), open_session(impatient, writes=True) as session:
                 session.execute(self._drop_schema)
+
+    def _finding(self, trial: Callable[[Session], str], session: Session) -> Finding:
+        name = trial.__name__.replace("_", " ")
+        try:
+            return Finding(name, True, trial(session))
+        except (MateError, AssertionError) as error:
+            with suppress(StoreError):
+                session.rollback()
+            return Finding(name, False, str(error))
 
     def version(self, session: Session) -> str:
         """Ask for the version."""
@@ -116,11 +123,12 @@ class Trials:
 
     def plans_of_the_main_queries(self, session: Session) -> str:
         """Return how the server runs the look-ups of a search, and how long they take."""
-        with _ObservedIndex(self._address) as index:
-            _search(index, _HASHES[0], FEW_PROBES // 2)
-            lookup = index.blocks.lookup(session)
+        with DatabaseIndex(self._address) as index:
+            query, settings = _query(index, FEW_PROBES // 2), _settings(_HASHES[0])
+            search = prepare("column-first", index, query, _KEY, settings, column_first=True)
+            lookup = Blocks(index, search).lookup(session)
         where = f"p.table_id IN ({_TABLE})"
-        statements = lookup.bounds("", 200), lookup.mappings(where), lookup.rows(""), lookup.cells(where)
+        statements = lookup.bounds("", FIRST_PAGE), lookup.mappings(where), lookup.row_counts(""), lookup.cells(where)
         return "\n\n".join(_plan(session, text) for text in statements)
 
     def rollback_of_a_copy(self, session: Session) -> str:
@@ -135,11 +143,10 @@ class Trials:
     def enforced_key(self, session: Session) -> str:
         """Load a segment's number twice."""
         log = f"INSERT INTO {self._generation().name('load_log')} (part_id, record_count) VALUES (-7, 1)"
-        session.execute(log)
-        session.commit()
         try:
-            session.execute(log)
-            session.commit()
+            for _ in range(2):
+                session.execute(log)
+                session.commit()
         except DuplicateKeyError as error:
             session.rollback()
             return str(error)
@@ -147,7 +154,7 @@ class Trials:
 
     def _generation(self) -> Generation:
         with DatabaseIndex(self._address) as index:
-            return index.reader.generation
+            return index.generation
 
     def temporary_table_after_rollback(self, session: Session) -> str:
         """Fill a temporary table, commit, roll back: it is still there, with its records."""
@@ -163,7 +170,7 @@ class Trials:
         session.take_lock()
         began = time.monotonic()
         try:
-            with open_session(self._where, self._password, writes=True) as other:
+            with open_session(self._where, writes=True) as other:
                 other.take_lock()
         except BusyError as error:
             waited = time.monotonic() - began
@@ -182,43 +189,24 @@ class Trials:
         return ""
 
 
-def _finding(trial: Callable[[Session], str], session: Session) -> Finding:
-    name = trial.__name__.replace("_", " ")
-    try:
-        return Finding(name, True, trial(session))
-    except (MateError, AssertionError) as error:
-        with suppress(StoreError):
-            session.rollback()
-        return Finding(name, False, str(error))
-
-
-class _ObservedIndex(DatabaseIndex):
-    """Keeps what its last search asks the database."""
-
-    blocks: Blocks
-
-    def search_segments(self, search: Search) -> Iterator[SearchSegment]:
-        self.blocks = self._blocks(search)
-        return self.blocks.segments()
-
-
 def _answers(place: str) -> list[list[tuple[int, int]]]:
     """Build an index of a few made-up tables, change it, and return what searches find: tables and joinability."""
     with open_target(place) as target:
         build([_LAKE], target, BuildSettings(_HASHES, master="none"))
     Updates(place, master="none").remove_tables([0])
     with open_index(place) as index:
-        return [
-            [(found.table_id, found.joinability) for found in _search(index, request, _ROWS)] for request in _HASHES
-        ]
+        searches = [find_system()(index, _query(index, _ROWS), _KEY, settings=_settings(asked)) for asked in _HASHES]
+        return [[(found.table_id, found.joinability) for found in search] for search in searches]
 
 
-def _search(index: Index, request: HashRequest, rows: int) -> SearchResult:
-    """Search for the first rows of a table that is in the index."""
+def _query(index: Index, rows: int) -> QueryTable:
+    """Return the first rows of a table that is in the index."""
     cells = [[cell or "" for cell in row] for row in index.cells(_TABLE, np.arange(rows))]
-    query = QueryTable("query", pa.table({f"c{n}": column for n, column in enumerate(zip(*cells, strict=True))}))
-    settings = SearchSettings(k=5, filters=FilterSettings(hash_name=request.name))
-    return find_system()(index, query, ["c0", "c1"], settings=settings)
+    return QueryTable("query", pa.table({f"c{n}": column for n, column in enumerate(zip(*cells, strict=True))}))
+
+
+def _settings(request: HashRequest) -> SearchSettings:
+    return SearchSettings(k=5, filters=FilterSettings(hash_name=request.name))
 
 
 def _plan(session: Session, statement: str) -> str:

@@ -29,7 +29,7 @@ def endless(*arguments: Any) -> SearchResult:
 
 def endless_statement(index: Any, *arguments: Any) -> SearchResult:
     """Let the database never answer."""
-    index.reader.ask(lambda session: session.execute("SELECT pg_sleep(600)"))
+    index.ask(lambda session: session.execute("SELECT pg_sleep(600)"))
     raise AssertionError("it answered")
 
 

@@ -46,7 +46,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start, or start again."""
-        settings = "-c max_connections=60 -c fsync=off -c synchronous_commit=off -c lock_timeout=30s"
+        settings = "-c max_connections=60 -c fsync=off -c lock_timeout=30s"
         self._control("-o", f"-h 127.0.0.1 -p {self.port} -k {self.data} {settings}", "start")
 
     def vanish(self) -> None:

@@ -15,7 +15,7 @@ from mate.lake.folder import LakeFolder
 from mate.lake.layout import Shapes
 from mate.lake.manifest import Counts, HashSpec, Manifest
 from mate.lake.records import TableInfo
-from mate.lake.segment import RowBlock, SearchSegment, memory_segment
+from mate.lake.segment import SearchSegment, memory_segment
 from mate.lake.super_keys import super_keys
 from mate.values.text import NULL_SPELLINGS, token
 from mate.values.token_ids import token_ids
@@ -30,14 +30,16 @@ def segment(
     tables: Mapping[int, Rows], hashes: Sequence[HashSpec] = (XASH,), gone: Sequence[int] = ()
 ) -> SearchSegment:
     """Return a segment of tables by number, some of which are superseded."""
-    rows = [row for number in sorted(tables) for row in tables[number]]
-    owners = [number for number in sorted(tables) for _ in tables[number]]
-    numbers = [place for number in sorted(tables) for place in range(len(tables[number]))]
-    texts = pa.array([cell and token(cell) for row in rows for cell in row], pa.string())
-    offsets = np.cumsum([0, *map(len, rows)])
+    cells = [
+        (number, place, column, cell and token(cell))
+        for number in sorted(tables)
+        for place, row in enumerate(tables[number])
+        for column, cell in enumerate(row)
+    ]
+    texts = pa.array([text for *_, text in cells], pa.string())
     ids = np.where(np.asarray(texts.is_valid()), token_ids(texts.fill_null("")), -1)
     by_id = dict(zip(ids.tolist(), texts.to_pylist(), strict=True))
-    made = memory_segment(RowBlock(np.array(owners), np.array(numbers), offsets, ids))
+    made = memory_segment(*np.array([cell[:3] for cell in cells], np.int64).reshape(-1, 3).T, ids)
     keys = [_super_keys(spec, made, by_id) for spec in hashes]
     encoded = [by_id[number].encode() for number in made.arrays.token_id.tolist()]
     arrays = made.arrays._replace(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate.errors import CancelledError
-from mate.lake.segment import RowBlock, SearchSegment, memory_segment
+from mate.lake.segment import SearchSegment, memory_segment
 from mate.search import column_first as system
 from mate.search.best import Best
 from mate.search.engine import search_segment
@@ -31,11 +31,13 @@ def token_id(value: str | None) -> int:
 
 
 def segment(tables: dict[int, Rows], gone: Sequence[int] = ()) -> SearchSegment:
-    rows = [(number, row) for number in sorted(tables) for row in tables[number]]
-    offsets = np.cumsum([0, *(len(row) for _, row in rows)])
-    ids = np.array([token_id(cell) for _, row in rows for cell in row])
-    owners = np.array([number for number, _ in rows])
-    made = memory_segment(RowBlock(owners, np.arange(len(rows)), offsets, ids))
+    cells = [
+        (number, place, column, token_id(cell))
+        for number in sorted(tables)
+        for place, row in enumerate(tables[number])
+        for column, cell in enumerate(row)
+    ]
+    made = memory_segment(*np.array(cells, np.int64).reshape(-1, 4).T)
     made.live[np.isin(made.arrays.table_id, list(gone))] = False
     return made
 

@@ -49,21 +49,20 @@ def same(index: DatabaseIndex, lake: LakeFolder) -> None:
         by_row = {record[:2]: record[2:] for record in keys}
         found = _rows(index, "postings", ["column_id", "token_id"], forms=forms)
         assert found == Counter((*record, *by_row[record[:2]]) for record in postings.elements())
-    assert Counter(map(tuple, index.reader.records("tokens"))) == tokens
+    assert Counter(map(tuple, index.records("tokens"))) == tokens
 
 
 def _rows(
     index: DatabaseIndex, name: str, selected: list[str], where: str = "", forms: Sequence[KeyForm] = ()
 ) -> Records:
     """Return records by table and row within the table, super keys as bytes."""
-    reader = index.reader
 
     def question(session: Session) -> list[Sequence[Any]]:
         keys = [form.selected(session.dialect, key_column(n)) for n, form in enumerate(forms)]
         columns = ["table_id", "row_id", *selected, *keys]
-        return session.execute(f"SELECT {', '.join(columns)} FROM {reader.generation.name(name)}{where}")
+        return session.execute(f"SELECT {', '.join(columns)} FROM {index.generation.name(name)}{where}")
 
-    found = reader.pool.ask(question)
+    found = index.pool.ask(question)
     own = 2 + len(selected)
     keys = [_as_bytes(form, [record[own + n] for record in found]) for n, form in enumerate(forms)]
     return Counter((*record[:own], *(of_form[n] for of_form in keys)) for n, record in enumerate(found))

@@ -6,7 +6,7 @@ import csv
 import hashlib
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from mate.lake.manifest import HashSpec
 from mate.sql.dialects.session import Session
 from mate.values.text import token
 from tests.keys import to_ints
+from tests.sql.places import PLACES, index
 
 LIMIT = 1_000
 """Characters of a cell that is still indexed."""
@@ -195,3 +196,25 @@ def small_folder(small_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     from tests.sql.small import built_lake
 
     return built_lake(small_lake, tmp_path_factory.mktemp("built") / "lake.mate")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Two small files."""
+    from tests.sql.small import write_people
+
+    return write_people(tmp_path / "lake")
+
+
+@pytest.fixture(params=PLACES)
+def empty_place(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a database, where nothing is yet."""
+    with PLACES[request.param]() as place:
+        yield place
+
+
+@pytest.fixture
+def address(empty_place: str, files: Path) -> str:
+    """The address of an index of the two files."""
+    index(files, empty_place)
+    return empty_place

@@ -63,7 +63,7 @@ def vertica_place(**options: object) -> Iterator[str]:
         yield address
     finally:
         where = Address.parse(address)
-        with open_session(where, where.password(), writes=True) as session:
+        with open_session(where, writes=True) as session:
             session.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
 
 

@@ -24,6 +24,14 @@ def write_small_lake(folder: Path) -> Path:
     return folder
 
 
+def write_people(folder: Path) -> Path:
+    """Write two files, of cities in states and of people in cities."""
+    folder.mkdir()
+    write_csv(folder / "people.csv", ["name", "city"], [[f"name {n}", f"city {n % 5}"] for n in range(50)])
+    write_csv(folder / "cities.csv", ["city", "state"], [[f"city {n}", f"state {n % 3}"] for n in range(20)])
+    return folder
+
+
 def built_lake(files: Path, path: Path, **changes: object) -> LakeFolder:
     """Build a lake in this process, without Spark."""
     settings = BuildSettings(**{"master": "none", "hashes": HASHES, **changes})  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,9 @@ import pytest
 from mate.cli.program import main
 from mate.errors import StoreError
 from mate.sql import load
-from mate.sql.address import Address, Password, is_this_machine, kind_of
+from mate.sql.address import Address, is_this_machine, kind_of
 from mate.sql.dialects import postgresql, vertica
 from mate.stores import is_database
-
-NOTHING = Password("")
 
 
 @pytest.mark.parametrize(
@@ -95,8 +94,8 @@ def test_a_password_is_refused_and_not_repeated(
 def mode(scheme: str, host: str, options: str = "") -> object:
     address = Address.parse(f"{scheme}://me@{host}/db{options}")
     if scheme == "vertica":
-        return vertica.options(address, NOTHING)["tlsmode"]
-    return postgresql.options(address, NOTHING)["sslmode"]
+        return vertica.options(address)["tlsmode"]
+    return postgresql.options(address)["sslmode"]
 
 
 @pytest.mark.parametrize("scheme", ["vertica", "postgresql"])
@@ -113,26 +112,26 @@ def test_a_backup_node_elsewhere_makes_a_connection_one_that_leaves_this_machine
     assert mode("vertica", "localhost", "?backup=127.0.0.1,db.example.org") == "require"
     assert mode("vertica", "localhost", "?backup=127.0.0.1:99") == "prefer"
     elsewhere = Address.parse("vertica://me@localhost/db?backup=db.example.org")
-    assert vertica.options(elsewhere, NOTHING)["connection_load_balance"]
+    assert vertica.options(elsewhere)["connection_load_balance"]
 
 
 def test_connecting_is_given_up_soon_and_answers_are_waited_for() -> None:
-    assert vertica.options(Address.parse("vertica://me@host/db"), NOTHING)["connection_timeout"] == 10
-    given = postgresql.options(Address.parse("postgresql://me@host/db"), NOTHING)
+    assert vertica.options(Address.parse("vertica://me@host/db"))["connection_timeout"] == 10
+    given = postgresql.options(Address.parse("postgresql://me@host/db"))
     assert given["connect_timeout"] == 10
     assert "statement_timeout" not in given["options"]
     asked = Address.parse("postgresql://me@host/db?timeout=2.5")
-    assert "-c statement_timeout=2500" in postgresql.options(asked, NOTHING)["options"]
+    assert "-c statement_timeout=2500" in postgresql.options(asked)["options"]
 
 
 def test_other_ways_to_log_in() -> None:
     token = Address.parse("vertica://me@host/db?auth=oauth&workload=search")
-    given = vertica.options(token, Password("secret token"))
+    given = vertica.options(replace(token, password="secret token"))
     assert given["oauth_access_token"] == "secret token"
     assert given["workload"] == "search"
     assert "password" not in given
     kerberos = Address.parse("vertica://me@host/db?auth=kerberos&kerberos_service=vertica&kerberos_host=h")
-    given = vertica.options(kerberos, NOTHING)
+    given = vertica.options(kerberos)
     assert (given["kerberos_service_name"], given["kerberos_host_name"]) == ("vertica", "h")
     assert given["connection_load_balance"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -110,29 +110,6 @@ def test_any_sequence_of_changes(
 # One change
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    write_csv(folder / "people.csv", ["name", "city"], [[f"name {n}", f"city {n % 5}"] for n in range(50)])
-    write_csv(folder / "cities.csv", ["city", "state"], [[f"city {n}", f"state {n % 3}"] for n in range(20)])
-    return folder
-
-
-@pytest.fixture(params=PLACES)
-def address(request: pytest.FixtureRequest, files: Path) -> Iterator[str]:
-    with PLACES[request.param]() as place:
-        index(files, place)
-        yield place
-
-
-@pytest.fixture(params=PLACES)
-def empty_place(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Where nothing is yet."""
-    with PLACES[request.param]() as place:
-        yield place
-
-
 def test_the_commands_take_the_address(address: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_csv(files / "new.csv", ["x"], [["y"]])
     write_csv(files / "people.csv", ["name", "city"], [["Ada", "London"]])
@@ -147,7 +124,7 @@ def test_the_commands_take_the_address(address: str, files: Path, capsys: pytest
         assert found.cells(1, np.array([0])) == [["Ada", "Paris"]]
         counts = found.manifest.counts
         assert (counts.tables, counts.rows, counts.cells) == (2, 2, 3)
-        assert sorted(text for _, text, _ in found.reader.records("tokens")) == ["ada", "paris", "y"]
+        assert sorted(text for _, text, _ in found.records("tokens")) == ["ada", "paris", "y"]
     for command in (["compact"], ["check"]):
         assert main([*command, "--store", address]) == 2
         error = capsys.readouterr().err
@@ -156,8 +133,10 @@ def test_the_commands_take_the_address(address: str, files: Path, capsys: pytest
 
 
 def test_two_writers(address: str) -> None:
-    with open_target(address), pytest.raises(StoreError, match=r"another build or change of .* is under way"):
-        Updates(address, wait=0).remove_tables([0])
+    with open_target(address):
+        for other in (lambda: Updates(address, wait=0).remove_tables([0]), open_target(address).__enter__):
+            with pytest.raises(StoreError, match=r"another build or change of .* is under way"):
+                other()
     threads = [
         threading.Thread(target=Updates(address, wait=60).update_cells, args=(0, [(n, 0, f"writer {n}")]))
         for n in range(3)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mate.build import sources
-from mate.build.build import HashRequest
+from mate.build import parts, sources
+from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.engine import LocalEngine
 from mate.cli.program import main
 from mate.corpus import Limits
 from mate.errors import StoreError
 from mate.lake.folder import LakeFolder
+from mate.stores import open_target
 from tests.sql.compare import same
 from tests.sql.conftest import write_csv
 from tests.sql.places import EVERYWHERE, PLACES, database_index, index, open_database
@@ -31,14 +32,8 @@ def answers(capsys: pytest.CaptureFixture[str], query: Path, store: str, *more: 
     return json.loads(capsys.readouterr().out)["results"]
 
 
-@pytest.fixture(params=PLACES)
-def address(request: pytest.FixtureRequest) -> Iterator[str]:
-    with PLACES[request.param]() as place:
-        yield place
-
-
 def test_index_search_stats_and_join(
-    address: str,
+    empty_place: str,
     small_lake: Path,
     small_folder: LakeFolder,
     query: Path,
@@ -46,14 +41,14 @@ def test_index_search_stats_and_join(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     given = ["--master", "none", "--hash", "xash", "--hash", "bf:512"]
-    assert main(["index", str(small_lake), "--store", address, *given]) == 0
+    assert main(["index", str(small_lake), "--store", empty_place, *given]) == 0
     assert "cells indexed" in capsys.readouterr().out
-    found = answers(capsys, query, address.replace("schema=mate", "schema=Mate"))  # names know no case
+    found = answers(capsys, query, empty_place.replace("schema=mate", "schema=Mate"))  # names know no case
     assert found
     assert found == answers(capsys, query, small_folder.address)
-    assert main(["stats", "--store", address]) == 0
+    assert main(["stats", "--store", empty_place]) == 0
     joined = str(tmp_path / "joined.csv")
-    assert main(["join", str(query), "--key", "who,where", "--table", "0", "--store", address, "-o", joined]) == 0
+    assert main(["join", str(query), "--key", "who,where", "--table", "0", "--store", empty_place, "-o", joined]) == 0
     told = capsys.readouterr()
     assert "20 of them matched" in told.out
     assert "s3cret" not in told.out + told.err
@@ -70,19 +65,19 @@ def test_several_segments_and_no_hash_function(
         with database_index(kind, layout, small_lake, hashes=hashes, segments=4) as found:
             assert found.manifest.layout == layout
             same(found, lake)
-            loaded = f"SELECT COUNT(*) FROM {found.reader.generation.name('load_log')}"
-            assert found.reader.pool.ask(lambda session, q=loaded: session.execute(q))[0][0] == 4  # type: ignore[misc]
+            loaded = f"SELECT COUNT(*) FROM {found.generation.name('load_log')}"
+            assert found.pool.ask(lambda session, q=loaded: session.execute(q))[0][0] == 4  # type: ignore[misc]
 
 
 def test_the_usual_hash_of_a_database(
-    address: str, small_lake: Path, small_folder: LakeFolder, query: Path, capsys: pytest.CaptureFixture[str]
+    empty_place: str, small_lake: Path, small_folder: LakeFolder, query: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    usual = "xash:128" if address.startswith("vertica") else "fingerprint:16"
+    usual = "xash:128" if empty_place.startswith("vertica") else "fingerprint:16"
     for given, expected in ((["--bits", "512"], "xash:512"), ([], usual)):
-        assert main(["index", str(small_lake), "--store", address, "--master", "none", *given]) == 0
+        assert main(["index", str(small_lake), "--store", empty_place, "--master", "none", *given]) == 0
         (shown,) = (line for line in capsys.readouterr().out.splitlines() if "super keys" in line)
         assert expected in shown
-    found = answers(capsys, query, address, "--system", "mate")
+    found = answers(capsys, query, empty_place, "--system", "mate")
     assert found
     assert found == answers(capsys, query, small_folder.address)
 
@@ -106,3 +101,22 @@ def test_keys_that_a_database_cannot_hold_are_refused(tmp_path: Path, kind: str)
         if kind == "vertica":
             with pytest.raises(StoreError, match="lower --max-columns"):
                 index(tmp_path / "a.csv", address, hashes=(HashRequest("wide", 20),), limits=Limits(columns=70_000))
+
+
+@pytest.mark.parametrize(("kind", "layout"), EVERYWHERE)
+def test_a_file_in_parts_is_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, layout: str) -> None:
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    (lake / "a.csv").write_text("town,n\n" + "".join(f"Köln {n % 9},{n}\n" for n in range(600)))
+    (lake / "b.csv").write_text("town,n\nUlm,1\n")
+    settings = BuildSettings(master="none", segments=3)
+    whole = built_lake(lake, tmp_path / "whole.mate", hashes=settings.hashes)
+    monkeypatch.setattr(parts, "LEAST_PART", 1_000)
+    monkeypatch.setattr(sources, "_LEAST_UNIT", 1_000)
+    monkeypatch.setattr(LocalEngine, "parallelism", 2)
+    with PLACES[kind](layout=layout) as address:
+        with open_target(address) as target:
+            summary = build([str(lake)], target, settings)
+        assert parts.PHASE in summary.seconds
+        with open_database(address) as opened:
+            same(opened, whole)

@@ -19,33 +19,16 @@ from mate.search.systems import find_system
 from mate.sql.address import Address
 from mate.sql.dialects import open_session
 from mate.sql.dialects.failures import MissingError
+from mate.sql.dialects.session import SessionPool
 from mate.sql.index import DatabaseIndex
 from mate.sql.schema import Column
-from tests.sql.conftest import write_csv
-from tests.sql.places import PLACES, index, open_database
+from tests.sql.places import index, open_database
 
 CITIES, PEOPLE = 0, 1
 QUERY = QueryTable(
     "query", pa.table({"a": [f"name {n}" for n in range(30)], "b": [f"city {n % 5}" for n in range(30)]})
 )
 search = find_system("column-first")
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    people = [[f"name {n}", f"city {n % 5}", f"{n}"] for n in range(50)]
-    write_csv(folder / "people.csv", ["name", "city", "number"], people)
-    write_csv(folder / "cities.csv", ["city", "state"], [[f"city {n}", f"state {n % 3}"] for n in range(20)])
-    return folder
-
-
-@pytest.fixture(params=PLACES)
-def address(request: pytest.FixtureRequest, files: Path) -> Iterator[str]:
-    with PLACES[request.param]() as place:
-        index(files, place)
-        yield place
 
 
 @pytest.fixture
@@ -145,12 +128,24 @@ def test_the_time_that_a_database_takes_is_told(opened: DatabaseIndex) -> None:
 
 
 def test_a_temporary_table_outlives_a_rollback(address: str) -> None:
-    where = Address.parse(address)
-    with open_session(where, where.password(), writes=True) as session:
+    with open_session(Address.parse(address), writes=True) as session:
         session.create_temporary("mate_kept", [Column("id")])
         session.execute("INSERT INTO mate_kept (id) VALUES (1)")
         session.rollback()
         assert session.execute("SELECT COUNT(*) FROM mate_kept")[0][0] == 0
+        session.fill("mate_kept", [Column("id")], [pa.array([1, 2])])
+        assert session.execute("SELECT COUNT(*) FROM mate_kept")[0][0] == 2
+
+
+def test_a_session_that_is_in_use_when_all_are_closed_is_closed_when_it_is_given_back(address: str) -> None:
+    """As is that of a search which goes on while its index is closed."""
+    sessions = SessionPool(Address.parse(address))
+    with sessions.session() as busy:
+        sessions.close()
+        assert [list(row) for row in busy.execute("SELECT 1")] == [[1]]
+    with pytest.raises(StoreError):
+        busy.execute("SELECT 1")
+    assert sessions.ask(lambda session: session.execute("SELECT 2")[0][0]) == 2
 
 
 def test_an_index_that_is_not_there_is_told_from_one_that_cannot_be_opened(address: str, tmp_path: Path) -> None:

@@ -17,9 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.build import HashRequest
 from mate.build.changes.updates import Updates
-from mate.build.lake_target import LakeTarget
 from mate.errors import StoreError
 from mate.lake.base import Index
 from mate.lake.folder import open_folder
@@ -28,6 +27,7 @@ from mate.values.token_ids import token_ids
 from tests.sql.conftest import write_csv
 from tests.sql.places import EVERYWHERE, PLACES, database_index, open_database
 from tests.sql.places import index as build_index
+from tests.sql.small import built_lake
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Model
@@ -36,9 +36,7 @@ HASHES = (HashRequest("xash", 128), HashRequest("bf", 512), HashRequest("ht", 12
 
 
 def in_a_lake(files: Path, folder: Path) -> Index:
-    with LakeTarget(folder / "lake.mate") as target:
-        build([str(files)], target, BuildSettings(master="none", hashes=HASHES))
-    return open_folder(folder / "lake.mate")
+    return built_lake(files, folder / "lake.mate", hashes=HASHES)
 
 
 def in_a_database(kind: str, layout: str, files: Path, _: Path) -> AbstractContextManager[Index]:

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate.sql.dialects import copy_text
-from mate.sql.dialects.copy_text import CSV, VERTICA, Stream, key_array, lines
-from mate.sql.dialects.postgresql import decoded, encoded
-from mate.sql.dialects.vertica import copy_statement
-from mate.sql.export import cut
+from mate.sql.dialects import vertica
+from mate.sql.dialects.dialect import key_array
+from mate.sql.dialects.postgresql import csv_pieces, decoded
+from mate.sql.dialects.vertica import Stream, copy_statement, lines
 from mate.sql.schema import Column, Content
 from tests.keys import from_ints
 from tests.vertica.standin.copying import records
@@ -37,13 +36,13 @@ def columns(rows: list[tuple[int, str | None]]) -> list[pa.Array]:
 
 @given(ROWS)
 def test_texts_survive_and_empty_ones_become_null(rows: list[tuple[int, str | None]]) -> None:
-    written = b"".join(lines(columns(rows), VERTICA))
+    written = b"".join(lines(columns(rows)))
     assert list(records(written, COPY)) == [[str(n), text or None, f"{abs(n):032x}"] for n, text in rows]
 
 
 @given(ROWS)
 def test_texts_survive_as_csv(rows: list[tuple[int, str | None]]) -> None:
-    written = b"".join(lines([encoded(column) for column in columns(rows)], CSV)).decode()
+    written = b"".join(csv_pieces(columns(rows))).decode()
     assert "\0" not in written
     found = list(csv.reader(io.StringIO(written, newline=""))) if rows else []
     assert [[n, decoded(text), key] for n, text, key in found] == [
@@ -53,44 +52,21 @@ def test_texts_survive_as_csv(rows: list[tuple[int, str | None]]) -> None:
 
 def test_slices_of_arrays() -> None:
     texts = pa.array(["left out", "a|b", None, "c'd"])
-    assert b"".join(lines([texts.slice(1)], VERTICA)) == b"'a\\|b'\n\n'c\\'d'\n"
-    assert b"".join(lines([key_array(from_ints([1, 2, 3], 64)).slice(2)], CSV)) == b"x0000000000000003\n"
+    assert b"".join(lines([texts.slice(1)])) == b"'a\\|b'\n\n'c\\'d'\n"
+    assert b"".join(csv_pieces([key_array(from_ints([1, 2, 3], 64)).slice(2)])) == b'"x0000000000000003"\n'
 
 
-@given(TEXT, st.integers(4, 9))
-def test_pieces_of_a_cell_join_to_the_cell(text: str, octets: int) -> None:
-    pieces = list(cut(text, octets))
-    assert "".join(pieces) == text
-    assert all(0 < len(piece.encode()) <= octets for piece in pieces)
+def test_texts_are_made_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vertica, "RECORDS", 3)
+    rows = [(n, "x" * n) for n in range(8)]
+    made = list(lines(columns(rows)))
+    assert [piece.count(b"\n") for piece in made] == [3, 3, 2]
+    assert [len(fields[1] or "") for fields in records(b"".join(made), COPY)] == list(range(8))
 
 
-def test_what_is_sent_comes_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copy_text, "FRAME", 100)
-    rows = [(n, "x" * 300) for n in range(9)]
-    pieces = list(lines(columns(rows), VERTICA))
-    assert max(map(len, pieces)) == 100
-    assert len(list(records(b"".join(pieces), COPY))) == 9
-
-
-def test_long_texts_are_made_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[int] = []
-
-    def frames(data: bytes) -> list[bytes]:
-        made.append(len(data))
-        return [data]
-
-    monkeypatch.setattr(copy_text, "frames", frames)
-    monkeypatch.setattr(copy_text, "_OCTETS", 1_000)
-    rows = [(n, "x" * length) for n, length in enumerate([300, 300, 300, 300, 5_000, 0, 10, 10])]
-    sent = b"".join(lines(columns(rows), VERTICA))
-    assert len(made) == 4
-    assert sorted(made)[-2] < 1_500
-    assert [len(fields[1] or "") for fields in records(sent, COPY)] == [len(text) for _, text in rows]
-
-
-def test_a_stream_does_not_end_at_an_empty_piece() -> None:
-    stream = Stream([b"", b"a", b"", b"", b"b", b""])
-    assert [stream.read(9) for _ in range(4)] == [b"a", b"b", b"", b""]
+def test_a_stream_is_read_in_pieces_and_does_not_end_at_an_empty_one() -> None:
+    stream = Stream([b"", b"abc", b"", b"", b"d", b""])
+    assert [stream.read(2) for _ in range(5)] == [b"ab", b"c", b"d", b"", b""]
 
 
 def test_super_keys_are_written_in_hexadecimal() -> None:

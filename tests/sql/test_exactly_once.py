@@ -12,6 +12,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -178,8 +180,8 @@ def test_tasks_killed_and_retried_on_spark(
     with open_database(server.address()) as found:
         for name in ("tables", "rows", "cells"):
             record_testsuite_property(name, getattr(found.manifest.counts, name))
-        loaded = found.reader.pool.ask(
-            lambda session: session.execute(f"SELECT COUNT(*) FROM {found.reader.generation.name('load_log')}")
+        loaded = found.pool.ask(
+            lambda session: session.execute(f"SELECT COUNT(*) FROM {found.generation.name('load_log')}")
         )
         assert len(logged) > loaded[0][0] > 5  # some were loaded again, and turned away
         same(found, built)
@@ -203,7 +205,7 @@ def test_tasks_killed_while_they_load_a_file_on_spark(
         killed = {path.name for path in happened.glob("killed *")}
         assert killed == {"killed while loading", "killed before the commit", "killed after the commit"}
         with open_database(address) as found:
-            assert len(found.reader.records("load_log")) > 5
+            assert len(found.records("load_log")) > 5
             same(found, small_folder)
 
 
@@ -238,6 +240,11 @@ def loaded_twice(server: FaultyServer, files: Path, run: Callable[[Callable[[], 
         build([str(files)], target, BuildSettings(master="none", hashes=HASHES))
 
 
+def at_the_same_time(threads: int, load: Callable[[], int]) -> None:
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda _: load(), range(threads)))
+
+
 def test_a_segment_that_is_loaded_again_counts_once(
     server: FaultyServer, small_lake: Path, small_folder: LakeFolder
 ) -> None:
@@ -249,14 +256,7 @@ def test_a_segment_that_is_loaded_again_counts_once(
 def test_twins_that_load_a_segment_at_the_same_time_count_once(
     server: FaultyServer, small_lake: Path, small_folder: LakeFolder
 ) -> None:
-    def twins(load: Callable[[], int]) -> None:
-        threads = [threading.Thread(target=load) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    loaded_twice(server, small_lake, twins)
+    loaded_twice(server, small_lake, partial(at_the_same_time, 3))
     with open_database(server.address()) as store:
         same(store, small_folder)
 

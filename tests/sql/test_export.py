@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.changes.updates import Updates
-from mate.build.lake_target import LakeTarget
+from mate.lake.arrays import Array
 from mate.lake.folder import LakeFolder, open_folder
-from mate.lake.segment import RowBlock, SearchSegment, Segment, memory_segment
+from mate.lake.segment import SearchSegment, Segment, memory_segment
 from mate.sql import export
 from mate.values.token_ids import NO_TOKEN
 from tests.lakes import column_tokens
+from tests.sql.small import built_lake
 
 Records = Counter[tuple[Any, ...]]
 
@@ -25,14 +25,11 @@ Records = Counter[tuple[Any, ...]]
 @pytest.fixture(scope="module")
 def changed(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> LakeFolder:
     """A lake some of whose tables are superseded."""
-    path = tmp_path_factory.mktemp("changed") / "lake.mate"
-    hashes = (HashRequest("xash", 128), HashRequest("xash", 64))
-    with LakeTarget(path) as target:
-        build([str(lake)], target, BuildSettings(master="none", hashes=hashes))
-    updates = Updates(str(path))
+    built = built_lake(lake, tmp_path_factory.mktemp("changed") / "lake.mate")
+    updates = Updates(built.address)
     updates.update_cells(1, [(0, 0, "new value")])
     updates.remove_tables([3])
-    return open_folder(path)
+    return open_folder(Path(built.address))
 
 
 def expected_cells(segment: SearchSegment) -> Records:
@@ -46,16 +43,15 @@ def expected_cells(segment: SearchSegment) -> Records:
     return found
 
 
-def records(batches: list[pa.RecordBatch]) -> Records:
-    return Counter(row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
+def records(batches: list[Array]) -> Records:
+    return Counter(tuple(row) for batch in batches for row in batch.T.tolist())
 
 
 @pytest.mark.parametrize("size", [7, 1_000, export.BATCH])
 def test_postings(changed: LakeFolder, size: int) -> None:
     for segment in changed.segments:
-        batches = list(export.posting_batches(segment, size))
-        assert {tuple(batch.schema.names) for batch in batches} == {export.NAMES}
-        assert all(len(batch) <= size for batch in batches)
+        batches = list(export.postings(segment, size))
+        assert all(batch.shape[1] <= size for batch in batches)
         cells = expected_cells(segment)
         assert records(batches) == Counter({cell: n for cell, n in cells.items() if cell[0] != NO_TOKEN})
 
@@ -67,9 +63,8 @@ def test_postings_of_a_large_table_beside_a_small_one(rows: int, size: int) -> N
     number = np.concatenate([np.arange(5), np.arange(rows)])
     tokens = np.stack([number % 3, 10 + number // 2], axis=1).ravel()
     tokens[11::50] = NO_TOKEN
-    segment = memory_segment(RowBlock(table, number, np.arange(0, len(tokens) + 1, 2), tokens))
-    batches = pa.Table.from_batches(export.posting_batches(segment, size))
-    found = [column.to_numpy() for column in batches.columns]
+    segment = memory_segment(*(np.repeat(values, 2) for values in (table, number)), np.tile([0, 1], len(table)), tokens)
+    found = np.concatenate(list(export.postings(segment, size)), axis=1)
     order = np.lexsort((found[2], found[3], found[1]))
     token, tables, column, row = (values[order] for values in found)
     kept = tokens >= 0
@@ -82,10 +77,10 @@ def test_postings_of_a_large_table_beside_a_small_one(rows: int, size: int) -> N
 def test_cells(changed: LakeFolder) -> None:
     found: Records = Counter()
     for segment in changed.segments:
-        batches = list(export.cell_batches(segment))
-        assert records([batch.drop_columns(["cell"]) for batch in batches]) == expected_cells(segment)
-        for batch in batches:
-            found.update(row[1:] for row in records([batch]).elements())
+        batches = list(export.cells(segment))
+        assert records([places for places, _ in batches]) == expected_cells(segment)
+        for (_, *places), texts in batches:
+            found.update(zip(*(values.tolist() for values in places), texts.to_pylist(), strict=True))
     expected: Records = Counter()
     for table in changed.tables():
         for row, cells in enumerate(changed.cells(table.table_id, np.arange(table.rows))):
@@ -97,9 +92,9 @@ def test_cells(changed: LakeFolder) -> None:
 def test_rows(changed: LakeFolder, size: int) -> None:
     for segment in changed.segments:
         arrays, seen = segment.arrays, 0
-        for table, row, place in export.row_places(segment, size):
-            first = arrays.table_row_first[np.searchsorted(arrays.table_id, table.to_numpy())]
-            assert (place == first + row.to_numpy()).all()
+        for table, row, place in export.rows(segment, size):
+            first = arrays.table_row_first[np.searchsorted(arrays.table_id, table)]
+            assert (place == first + row).all()
             assert len(row) <= size
             seen += len(row)
         assert seen == np.diff(arrays.table_row_first)[segment.live].sum()
@@ -129,11 +124,10 @@ def test_tables_and_columns(changed: LakeFolder) -> None:
 def test_a_table_without_rows(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     path = tmp_path / "lake.mate"
-    with LakeTarget(path) as target:
-        build([str(tmp_path / "a.csv")], target, BuildSettings(master="none"))
+    built_lake(tmp_path / "a.csv", path)
     Updates(str(path)).remove_rows(0, [0])
     segment: Segment = open_folder(path).segments[-1]
     assert segment.live.all()
-    assert list(export.posting_batches(segment)) == []
-    assert list(export.cell_batches(segment)) == []
+    assert list(export.postings(segment)) == []
+    assert list(export.cells(segment)) == []
     assert [batch.num_rows for batch in export.table_batches(segment)] == [1]

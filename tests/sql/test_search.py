@@ -13,23 +13,22 @@ import pyarrow as pa
 import pytest
 
 from baselines.systems import mcr, scr
-from mate.build.build import BuildSettings, HashRequest, build
+from mate.build.build import HashRequest
 from mate.build.changes.updates import Updates
-from mate.build.lake_target import LakeTarget
 from mate.errors import StoreError
-from mate.lake.base import Ids, Index
-from mate.lake.folder import LakeFolder, open_folder
+from mate.lake.base import Index
+from mate.lake.folder import LakeFolder
 from mate.search.query import QueryTable
 from mate.search.results import SearchResult
 from mate.search.settings import FilterSettings, SearchSettings
 from mate.search.systems import find_system
-from mate.sql import blocks, search_cache
-from mate.sql import index as sql_index
+from mate.sql import blocks
 from mate.sql.schema import LAYOUTS
 from tests.search.oracle import top_k
 from tests.sql.conftest import write_csv
 from tests.sql.places import EVERYWHERE, PLACES, database_index, open_database
 from tests.sql.places import index as build_index
+from tests.sql.small import built_lake
 
 if TYPE_CHECKING:
     from tests.sql.conftest import Model
@@ -52,10 +51,7 @@ def index(request: pytest.FixtureRequest, lake: Path) -> Iterator[Index]:
 
 @pytest.fixture(scope="module")
 def same_lake(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> LakeFolder:
-    path = tmp_path_factory.mktemp("same") / "lake.mate"
-    with LakeTarget(path) as target:
-        build([str(lake)], target, BuildSettings(master="none", hashes=HASHES))
-    return open_folder(path)
+    return built_lake(lake, tmp_path_factory.mktemp("same") / "lake.mate", hashes=HASHES)
 
 
 class Asked(NamedTuple):
@@ -86,7 +82,7 @@ def asked(model: Model) -> list[Asked]:
     return found
 
 
-LIMITS = [(blocks, "FIRST_PAGE"), (blocks, "MOST_CELLS"), (sql_index, "MOST_CELLS"), (search_cache, "MOST_OCTETS")]
+LIMITS = ["FIRST_PAGE", "MOST_CELLS", "MOST_OCTETS"]
 
 
 def scores(result: SearchResult) -> list[int]:
@@ -105,7 +101,7 @@ def test_every_system_is_exact(index: Index, asked: list[Asked], name: str) -> N
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_blocks_of_single_tables(index: Index, asked: list[Asked], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for limit in ("FIRST_ROWS", "MOST_ROWS", "FIRST_PAGE"):
+    for limit in ("MOST_ROWS", "FIRST_PAGE"):
         monkeypatch.setattr(blocks, limit, 1)
     for one in asked[:1]:
         found = SYSTEMS[name](index, one.query, ["a", "b"], settings=PRUNING[0])
@@ -142,8 +138,8 @@ def test_evidence_and_the_most_useful_tables_are_those_of_a_lake(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also where tables are read one by one, none is kept, and every page of bounds is too short."""
-    for module, limit in LIMITS if most else ():
-        monkeypatch.setattr(module, limit, most)
+    for limit in LIMITS if most else ():
+        monkeypatch.setattr(blocks, limit, most)
     settings = SearchSettings(k=2, rank="usefulness")
     for query, _ in asked[:2]:
         one, other = (SYSTEMS[name](place, query, ["a", "b"], settings=settings) for place in (index, same_lake))
@@ -206,14 +202,14 @@ def test_posting_lists_are_intersected_in_the_database(
     names = [f"name {n}" for n in range(30)]
     query = QueryTable("query", pa.table({"a": names, "b": [f"city {(n + 2 * (n % 2)) % 10}" for n in range(30)]}))
     fetched: dict[str, int] = {}
-    take = blocks.Blocks._table_counts
+    bounds = blocks.Blocks._bounds
 
-    def counting(self: blocks.Blocks) -> tuple[Ids, Ids]:
-        tables, postings = take(self)
-        fetched[self.search.statistics.system] = int(postings.sum())  # type: ignore[attr-defined]
-        return tables, postings
+    def counting(self: blocks.Blocks, limit: int | None) -> tuple[blocks.TableBounds, int | None]:
+        found = bounds(self, limit)
+        fetched[self.search.statistics.system] = int(found[0].bound.sum())  # type: ignore[attr-defined]
+        return found
 
-    monkeypatch.setattr(blocks.Blocks, "_table_counts", counting)
+    monkeypatch.setattr(blocks.Blocks, "_bounds", counting)
     settings = SearchSettings(filters=FilterSettings(initial_column="a"))
     with database_index(kind, LAYOUTS[0], folder, hashes=()) as opened:
         assert scores(scr.SYSTEM(opened, query, ["a", "b"], settings=settings)) == [5]

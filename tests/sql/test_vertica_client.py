@@ -14,8 +14,8 @@ import pytest
 from mate.build.changes.updates import Updates
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
-from mate.sql import load
 from mate.sql.address import Address
+from mate.sql.dialects import session
 from mate.sql.dialects.vertica import Vertica, VerticaSession
 from mate.sql.schema import Column, Content, Generation
 from tests.sql.conftest import write_csv
@@ -31,8 +31,7 @@ def server(tmp_path: Path) -> Iterator[FaultyServer]:
 
 
 def connected(server: FaultyServer, **options: object) -> VerticaSession:
-    address = Address.parse(server.address(**options))
-    return VerticaSession(address, address.password())
+    return VerticaSession(Address.parse(server.address(**options)))
 
 
 def line_of(client: VerticaSession) -> socket.socket:
@@ -66,7 +65,7 @@ def test_a_server_that_pushes_back_is_given_a_pause(
             refused.append(detail)
             raise ServerError("Too many ROS containers exist", "53000", 5065)
 
-    monkeypatch.setattr(load.time, "sleep", pauses.append)
+    monkeypatch.setattr(session.time, "sleep", pauses.append)
     with server.faulty(fault):
         index(tmp_path / "lake", server.address())
     long = [pause for pause in pauses if pause >= 0.5]
@@ -95,7 +94,7 @@ def test_look_ups_and_deletes_give_constants_on_the_sort_columns(server: FaultyS
         assert [result.table_id for result in find_system("column-first")(opened, query, ["a", "b"])] == [0]
     Updates(server.address(), master="none").remove_tables([1])
     with open_database(server.address()) as opened:
-        [postings] = opened.reader.query(f"SELECT COUNT(*) FROM {opened.reader.generation.name('postings')}")
+        [postings] = opened.select("COUNT(*)", opened.generation.name("postings"))
         assert postings == [4]
     [bounds] = [statement for statement in server.statements if "AS bound" in statement]
     assert "p.bucket IN (" in bounds

@@ -16,7 +16,7 @@ from tests.keys import token_id
 from tests.sql.compare import same
 from tests.sql.conftest import write_csv
 from tests.sql.places import index, open_database
-from tests.sql.small import built_lake
+from tests.sql.small import built_lake, write_people
 from tests.vertica.grammar import problems
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
@@ -25,11 +25,7 @@ from tests.vertica.standin.wire import ClosedError
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    write_csv(folder / "people.csv", ["name", "city"], [[f"name {n}", f"city {n % 5}"] for n in range(50)])
-    write_csv(folder / "cities.csv", ["city", "state"], [[f"city {n}", f"state {n % 3}"] for n in range(20)])
-    return folder
+    return write_people(tmp_path / "lake")
 
 
 @pytest.fixture

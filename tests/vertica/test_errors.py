@@ -124,7 +124,7 @@ def test_a_database_that_is_not_there(server: StandIn) -> None:
 
 def test_the_client_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mate.sql.dialects.find_spec", lambda name: None)
-    dialects._session_class.cache_clear()
+    dialects.session_class.cache_clear()
     with pytest.raises(StoreError, match=r"pip install 'mate-discovery\[vertica\]'"):
         open_index("vertica://me@host/db")
 
@@ -252,15 +252,6 @@ def test_a_record_that_is_rejected(server: StandIn, small_lake: Path, monkeypatc
     with pytest.raises(StoreError, match=r"a record was rejected: .*record 1 .*too wide for column \(source\)"):
         index(small_lake, server.address())
     assert tables(server) == {"builds", "manifest"}
-
-
-def test_two_builds_at_a_time(server: StandIn, small_lake: Path) -> None:
-    with (
-        DatabaseTarget(server.address()),
-        pytest.raises(StoreError, match=r"another build or change of .* is under way"),
-    ):
-        DatabaseTarget(server.address()).__enter__()
-    index(small_lake, server.address())
 
 
 def test_a_lock_that_was_lost_publishes_nothing(server: StandIn, small_lake: Path) -> None:

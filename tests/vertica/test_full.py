@@ -71,7 +71,7 @@ def test_a_database_that_runs_full(
     error: tuple[str, str, int],
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr("mate.sql.dialects.copy_text._RECORDS", 200)
+    monkeypatch.setattr("mate.sql.dialects.vertica.RECORDS", 200)
     address = server.address()
     index(small_lake, address, hashes=HASHES)
     before = tables(server)

@@ -11,12 +11,9 @@ from mate.build.changes.updates import Updates
 from mate.errors import StoreError
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
-from mate.sql.address import Address
-from mate.sql.dialects import open_session
-from mate.sql.schema import Column
 from mate.stores import open_index
-from tests.sql.conftest import write_csv
 from tests.sql.places import index
+from tests.sql.small import write_people
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 
@@ -30,11 +27,7 @@ GRANTS = ("GRANT USAGE, SELECT ON SCHEMA mate TO reader", "GRANT TEMP ON DATABAS
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    write_csv(folder / "people.csv", ["name", "city"], [[f"name {n}", f"city {n % 5}"] for n in range(50)])
-    write_csv(folder / "cities.csv", ["city", "state"], [[f"city {n}", f"state {n % 3}"] for n in range(20)])
-    return folder
+    return write_people(tmp_path / "lake")
 
 
 @pytest.fixture
@@ -103,13 +96,3 @@ def test_a_builder_needs_a_schema_of_its_own_or_create_on_the_database(server: S
     index(files, builder)
     assert Updates(builder, master="none").remove_tables([0])
     assert server.run("SELECT DISTINCT owner_name FROM v_catalog.tables") == [["builder"]]
-
-
-def test_a_temporary_table_outlives_a_rollback(server: StandIn) -> None:
-    """The server may drop one with the transaction that created it: so it is committed first."""
-    where, number = Address.parse(server.address()), [Column("id")]
-    with open_session(where, where.password(), writes=True) as session:
-        session.create_temporary("probe", number)
-        session.rollback()
-        session.fill("probe", number, [pa.array([1, 2])])
-        assert session.execute("SELECT COUNT(*) FROM probe") == [[2]]

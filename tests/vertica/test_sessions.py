@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +16,14 @@ from mate.sql.target import DatabaseTarget
 from tests.sql.compare import same
 from tests.sql.places import open_database
 from tests.sql.small import HASHES
-from tests.sql.test_exactly_once import loaded_twice
+from tests.sql.test_exactly_once import at_the_same_time, loaded_twice
 from tests.vertica.standin import StandIn
 
 
 def test_a_server_without_a_free_session_is_waited_for(server: StandIn, small_lake: Path, lake: LakeFolder) -> None:
     server.max_sessions = 3
     server.locks.timeout = 10.0
-
-    def crowd(load: Callable[[], int]) -> None:
-        threads = [threading.Thread(target=load) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    loaded_twice(server, small_lake, crowd)
+    loaded_twice(server, small_lake, partial(at_the_same_time, 4))
     assert server.most_sessions == 3
     with open_database(server.address()) as store:
         same(store, lake)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from mate.errors import StoreError
-from mate.sql.address import KINDS, Address, Password
+from mate.sql.address import KINDS, Address
 from mate.sql.dialects.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -20,7 +18,8 @@ _CLIENTS = {"vertica": "vertica_python", "postgresql": "psycopg", "duckdb": "duc
 
 
 @cache
-def _session_class(kind: str) -> type[Session]:
+def session_class(kind: str) -> type[Session]:
+    """Return the sessions of a kind of database; its client has to be installed."""
     if find_spec(_CLIENTS[kind]) is None:
         raise StoreError(f"{KINDS[kind].title} needs its client: pip install 'mate-discovery[{kind}]'")
     found: type[Session] = import_module(f"mate.sql.dialects.{kind}").SESSION
@@ -28,18 +27,10 @@ def _session_class(kind: str) -> type[Session]:
 
 
 def dialect_of(kind: str) -> Dialect:
-    """Return the dialect of a kind of database; its client has to be installed."""
-    return _session_class(kind).dialect
+    """Return the dialect of a kind of database."""
+    return session_class(kind).dialect
 
 
-def open_session(address: Address, password: Password, *, writes: bool = False) -> Session:
+def open_session(address: Address, *, writes: bool = False) -> Session:
     """Connect to a database, to read or to write."""
-    return _session_class(address.kind)(address, password, writes=writes)
-
-
-def lock_schema(address: Address, password: Password) -> AbstractContextManager[Callable[[], None]]:
-    """Lock a schema for one build or change; yields a function that fails if the lock was lost meanwhile."""
-    return _session_class(address.kind).lock(address, password)
-
-
-__all__ = ["Dialect", "dialect_of", "lock_schema", "open_session"]
+    return session_class(address.kind)(address, writes=writes)

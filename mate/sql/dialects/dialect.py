@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
+from mate.hashing import Keys
+from mate.hashing.superkey import to_bytes
+from mate.lake.base import Ids
 from mate.sql.schema import Column, Content, Generation, TableDefinition
 
 
@@ -34,8 +38,6 @@ class Dialect:
     """Creates a table of the session, which keeps its records after a commit."""
     analyze_temporary: ClassVar[str] = ""
     """Tells the planner what a temporary table holds."""
-    most_inserted: ClassVar[int] = 0
-    """Up to so many records of a temporary table are sent as constants, in one message with all it takes."""
 
     key_literal: ClassVar[str]
     """A super key, given in hexadecimal digits, as a constant."""
@@ -63,11 +65,7 @@ class Dialect:
         return ""
 
     def after_load(self, generation: Generation, distinct_share: float) -> list[str]:
-        """SQL that makes loaded tables ready to be searched; `distinct_share` is distinct tokens per posting."""
-        return []
-
-    def after_commit(self, generation: Generation) -> list[str]:
-        """SQL that does so outside of a transaction, before the tables are published."""
+        """SQL, outside of a transaction, that makes tables ready; `distinct_share` is distinct tokens per posting."""
         return []
 
     def type_of(self, column: Column) -> str:
@@ -90,20 +88,22 @@ class Dialect:
         """SQL that creates a temporary table unless it exists."""
         return self.create_temporary.format(name=name, columns=", ".join(map(self.definition, columns)))
 
-    def fill_at_once(self, name: str, columns: Sequence[Column], records: Sequence[pa.Array]) -> str:
-        """SQL that makes a temporary table hold a few records."""
-        values = ", ".join(f"({', '.join(record)})" for record in self.literals(columns, records))
-        create, analyze = self.create_temporary_table(name, columns), self.analyze_temporary.format(name=name)
-        return f"{create}; TRUNCATE TABLE {name}; INSERT INTO {name} VALUES {values}; {analyze}"
-
-    def literals(self, columns: Sequence[Column], records: Sequence[pa.Array]) -> list[list[str]]:
-        """Return records as constants: no character of a fingerprint is a quote."""
-        return [
-            [self._literal(column, value) for column, value in zip(columns, record, strict=True)]
-            for record in zip(*(column.to_pylist() for column in records), strict=True)
-        ]
-
-    def _literal(self, column: Column, value: Any) -> str:
+    def literal(self, column: Column, value: Any) -> str:
+        """Return a constant: no character of a fingerprint is a quote."""
         if column.content is Content.KEY:
             return self.key_literal.format(key=value.hex())
         return f"'{value}'" if column.content is Content.TEXT else str(value)
+
+
+def key_array(words: Keys, sizes: Ids | None = None) -> pa.LargeBinaryArray:
+    """Return super keys as a column of records: rows of a matrix, or so many words each."""
+    sizes = np.full(len(words), words.shape[1]) if sizes is None else sizes
+    ends = np.concatenate([[0], np.cumsum(8 * sizes)]).astype(np.int64)
+    return pa.Array.from_buffers(
+        pa.large_binary(), len(sizes), [None, pa.py_buffer(ends), pa.py_buffer(to_bytes(words))]
+    )
+
+
+def hexadecimal(keys: pa.LargeBinaryArray) -> pa.StringArray:
+    """Return super keys as hexadecimal digits."""
+    return pa.array([key.hex() for key in keys.to_pylist()], pa.string())

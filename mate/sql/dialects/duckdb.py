@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
+from weakref import WeakSet, WeakValueDictionary
 
 import duckdb
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from mate.errors import StoreError
 from mate.lake.base import Ids
-from mate.sql.address import Address, Password
+from mate.sql.address import Address
 from mate.sql.dialects import failures
 from mate.sql.dialects.dialect import Dialect
 from mate.sql.dialects.failures import BusyError, Failure, MissingError
@@ -50,57 +51,40 @@ class DuckDb(Dialect):
         )
 
 
-class _Files:
-    """The files that this process has open, each once: DuckDB does not open a file twice in different ways."""
+class _File:
+    """A file that this process has open, with the sessions that use it; it is closed with the last of them."""
 
-    def __init__(self) -> None:
-        self._open: dict[str, tuple[duckdb.DuckDBPyConnection, bool, list[DuckDbSession]]] = {}
-        self._mutex = Lock()
-        self._process = os.getpid()
+    def __init__(self, path: str, *, writes: bool) -> None:
+        self.database, self.writable = _attached(path, writes=writes), writes
+        self.sessions: WeakSet[DuckDbSession] = WeakSet()
 
-    def connect(self, path: str, session: DuckDbSession, *, writes: bool) -> duckdb.DuckDBPyConnection:
-        """Return a connection for a session; a writer takes the file over from readers."""
-        with self._mutex:
-            if self._process != os.getpid():  # forked: what the parent has open is not ours
-                self._open, self._process = {}, os.getpid()
-            database, writable, users = self._open.get(path, (None, False, []))
-            if database is not None and writes and not writable:
-                del self._open[path]  # also if it cannot be opened to write: nobody gets a closed one
-                for user in users:
-                    user.disconnect()  # it notices, and connects again
-                database.close()
-                database = None
-            if database is None:
-                database, writable, users = _attached(path, writes=writes), writes, []
-            self._open[path] = database, writable, [*users, session]
-            return database.cursor().execute(f"USE {_FILE}")
 
-    def release(self, path: str, session: DuckDbSession) -> None:
-        """Close the file after its last session, so that other processes can have it."""
-        with self._mutex:
-            database, writable, users = self._open.get(path, (None, False, []))
-            if database is None or session not in users:
-                return
-            others = [user for user in users if user is not session]
-            if others:
-                self._open[path] = database, writable, others
-            else:
-                del self._open[path]
-                database.close()
+_files: WeakValueDictionary[str, _File] = WeakValueDictionary()
+"""Each file is opened once: DuckDB does not open it twice in different ways."""
+_mutex = Lock()
+os.register_at_fork(after_in_child=_files.clear)  # what the parent has open is not ours
+
+
+def _connected(path: str, session: DuckDbSession, *, writes: bool) -> tuple[_File, duckdb.DuckDBPyConnection]:
+    """Return the file of a session and a connection; a writer takes the file over from readers."""
+    with _mutex:
+        file = _files.get(path)
+        if file is not None and writes and not file.writable:
+            del _files[path]  # also if it cannot be opened to write: nobody gets a closed one
+            for user in file.sessions:
+                user.close()  # it notices, and connects again
+            file.database.close()
+            file = None
+        if file is None:
+            file = _files[path] = _File(path, writes=writes)
+        connection = file.database.cursor().execute(f"USE {_FILE}")
+        file.sessions.add(session)
+        return file, connection
 
 
 def _attached(path: str, *, writes: bool) -> duckdb.DuckDBPyConnection:
-    database = duckdb.connect()
     quoted = path.replace("'", "''")
-    try:
-        database.execute(f"ATTACH '{quoted}' AS {_FILE} (TYPE duckdb{'' if writes else ', READ_ONLY'})")
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-_files = _Files()
+    return duckdb.connect().execute(f"ATTACH '{quoted}' AS {_FILE} (TYPE duckdb{'' if writes else ', READ_ONLY'})")
 
 
 class DuckDbSession(Session):
@@ -110,14 +94,15 @@ class DuckDbSession(Session):
     client_errors = (duckdb.Error, OSError)
 
     def _connect(self) -> None:
-        self._path = str(Path(self.address.database).resolve())
-        self._in_transaction = self._closed = False
+        path = Path(self.address.database).resolve()
+        self._in_transaction = False
         self._mutex = Lock()
         if self._writes:
-            Path(self._path).parent.mkdir(parents=True, exist_ok=True)
-        elif not Path(self._path).exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+        elif not path.exists():
             raise MissingError(f"{self.address}: there is no such file")
-        self._connection = _files.connect(self._path, self, writes=self._writes)
+        self._file: _File | None
+        self._file, self._connection = _connected(str(path), self, writes=self._writes)
 
     def _execute(self, statement: str, values: Sequence[Any]) -> list[Sequence[Any]]:
         with self._mutex:
@@ -127,24 +112,18 @@ class DuckDbSession(Session):
     def _run(self, statement: str, values: Sequence[Any] = ()) -> duckdb.DuckDBPyConnection:
         if self._writes and not self._in_transaction:
             self._connection.execute("BEGIN")
-            self._in_transaction = True
+        self._in_transaction = statement not in ("COMMIT", "ROLLBACK")
         return self._connection.execute(statement.replace("%s", "?") if values else statement, list(values))
 
-    def _numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
+    def _numbers(self, statement: str) -> list[Ids]:
         with self._mutex:
             columns = self._run(statement).fetchnumpy()
-        arrays: list[Ids] = []
-        for column, size in zip(columns.values(), octets, strict=True):
-            if column.dtype != object:
-                arrays.append(np.asarray(column, np.int64))
-            else:
-                words = np.frombuffer(b"".join(column.tolist()), ">i8").astype(np.int64).reshape(-1, size // 8)
-                arrays += [np.ascontiguousarray(word) for word in words.T]
-        return arrays
+        return [np.asarray(column, np.int64) for column in columns.values()]
 
     def _load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int:
         names = [column.name for column in columns]
-        insert = f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(map(_loaded, columns))} FROM {_INCOMING}"
+        values = (f"{c.name}::BIT" if c.content is Content.KEY else c.name for c in columns)
+        insert = f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(values)} FROM {_INCOMING}"
         taken = 0
         for batch in batches:
             with self._mutex:
@@ -153,42 +132,18 @@ class DuckDbSession(Session):
                 self._connection.unregister(_INCOMING)
         return taken
 
-    def commit(self) -> None:
-        """End the transaction and keep what it did."""
-        self._end("COMMIT")
-
-    def rollback(self) -> None:
-        """End the transaction and undo what it did."""
-        self._end("ROLLBACK")
-
-    def _end(self, statement: str) -> None:
-        if self._in_transaction:
-            self._in_transaction = False
-            with self._translated():
-                self._connection.execute(statement)
-
     def close(self) -> None:
-        """Close the session, and the file after the last one."""
-        if not self._closed:
-            self._closed = True
-            with suppress(duckdb.Error):
-                if self._in_transaction:
-                    self._connection.execute("ROLLBACK")
-            self.disconnect()
-            _files.release(self._path, self)
-
-    def disconnect(self) -> None:
-        """Close the connection as soon as its statement is done."""
+        """Close the connection as soon as its statement is done, and the file after the last one."""
         with self._mutex, suppress(duckdb.Error):
             self._connection.close()
+        self._file = None
 
     @classmethod
     @contextmanager
-    def lock(cls, address: Address, password: Password) -> Iterator[Callable[[], None]]:
+    def lock(cls, address: Address) -> Iterator[Callable[[], None]]:
         """Lock a file beside the database's: a lock that ends with its process and cannot be lost."""
         path = Path(f"{address.database}.{address.schema}.lock")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("a")
         except OSError as error:
             raise StoreError(f"cannot write to {error.filename}: {error.strerror}") from error
@@ -216,14 +171,6 @@ class DuckDbSession(Session):
         if isinstance(error, duckdb.ConnectionException) or "closed" in text:
             return failures.LOST
         return failures.OTHER
-
-
-def _loaded(column: Column) -> str:
-    """Return how a column is loaded; an empty text is null, as in every database."""
-    if column.content is Content.KEY:
-        return f"{column.name}::BIT"
-    is_optional_text = column.content is Content.TEXT and not column.required
-    return f"NULLIF({column.name}, '')" if is_optional_text else column.name
 
 
 SESSION = DuckDbSession

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TypeAlias
 
 from mate.errors import StoreError
 
@@ -24,44 +24,34 @@ class MissingError(StoreError):
 
 
 class BusyError(StoreError):
-    """A lock that another session holds, or two transactions in conflict."""
+    """A lock of another session, two transactions in conflict, or a server that asks for a pause."""
 
 
-class PushBackError(StoreError):
-    """A server that asks for a pause before more is loaded."""
+Failure: TypeAlias = tuple[type[StoreError], str]
+"""What we raise for an error of a client, with a text into which the client's and the address are filled."""
 
-
-class Failure(NamedTuple):
-    """What we raise for an error of a client; `template` has its text and the address filled in."""
-
-    kind: type[StoreError]
-    template: str = "{text}"
-
-
-OTHER = Failure(StoreError)
-BUSY = Failure(BusyError)
-DUPLICATE_KEY = Failure(DuplicateKeyError)
-PUSH_BACK = Failure(PushBackError)
-REJECTED = Failure(StoreError, "a record was rejected: {text}")
-NO_ROOM = Failure(
+OTHER = StoreError, "{text}"
+BUSY = BusyError, "{text}"
+DUPLICATE_KEY = DuplicateKeyError, "{text}"
+REJECTED = StoreError, "a record was rejected: {text}"
+NO_ROOM = (
     StoreError,
     "the database has no room left: {text}; make room or raise the quota, then build again; "
     "the index in use is as it was",
 )
-MISSING = Failure(MissingError, "{text}; is schema= right, and was an index built there?")
-FORBIDDEN = Failure(StoreError, "{text}; ask the owner of the schema for the grants in docs/databases.md")
-LOST = Failure(ConnectionLostError, "the connection was lost ({text})")
-REFUSED = Failure(ConnectionLostError, "the server refuses: {text}")
-UNREACHABLE = Failure(
-    ConnectionLostError, "no server answers at {address.host}:{address.port}; is it running, is the port right?"
+MISSING = MissingError, "{text}; is schema= right, and was an index built there?"
+FORBIDDEN = StoreError, "{text}; ask the owner of the schema for the grants in docs/databases.md"
+LOST = ConnectionLostError, "the connection was lost ({text})"
+REFUSED = ConnectionLostError, "the server refuses: {text}"
+UNREACHABLE = (
+    ConnectionLostError,
+    "no server answers at {address.host}:{address.port}; is it running, is the port right?",
 )
-WRONG_PASSWORD = Failure(
+WRONG_PASSWORD = (
     StoreError,
     "the server refuses user {address.user}: wrong user name or password; "
     "set {address.password_variable} or add passfile=PATH to the address",
 )
-NO_FREE_SESSION = Failure(
-    NoFreeSessionError, "the server has no free session; wait, or lower connections= in the address"
-)
-FILE_IN_USE = Failure(NoFreeSessionError, "another process has the file open: one may write it, or several may read it")
-NOT_ENCRYPTED = Failure(StoreError, "no encrypted connection (tlsmode={address.tls}): {text}")
+NO_FREE_SESSION = NoFreeSessionError, "the server has no free session; wait, or lower connections= in the address"
+FILE_IN_USE = NoFreeSessionError, "another process has the file open: one may write it, or several may read it"
+NOT_ENCRYPTED = StoreError, "no encrypted connection (tlsmode={address.tls}): {text}"

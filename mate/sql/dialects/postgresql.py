@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from io import BytesIO
 from typing import Any, ClassVar
 
-import numpy as np
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import errors
+from pyarrow.csv import WriteOptions, read_csv, write_csv
 
 from mate.lake.base import Ids
-from mate.sql.address import Address, Password
+from mate.sql.address import Address
 from mate.sql.dialects import failures
-from mate.sql.dialects.copy_text import CSV, lines
-from mate.sql.dialects.dialect import Dialect
+from mate.sql.dialects.dialect import Dialect, hexadecimal
 from mate.sql.dialects.failures import Failure
-from mate.sql.dialects.session import Columns, Session
+from mate.sql.dialects.session import RECORDS, Columns, Session
 from mate.sql.schema import MANIFEST, Column, Content, Generation
 
-_HEADER = 19
-"""Octets in front of the records of a binary COPY."""
 _PLANNING = {"jit": "off", "random_page_cost": "1.1", "work_mem": "64MB"}
 """Settings of every session. Compiling a statement takes longer than most searches. A page of an index that is used all
 day is in memory; else the planner scans all postings to find a few thousand. Rows that passed the filter are sorted in
@@ -65,7 +63,6 @@ class PostgreSql(Dialect):
         Content.TEXT: 'TEXT COLLATE "C"',
     }
     analyze_temporary = "ANALYZE {name}"  # nobody else does, and the planner takes a table without statistics for large
-    most_inserted = 5_000
     key_literal = "X'{key}'"
     not_indexed = "({column} + 0)"
     """Otherwise the planner looks every listed number up per row, or scans all cells of the index."""
@@ -93,19 +90,17 @@ class PostgreSql(Dialect):
         )
 
     def after_load(self, generation: Generation, distinct_share: float) -> list[str]:
-        """SQL that creates indexes, which is quicker than to keep them up during the load.
+        """SQL that creates indexes, which is quicker than to keep them up during the load, and collects statistics.
 
         Few tokens have most of the postings. A sample shows far too few distinct ones, and the planner would take a
-        look-up of tokens for one of most postings. So it is told the true number.
+        look-up of tokens for one of most postings. So it is told the true number. VACUUM marks all records as visible,
+        which lets an index answer alone.
         """
         names = {table.name: generation.name(table.name) for table in generation.kept_tables()}
         distinct = f"ALTER COLUMN token_id SET (n_distinct = {-distinct_share:.9f})"
         indexes = [f"CREATE INDEX ON {names[name]} ({columns})" for name, columns in _INDEXED.items() if name in names]
-        return [f"ALTER TABLE {names['postings']} {distinct}", *indexes]
-
-    def after_commit(self, generation: Generation) -> list[str]:
-        """SQL that collects statistics and marks all records as visible, which lets an index answer alone."""
-        return [f"VACUUM (ANALYZE) {generation.name(table.name)}" for table in generation.kept_tables()]
+        vacuums = [f"VACUUM (ANALYZE) {name}" for name in names.values()]
+        return [f"ALTER TABLE {names['postings']} {distinct}", *indexes, *vacuums]
 
 
 class PostgreSqlSession(Session):
@@ -115,25 +110,26 @@ class PostgreSqlSession(Session):
     client_errors = (psycopg.Error, OSError, UnicodeError)
 
     def _connect(self) -> None:
-        self._connection = psycopg.connect(**options(self.address, self._password), autocommit=not self._writes)
+        self._connection = psycopg.connect(**options(self.address), autocommit=not self._writes)
         self._connection.prepare_threshold = None  # statements differ, and temporary tables come and go
         self._cursor = self._connection.cursor()
 
     def _execute(self, statement: str, values: Sequence[Any]) -> list[Sequence[Any]]:
-        result = self._cursor.execute(statement, [_escaped(v) if isinstance(v, str) else v for v in values] or None)
+        bound = [encoded(pa.array([v]))[0].as_py() if isinstance(v, str) else v for v in values]
+        result = self._cursor.execute(statement, bound or None)
         rows = result.fetchall() if result.description else []
         return [[decoded(v) if isinstance(v, str) and _ESCAPE in v else v for v in row] for row in rows]
 
-    def _numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
-        with self._cursor.copy(f"COPY ({statement}) TO STDOUT (FORMAT BINARY)") as stream:
-            data = b"".join(stream)
-        return _columns(data, octets)
+    def _numbers(self, statement: str) -> list[Ids]:
+        with self._cursor.copy(f"COPY ({statement}) TO STDOUT (FORMAT csv, HEADER)") as stream:
+            table = read_csv(BytesIO(b"".join(stream)))
+        return [column.cast(pa.int64()).to_numpy() for column in table.columns]
 
     def _load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int:
         names = ", ".join(column.name for column in columns)
         with self._cursor.copy(f"COPY {table} ({names}) FROM STDIN (FORMAT csv)") as stream:
             for batch in batches:
-                for piece in lines([encoded(column) for column in batch], CSV):
+                for piece in csv_pieces(batch):
                     stream.write(piece)
         return self._cursor.rowcount
 
@@ -154,6 +150,15 @@ class PostgreSqlSession(Session):
         return failures.OTHER
 
 
+def csv_pieces(columns: Columns) -> Iterator[bytes]:
+    """Yield records as CSV; texts are quoted, and nothing stands for NULL."""
+    names = list(map(str, range(len(columns))))
+    for start in range(0, len(columns[0]), RECORDS):
+        sink, batch = pa.BufferOutputStream(), [encoded(column.slice(start, RECORDS)) for column in columns]
+        write_csv(pa.record_batch(batch, names), sink, WriteOptions(include_header=False))
+        yield sink.getvalue().to_pybytes()
+
+
 def _connection_failure(text: str) -> Failure:
     """Tell by libpq's text, which is all there is, why a server cannot be reached."""
     if "password" in text or "authentication failed" in text or ("role" in text and "does not exist" in text):
@@ -169,7 +174,7 @@ def _connection_failure(text: str) -> Failure:
     return failures.LOST
 
 
-def options(address: Address, password: Password) -> dict[str, Any]:
+def options(address: Address) -> dict[str, Any]:
     """Return the options of psycopg; the connection is kept alive while it waits for long steps of others."""
     files = {"sslrootcert": address.tls_cafile, "sslcert": address.tls_certfile, "sslkey": address.tls_keyfile}
     wait = {"statement_timeout": f"{round(1_000 * address.timeout)}"} if address.timeout else {}
@@ -180,7 +185,7 @@ def options(address: Address, password: Password) -> dict[str, Any]:
         "user": address.user,
         "dbname": address.database,
         "sslmode": address.tls,
-        **({"password": password.value} if password.value else {}),
+        **({"password": address.password} if address.password else {}),
         **{name: path for name, path in files.items() if path},
         "options": " ".join([*settings, os.environ.get("PGOPTIONS", "")]).strip(),
         "connect_timeout": max(2, round(address.connect_timeout)),
@@ -192,24 +197,6 @@ def options(address: Address, password: Password) -> dict[str, Any]:
     }
 
 
-def _columns(data: bytes, octets: Sequence[int]) -> list[Ids]:
-    """Return the columns of a binary COPY: without nulls, all records are as wide as the first."""
-    end = len(data) - 2  # a record of -1 fields
-    if end <= _HEADER:
-        return [np.empty(0, np.int64) for _ in range(sum(octets) // 8)]
-    fields: list[tuple[str, str, int | tuple[int]]] = [("count", ">i2", 1)]
-    at = _HEADER + 2
-    for number, octets_asked in enumerate(octets):
-        size = int.from_bytes(data[at : at + 4], "big")
-        is_number = size in (4, 8)  # bits have their count in front
-        fields += [(f"size{number}", ">i4", 1 if is_number else 2)]
-        fields += [(f"value{number}", f">i{size if is_number else 8}", (octets_asked // 8,))]
-        at += 4 + size
-    records = np.frombuffer(data, np.dtype(fields), offset=_HEADER, count=(end - _HEADER) // (at - _HEADER))
-    values = [records[f"value{number}"].astype(np.int64) for number in range(len(octets))]
-    return [np.ascontiguousarray(word) for column in values for word in column.T]
-
-
 # PostgreSQL's texts cannot hold the character 0.
 
 _ESCAPE = "\x10"
@@ -217,7 +204,9 @@ _ESCAPED = re.compile(f"{_ESCAPE}(.)", re.DOTALL)
 
 
 def encoded(column: pa.Array) -> pa.Array:
-    """Return texts without the character 0; `decoded` brings it back."""
+    """Return super keys as digits, and texts without the character 0, which `decoded` brings back."""
+    if pa.types.is_large_binary(column.type):
+        return pc.binary_join_element_wise("x", hexadecimal(column), "")
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
     special = [pc.any(pc.match_substring(column, character)).as_py() for character in (_ESCAPE, "\0")]
@@ -225,11 +214,6 @@ def encoded(column: pa.Array) -> pa.Array:
         column = pc.replace_substring(column, _ESCAPE, _ESCAPE + _ESCAPE)
         column = pc.replace_substring(column, "\0", _ESCAPE + "0")
     return column
-
-
-def _escaped(text: str) -> str:
-    """Return a text that is bound as `encoded` stores it."""
-    return text.replace(_ESCAPE, _ESCAPE + _ESCAPE).replace("\0", _ESCAPE + "0")
 
 
 def decoded(text: str) -> str:

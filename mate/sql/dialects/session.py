@@ -7,26 +7,45 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from queue import Empty, LifoQueue
 from threading import Event, Lock, Thread
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from mate.errors import StoreError
 from mate.lake.base import Ids
-from mate.sql.address import Address, Password
+from mate.sql.address import Address
+from mate.sql.dialects import open_session
 from mate.sql.dialects.dialect import Dialect
-from mate.sql.dialects.failures import Failure, NoFreeSessionError
+from mate.sql.dialects.failures import ConnectionLostError, Failure, NoFreeSessionError
 from mate.sql.schema import BUILDS, Column
 
 Columns: TypeAlias = list[pa.Array]
 """Records of a table, an array per column."""
 
+RECORDS = 2_000
+"""Records that are made into text at a time."""
 HEARTBEAT = 30.0
-"""Seconds between two statements of the session that holds the lock."""
+"""Seconds between two statements of the session that holds the lock: servers end idle ones."""
 _LAST_HEARTBEAT = 5.0
 """Seconds that the last one may take; a server that does not answer is not waited for."""
-_FIRST_WAIT, _LONGEST_WAIT = 0.05, 5.0
+_Answer = TypeVar("_Answer")
+
+
+def patiently(
+    action: Callable[[], _Answer], refusal: type[StoreError], seconds: float, first: float = 0.05, longest: float = 5.0
+) -> _Answer:
+    """Do something, again after each refusal and a wait that grows, for so many seconds at most."""
+    deadline, wait = time.monotonic() + seconds, first
+    while True:
+        try:
+            return action()
+        except refusal:
+            if time.monotonic() + wait > deadline:
+                raise
+        time.sleep(wait * random.uniform(0.5, 1.0))
+        wait = min(2 * wait, longest)
 
 
 class Session(ABC):
@@ -38,24 +57,16 @@ class Session(ABC):
     dialect: ClassVar[Dialect]
     client_errors: ClassVar[tuple[type[Exception], ...]]
 
-    def __init__(self, address: Address, password: Password, *, writes: bool = False) -> None:
-        self.address, self._password, self._writes = address, password, writes
+    def __init__(self, address: Address, *, writes: bool = False) -> None:
+        self.address, self._writes = address, writes
         self._temporary: dict[str, Columns] = {}
         """Temporary tables, and the records that they were filled with."""
-        self._connect_patiently()
 
-    def _connect_patiently(self) -> None:
-        """Connect, waiting as long as the address allows for the server to have a session free."""
-        deadline, wait = time.monotonic() + self.address.patience, _FIRST_WAIT
-        while True:
-            try:
-                with self._translated():
-                    return self._connect()
-            except NoFreeSessionError:
-                if time.monotonic() + wait > deadline:
-                    raise
-                time.sleep(wait * random.uniform(0.5, 1.5))
-                wait = min(2 * wait, _LONGEST_WAIT)
+        def connect() -> None:
+            with self._translated():
+                self._connect()
+
+        patiently(connect, NoFreeSessionError, address.patience)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -65,7 +76,7 @@ class Session(ABC):
             text = self._text(error)
             kind, template = self._failure(error, text)
             message = f"{self.address}: {template.format(text=text, address=self.address)}"
-            raise kind(self._password.hidden(message)) from None
+            raise kind(self.address.without_password(message)) from None
 
     def _text(self, error: Exception) -> str:
         return " ".join(str(error).split()) or type(error).__name__
@@ -82,7 +93,7 @@ class Session(ABC):
     def _execute(self, statement: str, values: Sequence[Any]) -> list[Sequence[Any]]: ...
 
     @abstractmethod
-    def _numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]: ...
+    def _numbers(self, statement: str) -> list[Ids]: ...
 
     @abstractmethod
     def _load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int | None:
@@ -99,13 +110,10 @@ class Session(ABC):
         with self._translated():
             return self._execute(statement, values)
 
-    def numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
-        """Run a query whose columns are never null; return them as arrays, super keys word by word.
-
-        `octets` has 8 for a column of whole numbers, and the size of the key for one of super keys.
-        """
+    def numbers(self, statement: str) -> list[Ids]:
+        """Run a query for whole numbers that are never null; return its columns as arrays."""
         with self._translated():
-            return self._numbers(statement, octets)
+            return self._numbers(statement)
 
     def load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> int:
         """Stream records into a table; return how many. If not all are taken, it is an error."""
@@ -145,29 +153,21 @@ class Session(ABC):
         """Make a temporary table hold just these records, unless it does already."""
         if not self._writes and self._temporary.get(name) == records:
             return
-        if not self._writes and 0 < len(records[0]) <= self.dialect.most_inserted:
-            self.execute(self.dialect.fill_at_once(name, columns, records))
-        else:
-            is_new = name not in self._temporary
-            self.create_temporary(name, columns)
-            if not is_new and not self._writes:
-                self.execute(f"TRUNCATE TABLE {name}")
-            with self._translated():
-                self._load(name, columns, [records])
-            if self.dialect.analyze_temporary:
-                self.execute(self.dialect.analyze_temporary.format(name=name))
+        if name in self._temporary:
+            self.execute(f"DELETE FROM {name}")
+        self.create_temporary(name, columns)
+        with self._translated():
+            self._load(name, columns, [records])
+        if self.dialect.analyze_temporary:
+            self.execute(self.dialect.analyze_temporary.format(name=name))
         self._temporary[name] = records
 
     @classmethod
     @contextmanager
-    def lock(cls, address: Address, password: Password) -> Iterator[Callable[[], None]]:
-        """Lock a schema for one build or change; yield a function that fails if the lock was lost meanwhile.
-
-        A thread sends a statement now and then, because servers end idle sessions (IDLESESSIONTIMEOUT of a Vertica
-        user).
-        """
+    def lock(cls, address: Address) -> Iterator[Callable[[], None]]:
+        """Lock a schema for one build or change; yield a function that fails if the lock was lost meanwhile."""
         mutex, ended = Lock(), Event()
-        with cls(address, password, writes=True) as session:
+        with cls(address, writes=True) as session:
 
             def verify() -> None:
                 with mutex:
@@ -202,3 +202,57 @@ class Session(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class SessionPool:
+    """Reading sessions that threads take and give back, at most so many at a time as the address says."""
+
+    def __init__(self, address: Address) -> None:
+        self._address, self._is_closed = address, False
+        self._places: LifoQueue[Session | None] = LifoQueue()
+        """Idle sessions, and places where one can be opened."""
+        for _ in range(address.connections):
+            self._places.put(None)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Lend a session; after an error it is not used again."""
+        session = self._places.get()
+        try:
+            session = session or open_session(self._address)
+            yield session
+        except BaseException:
+            if session is not None:
+                session.close()
+            session = None
+            raise
+        finally:
+            self._places.put(session)
+            if self._is_closed:
+                self._close_idle()
+
+    def ask(self, question: Callable[[Session], _Answer]) -> _Answer:
+        """Put a question; if an idle session turns out dead, put it once more over a new one."""
+        try:
+            with self.session() as session:
+                return question(session)
+        except ConnectionLostError:
+            self._close_idle()
+        with self.session() as session:
+            return question(session)
+
+    def close(self) -> None:
+        """Close idle sessions now, and the others as they are given back."""
+        self._is_closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        free: list[Session | None] = []
+        with suppress(Empty):
+            while True:
+                free.append(self._places.get_nowait())
+        for session in free:
+            if session is not None:
+                with suppress(StoreError):
+                    session.close()
+            self._places.put(None)

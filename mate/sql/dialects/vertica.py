@@ -9,27 +9,40 @@ import logging
 import socket
 import ssl
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from io import BytesIO
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import vertica_python
 from vertica_python import errors
 
 from mate.errors import StoreError
 from mate.lake.base import Ids
-from mate.sql.address import Address, Password
+from mate.sql.address import Address
 from mate.sql.dialects import failures
-from mate.sql.dialects.copy_text import FRAME, VERTICA, Stream, lines
-from mate.sql.dialects.dialect import Dialect
+from mate.sql.dialects.dialect import Dialect, hexadecimal
 from mate.sql.dialects.failures import Failure
-from mate.sql.dialects.session import Columns, Session
+from mate.sql.dialects.session import RECORDS, Columns, Session
 from mate.sql.schema import Column, Content, Generation, TableDefinition
 
-DUPLICATE_KEY, QUOTA, TOO_MANY_CONTAINERS = "6745", "10765", "5065"
-DISK_FULL = "53100"
-_ALL_NODES = " UNSEGMENTED ALL NODES"
+_FAILURES: dict[object, Failure] = {
+    "6745": failures.DUPLICATE_KEY,
+    "10765": failures.NO_ROOM,  # a quota
+    "5065": failures.BUSY,  # too many containers: they have to be merged first
+    "53100": failures.NO_ROOM,
+    errors.PermissionDenied: failures.FORBIDDEN,
+    errors.MissingSchema: failures.MISSING,
+    errors.MissingRelation: failures.MISSING,
+    errors.LockFailure: failures.BUSY,
+    errors.ConnectionFailure: failures.LOST,
+    errors.LostConnectivityFailure: failures.LOST,
+    errors.CopyRejected: failures.REJECTED,
+}
+"""By the server's number, by SQLSTATE, and by the client's class of an error."""
 _log = logging.getLogger(__name__)
 
 # We report these through logging, without a line of the client's code.
@@ -82,7 +95,7 @@ class Vertica(Dialect):
     def storage(self, table: TableDefinition) -> str:
         """Sort a table and spread it by row, never by token: a frequent one would fill a node."""
         if not table.spread:
-            return _ALL_NODES
+            return " UNSEGMENTED ALL NODES"
         return f" ORDER BY {', '.join(table.order)} SEGMENTED BY HASH({', '.join(table.spread)}) ALL NODES"
 
     def after_load(self, generation: Generation, distinct_share: float) -> list[str]:
@@ -97,14 +110,9 @@ class VerticaSession(Session):
     client_errors = (errors.Error, OSError, UnicodeError)
 
     def _connect(self) -> None:
-        given = options(self.address, self._password)
-        self._connection = vertica_python.connect(**given, autocommit=not self._writes)
-        try:
-            self._cursor = self._connection.cursor()
-            self._set_socket(self._connection.socket)
-        except BaseException:
-            self.close()
-            raise
+        self._connection = vertica_python.connect(**options(self.address), autocommit=not self._writes)
+        self._cursor = self._connection.cursor()
+        self._set_socket(self._connection.socket)
         # Otherwise each "already exists, nothing was done" becomes a Python warning.
         self._connection.notice_handler = lambda notice: _log.debug("%s", notice.message)
         if self.address.tlsmode == "prefer" and not self._connection.ssl():
@@ -127,19 +135,18 @@ class VerticaSession(Session):
         rows: list[Sequence[Any]] = self._cursor.fetchall()
         return rows
 
-    def _numbers(self, statement: str, octets: Sequence[int]) -> list[Ids]:
+    def _numbers(self, statement: str) -> list[Ids]:
         """Make arrays of the bytes that were sent, which is the fastest way."""
-        rows = self._execute(statement, (), raw=True)
-        data, words = b"".join(value for row in rows for value in row), sum(octets) // 8
-        if len(data) != 8 * words * len(rows):
+        rows, columns = self._execute(statement, (), raw=True), len(self._cursor.description)
+        data = b"".join(value for row in rows for value in row)
+        if len(data) != 8 * columns * len(rows):
             raise StoreError(f"{self.address} answered with something other than whole numbers of 8 bytes")
-        table = np.frombuffer(data, ">i8").astype(np.int64).reshape(-1, words)
-        return [np.ascontiguousarray(table[:, place]) for place in range(words)]
+        return list(np.frombuffer(data, ">i8").astype(np.int64).reshape(-1, columns).T.copy())
 
     def _load(self, table: str, columns: Sequence[Column], batches: Iterable[Columns]) -> None:
         statement = copy_statement(table, columns, commits=not self._writes)
-        pieces = (piece for batch in batches for piece in lines(batch, VERTICA))
-        self._cursor.copy(statement, Stream(pieces), buffer_size=FRAME)
+        pieces = (piece for batch in batches for piece in lines(batch))
+        self._cursor.copy(statement, Stream(pieces))
         self._cursor.fetchall()
 
     def close(self) -> None:
@@ -157,7 +164,8 @@ class VerticaSession(Session):
 
     def _failure(self, error: Exception, text: str) -> Failure:
         if isinstance(error, errors.QueryError):
-            return _query_failure(error)
+            keys = str(error.error_code), error.sqlstate, type(error)
+            return next((_FAILURES[key] for key in keys if key in _FAILURES), failures.OTHER)
         whole = str(error)
         if "28000" in whole or "Invalid username or password" in whole:
             return failures.WRONG_PASSWORD
@@ -172,10 +180,9 @@ class VerticaSession(Session):
         return failures.OTHER
 
 
-def options(address: Address, password: Password) -> dict[str, object]:
+def options(address: Address) -> dict[str, object]:
     """Return the options of vertica-python."""
     given = {name: getattr(address, name) for name in ("tls_cafile", "tls_certfile", "tls_keyfile", "workload")}
-    secret = {"oauth_access_token": password.value} if address.auth == "oauth" else {"password": password.value}
     if address.auth == "kerberos":
         given |= {"kerberos_service_name": address.kerberos_service, "kerberos_host_name": address.kerberos_host}
     return {
@@ -184,7 +191,7 @@ def options(address: Address, password: Password) -> dict[str, object]:
         "user": address.user,
         "database": address.database,
         "tlsmode": address.tls,
-        **secret,
+        "oauth_access_token" if address.auth == "oauth" else "password": address.password,
         **{name: value for name, value in given.items() if value},
         "backup_server_node": list(address.backup),
         "connection_load_balance": address.balance and not address.stays_here,
@@ -203,26 +210,42 @@ def copy_statement(table: str, columns: Sequence[Column], *, commits: bool = Fal
     return f"COPY {table} ({listed}) FROM STDIN ENCLOSED BY '''' ENFORCELENGTH ABORT ON ERROR{end}"
 
 
-_FAILURES = {
-    errors.PermissionDenied: failures.FORBIDDEN,
-    errors.MissingSchema: failures.MISSING,
-    errors.MissingRelation: failures.MISSING,
-    errors.LockFailure: failures.BUSY,
-    errors.ConnectionFailure: failures.LOST,
-    errors.LostConnectivityFailure: failures.LOST,
-    errors.CopyRejected: failures.REJECTED,
-}
+def lines(columns: Columns) -> Iterator[bytes]:
+    """Yield records as text, in the form that vertica-python itself writes.
+
+    An empty field is NULL. An empty text is written as NULL, too, because Vertica's documentation does not say how an
+    empty quoted field is read. Readers turn it back.
+    """
+    for start in range(0, len(columns[0]), RECORDS):
+        records = pc.binary_join_element_wise(*(_field(column.slice(start, RECORDS)) for column in columns), "|")
+        yield "\n".join([*records.to_pylist(), ""]).encode()
 
 
-def _query_failure(error: errors.QueryError) -> Failure:
-    code = str(error.error_code)
-    if code == DUPLICATE_KEY:
-        return failures.DUPLICATE_KEY
-    if error.sqlstate == DISK_FULL or code == QUOTA:
-        return failures.NO_ROOM
-    if code == TOO_MANY_CONTAINERS:
-        return failures.PUSH_BACK
-    return next((failure for kind, failure in _FAILURES.items() if isinstance(error, kind)), failures.OTHER)
+def _field(column: pa.Array) -> pa.StringArray:
+    if pa.types.is_large_binary(column.type):
+        return hexadecimal(column)
+    texts = column.cast(pa.string())
+    if pa.types.is_large_string(column.type) or pa.types.is_string(column.type):
+        for special in ("\\", "'", "|", "\n"):
+            texts = pc.replace_substring(texts, special, "\\" + special)
+        texts = pc.if_else(pc.equal(texts, ""), "", pc.binary_join_element_wise("'", texts, "'", ""))
+    return texts.fill_null("")
+
+
+class Stream:
+    """Pieces of bytes as the object with a ``read`` that vertica-python takes; an empty piece does not end it."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces, self._piece = iter(pieces), BytesIO()
+
+    def read(self, size: int) -> bytes:
+        """Return at most so many bytes, and nothing at the end."""
+        while not (data := self._piece.read(size)):
+            piece = next(self._pieces, None)
+            if piece is None:
+                break
+            self._piece = BytesIO(piece)
+        return data
 
 
 SESSION = VerticaSession

@@ -9,7 +9,7 @@ import numpy as np
 
 from baselines.systems.column_sets import ColumnSets
 from mate.lake.base import Ids
-from mate.lake.segment import RowBlock, SearchSegment, memory_segment
+from mate.lake.segment import SearchSegment, memory_segment
 
 
 class MemorySets(ColumnSets):
@@ -29,4 +29,4 @@ def segment_of(sets: Sequence[AbstractSet[int]]) -> SearchSegment:
     """Return a segment with a table per set, one row for each token; an empty set is an empty cell."""
     rows = [(number, token) for number, tokens in enumerate(sets) for token in sorted(tokens) or [-1]]
     table, token = np.array(rows, np.int64).T
-    return memory_segment(RowBlock(table, np.arange(len(rows)), np.arange(len(rows) + 1), token))
+    return memory_segment(table, np.arange(len(rows)), np.zeros(len(rows), np.int64), token)
