@@ -65,7 +65,7 @@ def test_a_dry_run_does_nothing(experiments: Experiments, results: Path, capsys:
     assert experiments("table1", "top-k", "--dry-run") == 0
     out = capsys.readouterr().out
     assert "0 of 1" in out
-    assert "0 of 39" in out
+    assert "0 of 48" in out
     assert not (results / "records").exists()
 
 
