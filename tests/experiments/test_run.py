@@ -46,7 +46,8 @@ def test_every_experiment_runs_and_can_be_loaded(
     builds = records.load(results, "index-generation").set_index("build")
     assert builds.loc["super keys", "per_cell_bytes_computed"] == builds["cells"].iloc[0] * 16
     assert builds.loc["super keys", "bytes_super_keys"] >= builds["rows"].iloc[0] * 16
-    assert builds.loc["super keys, repeated", ["seconds", "josie_seconds"]].notna().all()
+    assert builds.loc["super keys, repeated", ["seconds", "josie_seconds", "josie_index_seconds"]].notna().all()
+    assert builds.loc["super keys", "josie_index_bytes"] > builds.loc["super keys", "josie_bytes"]
     assert builds.loc["inverted index", "bytes_super_keys"] == 0 < builds.loc["super keys", "josie_bytes"]
     facts = records.load(results, "figure4").attrs["files"][0]
     assert {"definition", "versions", "machine", "seed", "scale", "command"} <= set(facts)
