@@ -112,7 +112,8 @@ cdef void _hash_strings(void* state) noexcept nogil:
     cdef Hashing* s = <Hashing*>state
     cdef Span[uint8_t] data = s.data, ranks = s.ranks
     cdef Span[uint64_t] key
-    cdef int64_t character_bits = ALPHABET * s.beta, i, p, end, length, rank, shift, position
+    cdef int64_t beta = s.beta, length_bits = s.length_bits, character_bits = ALPHABET * s.beta
+    cdef int64_t i, p, end, length, rank, shift, position
     cdef int64_t[ALPHABET] place
     cdef uint64_t present, repeated, singles, bit
     cdef double offset, per_length
@@ -132,8 +133,10 @@ cdef void _hash_strings(void* state) noexcept nogil:
             continue
         key = s.keys[i]
         if s.with_length:
-            _set_bit(key, (length - 1) % s.length_bits)
-        shift = length % character_bits if s.rotated else 0
+            _set_bit(key, (length - 1) % length_bits)
+        shift = length if s.rotated else 0
+        if shift >= character_bits:  # a division takes long
+            shift %= character_bits
         singles = present & ~repeated
         # ceil(a / b) - 1 = floor((a - 1/2) / b) for whole a, b, and the half keeps rounding errors harmless.
         per_length = 1.0 / length
@@ -150,13 +153,13 @@ cdef void _hash_strings(void* state) noexcept nogil:
             bit = <uint64_t>1 << rank
             if singles & bit:
                 singles ^= bit
-                offset = (place[rank] * s.beta - 0.5) * per_length
+                offset = (place[rank] * beta - 0.5) * per_length
             else:
                 repeated ^= bit
-                offset = (tally.place_sum[rank] * s.beta - 0.5) / (tally.count[rank] * length)
-            position = (rank - 1 if rank else ALPHABET - 1) * s.beta - shift
+                offset = (tally.place_sum[rank] * beta - 0.5) / (tally.count[rank] * length)
+            position = (rank - 1 if rank else ALPHABET - 1) * beta - shift
             if s.with_location:
                 position += <int64_t>offset
             if position < 0:
                 position += character_bits
-            _set_bit(key, position + s.length_bits)
+            _set_bit(key, position + length_bits)
