@@ -71,21 +71,28 @@ def ratios(frame: pd.DataFrame, base: str, by: Sequence[str] = METHOD) -> pd.Dat
     return pd.DataFrame({"queries": groups.size(), "median": groups.median(), "geometric": geometric}).reset_index()
 
 
-def precisions(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
-    """Return the precision of each method's row filter: mean and deviation over queries.
+def paired(queries: pd.DataFrame, value: str, by: Sequence[str] = METHOD) -> pd.DataFrame:
+    """Return the queries that have a value with every method of their query set: all are averaged over the same.
 
-    A query without any candidate has no precision; it is left out and counted in ``without``.
+    A method without any value in a set, such as one that finished no query, does not take part there.
     """
-    groups = by_query(frame, by).groupby(list(by), sort=False)
-    precision = groups["precision"]
-    return pd.DataFrame(
-        {
-            "queries": groups.size(),
-            "without": precision.agg(lambda values: int(values.isna().sum())),
-            "mean": precision.mean(),
-            "std": precision.std(ddof=0),
-        }
-    ).reset_index()
+    place = [name for name in by if name != "method"]
+    known = queries[queries[value].notna()]
+    methods = known.groupby(place, sort=False, dropna=False)["method"].transform("nunique")
+    return known[known.groupby([*place, "query"], sort=False, dropna=False)["method"].transform("nunique") == methods]
+
+
+def precisions(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
+    """Return the precision of each method's row filter: mean and deviation over the queries that all have one for.
+
+    A query without any candidate has no precision; those that are left out for it are counted in ``without``.
+    """
+    queries = by_query(frame, by)
+    everywhere = queries.groupby(list(by), sort=False, dropna=False).size()
+    groups = paired(queries, "precision", by).groupby(list(by), sort=False, dropna=False)["precision"]
+    found = pd.DataFrame({"queries": groups.size(), "mean": groups.mean(), "std": groups.std(ddof=0)})
+    found.insert(1, "without", everywhere.loc[found.index] - found["queries"])
+    return found.reset_index()
 
 
 def recalls(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:

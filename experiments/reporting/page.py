@@ -71,6 +71,7 @@ def render(
         f"<h2 id=verdicts>The paper's claims</h2>{HOW}",
         _verdicts(judgements),
         *(_section(results, name, figures.get(name, ()), tables.get(name, ())) for name in names),
+        *(f"<h2 id=released>Not counted</h2>{table.html()}" for table in tables.get("released", ())),
     ]
     body = "\n".join(filter(None, parts))
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -13,6 +13,7 @@ from experiments.reporting.claims import Judgement
 from experiments.reporting.figures import FIGURES, figures
 from experiments.reporting.results import Results
 from experiments.reporting.tables import TABLES, Table, tables
+from experiments.reporting.tables.released import released
 
 _WRITTEN = ".report-files"
 """Lists what a report wrote, so that the next one removes what it does not write again."""
@@ -26,9 +27,13 @@ def write(results: Results, judgements: Sequence[Judgement], out: Path) -> Path:
         out.mkdir(parents=True, exist_ok=True)
         written = [path for group in made_tables.values() for table in group for path in table.write(out / "tables")]
         written += [path for group in made_figures.values() for d in group for path in d.write(out / "figures")]
+        apart = released(results)
+        written += [path for table in apart for path in table.write(out / "tables")]
         written += _write_verdicts(judgements, out)
         index = out / "index.html"
-        index.write_text(page.render(results, judgements, made_tables, made_figures), encoding="utf-8")
+        index.write_text(
+            page.render(results, judgements, {**made_tables, "released": apart}, made_figures), encoding="utf-8"
+        )
         _forget(out, [*written, index])
     except OSError as error:
         raise ExperimentError(f"the report cannot be written to {out}: {error}") from error

@@ -126,11 +126,6 @@ def legend(figure: Figure, looks: Sequence[Look], *, bars: bool, paper: bool = F
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
 
 
-def in_two_lines(name: str) -> str:
-    """Return the name of a query set so that those of many sets fit beside each other: ``released`` goes above."""
-    return name.replace("released ", "released\n")
-
-
 def grouped_bars(axis: Any, groups: Sequence[str], series: Sequence[tuple[Look, pd.DataFrame]], scale: float) -> None:
     """Draw medians as bars with quartiles as whiskers; ``series`` has frames by group.
 
@@ -172,7 +167,7 @@ def grouped_bars(axis: Any, groups: Sequence[str], series: Sequence[tuple[Look, 
                     va="bottom",
                     fontsize=6.5,
                 )
-    axis.set_xticks(range(len(groups)), [in_two_lines(name) for name in groups])
+    axis.set_xticks(range(len(groups)), groups)
     axis.set_xlim(-0.55, len(groups) - 0.45)
 
 

@@ -14,7 +14,6 @@ from experiments.reporting.figures.drawing import (
     Drawn,
     grid,
     grouped_bars,
-    in_two_lines,
     legend,
     log_axis,
     panels,
@@ -60,7 +59,7 @@ def _runtimes(results: Results) -> Drawn:
         grouped_bars(axis, groups, series, scale)
         log_axis(axis)
         sizes = own.groupby("query_set", sort=False)["queries"].max()
-        axis.set_xticks(range(len(groups)), [f"{in_two_lines(name)}\n{sizes[name]} queries" for name in groups])
+        axis.set_xticks(range(len(groups)), [f"{name}\n{sizes[name]} queries" for name in groups])
         axis.set_ylabel(f"{unit} per query")
         axis.set_title(results.title(lake), fontsize=9, loc="left")
     legend(figure, list(looks.values()), bars=True)
@@ -115,7 +114,7 @@ def _ratio_panel(axis: Any, lake: str, queries: pd.DataFrame, looks: dict[str, L
     grid(axis)
     log_axis(axis)
     axis.set_ylabel("times as long as MATE")
-    axis.set_xticks(range(len(groups)), [in_two_lines(name) for name in groups])
+    axis.set_xticks(range(len(groups)), groups)
     axis.set_xlim(-0.55, len(groups) - 0.45)
     return drawn
 
