@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from experiments.definitions import ARRAYS
+
 METHOD = ("lake", "query_set", "engine", "method")
 """What a figure is computed for, unless asked otherwise: one method on one query set in one engine."""
 
@@ -29,6 +31,21 @@ def by_query(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
     first["repetitions"] = times["count"]
     first["spread"] = ((times["max"] - times["min"]) / times["median"]).where(times["count"] > 1)
     return first.reset_index()
+
+
+OUTSIDE = ("prepare", "fetch_postings", "calibrate", "describe_tables", "evidence")
+"""Phases that the paper leaves out of its runtimes, or does not have: look-ups before the search, fetching, and the
+names of the answers behind it."""
+
+
+def without_fetching(queries: pd.DataFrame) -> pd.Series:
+    """Return the seconds of what the paper depicts (section 7.2): to hash, filter and compare, and JOSIE's search.
+
+    In a database one statement fetches and filters, and so a search there has no such part.
+    """
+    outside = [f"phase_{name}" for name in OUTSIDE]
+    phases = [name for name in queries if str(name).startswith("phase_") and name not in outside]
+    return queries[phases].sum(axis=1, min_count=1).where(queries["engine"] == ARRAYS)
 
 
 def index_bytes(frame: pd.DataFrame) -> pd.Series:

@@ -48,7 +48,9 @@ same draws for both sides (paired bootstrap); a verdict that does not come out i
 <p>XASH is read in three ways: with the alpha that equation 5 gives for the lake at hand, with that of the paper's
 corpus (6, 5 and 4 at 128, 256 and 512 bits), and as the code that the authors released has it (five characters at
 every size, another rotation). Where they differ, the claim holds in part. Claims on runtime are tested on every engine
-that searched. All exact systems returned the same scores for every
+that searched, and on arrays in two measures: <i>without fetching</i>, as the paper has them (to hash, filter and
+compare, and JOSIE's search), and of the whole search, which also looks values up, fetches, and names the answers.
+All exact systems returned the same scores for every
 query, or there would be no results.</p>
 """
 

@@ -14,13 +14,16 @@ from experiments.definitions import ARRAYS, slug
 from experiments.definitions import titled as on_engine
 from experiments.errors import RecordError
 from experiments.experiment import LakeExperiment
-from experiments.metrics import METHOD, by_query
+from experiments.metrics import METHOD, by_query, without_fetching
 from experiments.registry import EXPERIMENTS, find
 from experiments.reporting.paper import RELEASED, at_home
 
 Made = TypeVar("Made")
 Entries = Mapping[tuple[str, str], Mapping[str, Any]]
 """What is noted of an experiment, by lake and engine."""
+
+WHOLE, PART = "", "without fetching"
+"""What a runtime is of: the whole search, or what the paper depicts (`experiments.metrics.without_fetching`)."""
 
 BY = (*METHOD, "k")
 """One method on one query set for one k on one engine."""
@@ -68,14 +71,22 @@ class Results:
         made: Made = self._made[kind, experiment]
         return made
 
-    def queries(self, experiment: str, engine: str = ARRAYS) -> pd.DataFrame:
+    def queries(self, experiment: str, engine: str = ARRAYS, measure: str = WHOLE) -> pd.DataFrame:
         """Return one row per query and method of a search experiment; see `experiments.metrics.by_query`.
 
         Methods are compared on one engine at a time: tables and figures on arrays, claims on each.
         """
         frame = self.frames[experiment]
         made: pd.DataFrame = self.once("queries", experiment, lambda: _with_limits(by_query(frame, BY)))
+        if measure == PART:
+            taken = made.assign(seconds=without_fetching(made))
+            made = self.once(PART, experiment, lambda: _with_limits(taken))
         return made[made["engine"] == engine]
+
+    def measures(self, experiment: str, engine: str = ARRAYS) -> list[str]:
+        """Return what runtimes of an experiment can be of, the paper's measure first."""
+        queries = self.queries(experiment, engine)
+        return [PART, WHOLE] if without_fetching(queries).notna().any() else [WHOLE]
 
     def on_arrays(self, experiment: str) -> bool:
         """Tell whether arrays were searched or looked at, which tables and figures of one engine show."""

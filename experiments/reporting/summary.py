@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
+from experiments.definitions import ARRAYS
 from experiments.reporting.claims import Claim, Judgement
 from experiments.reporting.claims.claim import NO_LAKE, TOGETHER
 from experiments.reporting.numbers import NOTHING, whole
@@ -86,11 +87,12 @@ class ClaimVerdicts:
     claim: Claim
     judgements: tuple[Judgement, ...]
     engines: Mapping[str, Verdict]
-    """By engine, arrays first. Of all lakes together if they were taken together, else what real lakes agree on."""
+    """By engine and measure, arrays and the paper's measure first. Of all lakes together if they were taken together,
+    else what real lakes agree on."""
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on arrays, or on the first engine that there is."""
+        """The verdict on arrays in the paper's measure, or on the first engine that there is."""
         return next(iter(self.engines.values()))
 
     @property
@@ -107,7 +109,7 @@ class ClaimVerdicts:
         return f"{DEPENDS}: {each}" if self.depends else each
 
 
-DEPENDS = "depends on the engine"
+DEPENDS = "depends on the engine or the measure"
 
 
 def by_claim(judgements: Sequence[Judgement]) -> list[ClaimVerdicts]:
@@ -118,8 +120,8 @@ def by_claim(judgements: Sequence[Judgement]) -> list[ClaimVerdicts]:
     found = []
     for group in groups.values():
         engines = {}
-        for engine in dict.fromkeys(j.engine for j in group):
-            own = [j for j in group if j.engine == engine]
+        for engine in dict.fromkeys(j.place for j in group):
+            own = [j for j in group if j.place == engine]
             real = [j for j in own if not j.synthetic] or own
             decides = [j for j in own if j.lake == TOGETHER] or real
             engines[engine] = overall(j.verdict for j in decides)
@@ -129,7 +131,8 @@ def by_claim(judgements: Sequence[Judgement]) -> list[ClaimVerdicts]:
 
 def overview(judgements: Sequence[Judgement]) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return header and rows of the shortest table of all verdicts: a line per claim, a column per lake."""
-    titles = list(dict.fromkeys(j.title for j in judgements if j.lake not in (TOGETHER, NO_LAKE)))
+    named = [j for j in judgements if j.lake not in (TOGETHER, NO_LAKE)]
+    titles = list(dict.fromkeys(j.title for j in named if j.engine == ARRAYS) or dict.fromkeys(j.title for j in named))
     rows = []
     for found in by_claim(judgements):
         signs = {j.title: SIGNS[j.verdict] for j in found.judgements}

@@ -73,6 +73,7 @@ def verdict_table(judgements: Sequence[Judgement]) -> Table:
                 "paper": j.claim.published(),
                 "lake": j.title,
                 "engine": j.engine,
+                "measure": j.measure or "whole search",
                 "synthetic": j.synthetic,
                 "measured": j.finding.measured,
                 "verdict": str(j.verdict),
@@ -95,11 +96,14 @@ def _write_verdicts(judgements: Sequence[Judgement], out: Path) -> list[Path]:
     text, listing, cases = out / "verdicts.md", out / "verdicts.csv", out / "verdict-cases.csv"
     text.write_text(table.markdown(), encoding="utf-8")
     table.numbers.to_csv(listing, index=False)
-    columns = ["claim", "lake", "engine", "case", "value", "low", "high", "text", "lean", "weight"]
+    columns = ["claim", "lake", "engine", "measure", "case", "value", "low", "high", "text", "lean", "weight"]
     rows = [
-        (j.claim.name, j.title, j.engine, c.name, c.value, *(c.interval or (None, None)), c.text, c.lean, c.weight)
-        for j in judgements
-        for c in j.finding.cases
+        (*place, c.name, c.value, *(c.interval or (None, None)), c.text, c.lean, c.weight)
+        for place, c in ((_place(j), c) for j in judgements for c in j.finding.cases)
     ]
     pd.DataFrame(rows, columns=columns).to_csv(cases, index=False)
     return [text, listing, cases]
+
+
+def _place(judgement: Judgement) -> tuple[str, ...]:
+    return judgement.claim.name, judgement.title, judgement.engine, judgement.measure

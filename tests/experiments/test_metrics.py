@@ -81,7 +81,7 @@ def test_precision_is_averaged_over_queries_that_all_methods_have_one_for() -> N
     found = precisions(runs).set_index("method")
     assert found.loc["a", ["queries", "without", "mean"]].tolist() == [2, 1, pytest.approx(0.3)]
     assert found.loc["b", ["queries", "without", "mean"]].tolist() == [2, 1, pytest.approx(0.2)]
-    without = precisions(pd.concat([runs, frame({"method": "c", "query": "2", "seconds": 1.0, "precision": None})]))
+    without = precisions(pd.concat([runs, runs[:1].assign(method="c", precision=float("nan"))]))
     assert without.equals(precisions(runs)), "a method without any precision takes nothing from the others"
 
 

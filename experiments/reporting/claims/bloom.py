@@ -11,6 +11,7 @@ from experiments.reporting.comparisons import (
     LakeResults,
     fewest,
     mean_precision,
+    measured,
     precision_differences,
     xash,
 )
@@ -100,6 +101,8 @@ def _faster_at_equal_precision(lake: LakeResults, reading: str) -> Finding:
     cases = []
     for bits in SIZES:
         own, bloom = xash(bits, reading), f"bf {bits}"
+        if not measured(queries, own, bloom):
+            continue
         means = mean_precision(queries, (own, bloom))
         similar = set(means.index[(means[own] - means[bloom]) <= _similar()])
         cases += named(f"{bits} bits", [c for c in time_ratios(took, bloom, own) if c.name in similar])

@@ -14,6 +14,7 @@ from experiments.reporting.comparisons import (
     false_positives_by_query,
     fewest,
     mean_precision,
+    measured,
     sets_in,
     xash,
 )
@@ -59,6 +60,8 @@ def _larger_costs_more(lake: LakeResults, reading: str) -> Finding:
     cases = []
     for name in (*SIZED, "xash"):
         small, large = (xash(b, reading) if name == "xash" else f"{name} {b}" for b in (128, 512))
+        if not measured(queries, small, large):
+            continue
         means = mean_precision(queries, (small, large))
         similar = set(means.index[(means[large] - means[small]).abs() <= _similar()])
         # "similar or higher": only a faster large hash speaks against it.
