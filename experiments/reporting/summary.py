@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import pandas as pd
 
@@ -139,6 +141,31 @@ def overview(judgements: Sequence[Judgement]) -> tuple[list[str], list[tuple[str
         lakes = (signs.get(title, SIGNS[Verdict.UNTESTED]) for title in titles)
         rows.append((found.claim.name, found.claim.section, found.told, *lakes))
     return ["claim", "section", "in all", *titles], rows
+
+
+def commands(facts: Iterable[Mapping[str, Any]]) -> list[tuple[str, int, str]]:
+    """Return the commands that made records, from their metadata: each with its files and what they are of.
+
+    Folders of results and addresses of servers, which are those of a machine, are left out.
+    """
+    made: dict[str, list[tuple[str, str]]] = {}
+    for fact in {str(fact["path"]): fact for fact in facts}.values():
+        words = shlex.split(str(fact["command"]))
+        for option, shown in (("--results", []), ("--database", ["--database", "ADDRESS"])):
+            if option in words:
+                place = words.index(option)
+                words[place : place + 2] = shown
+        of = fact["definition"]
+        made.setdefault(shlex.join(words), []).append((of["group"], of.get("query_set") or of["part"]))
+    return [(command, len(found), _grouped(found)) for command, found in made.items()]
+
+
+def _grouped(found: Iterable[tuple[str, str]]) -> str:
+    """Return what records are of, each group once: ``hashes: WT (10), WT (100); own-table: WT (10)``."""
+    groups: dict[str, dict[str, None]] = {}
+    for group, name in found:
+        groups.setdefault(group, {})[name] = None
+    return "; ".join(f"{group}: {', '.join(names)}" for group, names in groups.items())
 
 
 def machine(results: Results) -> list[tuple[str, str]]:
