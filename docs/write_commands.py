@@ -24,7 +24,7 @@ def listing() -> str:
     lines = []
     for command, files, of in sorted(found, key=lambda entry: -entry[1]):
         told = f"{files} file{'s' * (files > 1)} of {of}"
-        lines += wrap(told, 128, initial_indent="# ", subsequent_indent="#   ") + [command]
+        lines += [*wrap(told, 128, initial_indent="# ", subsequent_indent="#   "), command]
     return "\n".join(["```", *lines, "```"])
 
 

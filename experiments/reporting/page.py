@@ -210,8 +210,8 @@ def _mark(verdict: Verdict) -> str:
 
 
 def _verdict(judgement: Judgement) -> str:
-    few = judgement.finding.stands_on
-    return _mark(judgement.verdict) + (f"<br><span class=note>{escape(few)}</span>" if few else "")
+    told = "; ".join(filter(None, (judgement.finding.stands_on, judgement.finding.needs)))
+    return _mark(judgement.verdict) + (f"<br><span class=note>{escape(told)}</span>" if told else "")
 
 
 def _section(results: Results, name: str, figures: Sequence[Drawn], tables: Sequence[Table]) -> str:

@@ -99,6 +99,16 @@ class Finding:
     readings: tuple[tuple[str, str, Verdict], ...] = ()
     """Where readings of the claim were measured differently: what each is called, measured and judged."""
 
+    times: int = 0
+    """If it is undecided: how many times as many queries would decide it."""
+
+    @property
+    def needs(self) -> str:
+        """Say how many queries would decide what is not."""
+        if not self.times or not self.queries:
+            return ""
+        return f"about {count(self.times * self.queries, 'query')} in the smallest set would decide it"
+
     @property
     def stands_on(self) -> str:
         """Say it if the verdict stands on few queries."""

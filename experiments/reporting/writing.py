@@ -78,6 +78,7 @@ def verdict_table(judgements: Sequence[Judgement]) -> Table:
                 "measured": j.finding.measured,
                 "verdict": str(j.verdict),
                 "fewest_queries_of_a_set": j.finding.queries or None,
+                "queries_that_would_decide": j.finding.times * j.finding.queries or None,
                 "rule": j.claim.rule,
                 "rules_changed": rules.changed(),
                 "related_claims": "; ".join(j.claim.related),

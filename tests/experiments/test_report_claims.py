@@ -175,6 +175,7 @@ def test_an_interval_that_straddles_the_threshold_decides_nothing(
     found = judged(results({"figure4": noisy(slower, spread)}), "faster than SCR")
     assert found.verdict is expected
     assert "[" in found.finding.measured
+    assert bool(found.finding.times) is (expected is UNDECIDED), "it says how many queries would decide it"
 
 
 def test_engines_are_judged_apart_and_never_compared_with_each_other() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from experiments.definitions import ARRAYS, titled
-from experiments.reporting import rules
+from experiments.reporting import bootstrap, rules
 from experiments.reporting.comparisons import READINGS, LakeResults
 from experiments.reporting.results import WHOLE, Results
 from experiments.reporting.verdicts import Finding, Untestable, Verdict, together
@@ -90,8 +90,8 @@ class Judgement:
     @property
     def verdict_text(self) -> str:
         """The verdict, with the number of queries if they are few."""
-        few = self.finding.stands_on
-        return f"{self.verdict} ({few})" if few else str(self.verdict)
+        told = ", ".join(filter(None, (self.finding.stands_on, self.finding.needs)))
+        return f"{self.verdict} ({told})" if told else str(self.verdict)
 
 
 def judged(claim: Claim, results: Results) -> list[Judgement]:
@@ -147,7 +147,25 @@ def _judgement(claim: Claim, lake: LakeResults) -> Judgement:
     return Judgement(claim, lake.name, title, _found(claim, lake), command, synthetic, lake.engine, lake.measure)
 
 
+MOST = 64
+"""So many times as many queries are the most that are thought of."""
+
+
 def _found(claim: Claim, lake: LakeResults) -> Finding:
+    """Test a claim on a lake; of an undecided one say how many queries would decide it, if they are like these."""
+    found = _tested(claim, lake)
+    if found.verdict is not Verdict.UNDECIDED:
+        return found
+    times = 2
+    while times <= MOST:
+        with bootstrap.with_times_as_many(times):
+            if _tested(claim, lake).verdict is not Verdict.UNDECIDED:
+                break
+        times *= 2
+    return replace(found, times=times)
+
+
+def _tested(claim: Claim, lake: LakeResults) -> Finding:
     """Test a claim on a lake, with every reading of XASH if it is about XASH."""
     found: list[tuple[str, Finding]] = []
     reasons: dict[str, None] = {}
