@@ -24,6 +24,7 @@ from experiments.reporting.comparisons import (
 from experiments.reporting.numbers import number, share, times
 from experiments.reporting.rules import threshold
 from experiments.reporting.verdicts import (
+    FEW,
     Case,
     Finding,
     Untestable,
@@ -83,14 +84,14 @@ def _thousand_times(lake: LakeResults, reading: str) -> Finding:
             continue
         for name, wide in by_set(queries, ("scr", method), "false_positives").items():
             without, own = (wide[column].to_numpy(np.float64) for column in ("scr", method))
-            if without.sum():
+            if without.sum() and len(wide) >= FEW:
                 samples = bootstrap.ratios(name, without, own)
                 ratio = float(without.sum() / own.sum()) if own.sum() else float("inf")
                 told = times(ratio) + ranged(samples, times)
                 told += f" ({number(without.sum())} to {number(own.sum())})"
                 cases.append(Case(f"{name}, {bits} bits", ratio, told, 0, samples=samples, weight=len(wide)))
     if not cases:
-        raise Untestable("SCR or XASH is missing, or SCR has no false positive")
+        raise Untestable("SCR or XASH is missing, or SCR has no false positive, or few queries")
     published, least = (rules.number("1000 times fewer false positives", name) for name in ("factor", "least"))
     return up_to(cases, published, fewest(queries), least)
 
