@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from experiments.definitions import ARRAYS
@@ -43,9 +42,10 @@ def without_fetching(queries: pd.DataFrame) -> pd.Series:
 
     In a database one statement fetches and filters, and so a search there has no such part.
     """
-    outside = [f"phase_{name}" for name in OUTSIDE]
-    phases = [name for name in queries if str(name).startswith("phase_") and name not in outside]
-    return queries[phases].sum(axis=1, min_count=1).where(queries["engine"] == ARRAYS)
+    phases = queries.filter(regex="^phase_")
+    inside = phases.drop(columns=[f"phase_{name}" for name in OUTSIDE], errors="ignore")
+    known = phases.notna().any(axis=1) & bool(len(inside.columns)) & (queries["engine"] == ARRAYS)
+    return inside.sum(axis=1).where(known)
 
 
 def index_bytes(frame: pd.DataFrame) -> pd.Series:
@@ -71,21 +71,6 @@ def runtimes(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
             "spread": groups["spread"].median(),
         }
     ).reset_index()
-
-
-def ratios(frame: pd.DataFrame, base: str, by: Sequence[str] = METHOD) -> pd.DataFrame:
-    """Return how many times as long as the method `base` each takes, query by query: median and geometric mean.
-
-    Only queries that both finished count.
-    """
-    queries = by_query(frame, by)
-    keys = [name for name in by if name != "method"] + ["query"]
-    basis = queries[queries["method"] == base].set_index(keys)["seconds"].rename("base")
-    joined = queries.join(basis, on=keys)
-    joined["ratio"] = joined["seconds"] / joined["base"]
-    groups = joined.dropna(subset=["ratio"]).groupby(list(by), sort=False)["ratio"]
-    geometric = groups.agg(lambda ratio: float(np.exp(np.log(ratio).mean())))
-    return pd.DataFrame({"queries": groups.size(), "median": groups.median(), "geometric": geometric}).reset_index()
 
 
 def paired(queries: pd.DataFrame, value: str, by: Sequence[str] = METHOD) -> pd.DataFrame:

@@ -162,7 +162,7 @@ def within(name: str, value: float, low: float, high: float, drawn: tuple[str, S
     `drawn` is how it is written, and its samples.
     """
     text, samples = drawn
-    inside = None if samples is None else np.minimum(samples / low, high / samples)
+    inside = None if samples is None else np.minimum(samples / low, high / np.maximum(samples, low * 1e-9))
     return above(name, min(value / low, high / value), 1.0, text, inside)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.metrics import by_query, precisions, query_sets, ratios, recalls, runtimes
+from experiments.metrics import by_query, precisions, query_sets, recalls, runtimes
 
 
 def frame(*rows: dict[str, Any]) -> pd.DataFrame:
@@ -60,18 +60,6 @@ def test_runtimes_are_means_over_finished_queries() -> None:
     found = runtimes(RUNS).set_index("method")
     assert found.loc["a", ["queries", "unfinished", "mean", "std"]].tolist() == [2, 0, 3.0, 1.0]
     assert found.loc["b", ["queries", "unfinished", "mean"]].tolist() == [2, 1, 8.0]
-
-
-def test_ratios_compare_on_one_engine() -> None:
-    slow = RUNS.assign(engine="duckdb", seconds=10 * RUNS["seconds"])
-    found = ratios(pd.concat([RUNS, slow], ignore_index=True), "a").set_index(["engine", "method"])
-    assert found.loc[("arrays", "b"), "median"] == found.loc[("duckdb", "b"), "median"] == 4.0
-
-
-def test_ratios_compare_query_by_query() -> None:
-    found = ratios(RUNS, "a").set_index("method")
-    assert found.loc["a", "median"] == 1.0
-    assert found.loc["b", ["queries", "median", "geometric"]].tolist() == [1, 4.0, pytest.approx(4.0)]
 
 
 def test_precision_is_averaged_over_queries_that_all_methods_have_one_for() -> None:

@@ -85,8 +85,8 @@ def _imdb(lake: LakeResults, reading: str) -> Finding:
 def _richer(lake: LakeResults, reading: str) -> Finding:
     row = _one(lake.queries("figure4", "scr")).iloc[0]
     raise Untestable(
-        f"Movie: {row['answers']} tables, the best has {row['best']} of {row['cardinality']:,} key tuples; records do not "
-        "have the other columns of answers, nor what the title alone finds. Airline: not among the released files"
+        f"Movie: {row['answers']} tables, the best has {row['best']} of {row['cardinality']:,} key tuples; records do "
+        "not have the other columns of answers, nor what the title alone finds. Airline: not among the released files"
     )
 
 

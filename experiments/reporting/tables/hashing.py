@@ -43,33 +43,28 @@ def _rows(summary: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
 
 
 def table2(results: Results) -> list[Table]:
-    """Return table 2: runtimes, their spread, and their ratios to XASH beside the paper's."""
+    """Return the spread of the runtimes of table 2, and their ratios to XASH beside the paper's."""
     queries = results.queries("table2")
     summary = runtime_summary(queries)
     unit, scale = unit_of(summary["median"])
     columns = columns_of(summary)
 
-    def middle(cells: pd.DataFrame) -> Texts:
-        return _marked({method: number(median * scale) for method, median in cells["median"].items()}, _fastest(cells))
-
     def spread(cells: pd.DataFrame) -> Texts:
-        quartiles = zip(cells.index, cells["p25"], cells["p75"], cells["unfinished"], strict=True)
-        return {
-            method: f"{number(low * scale, 2)}–{number(high * scale, 2)}" + (f" · {late} late" if late else "")
-            for method, low, high, late in quartiles
+        quartiles = zip(cells.index, cells["p25"], cells["median"], cells["p75"], cells["unfinished"], strict=True)
+        found = {
+            method: f"{number(middle * scale)} ({number(low * scale, 2)}–{number(high * scale, 2)})"
+            + (f" · {late} late" if late else "")
+            for method, low, middle, high, late in quartiles
         }
+        return _marked(found, _fastest(cells))
 
     note = (
-        f"Median {unit} a query, k = 10, fetching included; bold: the fastest of its size. One index holds the super "
+        f"Median (lower to upper quartile), {unit} per query, of the whole search; bold: the fastest of its size. One "
     )
-    note += "keys of every hash function, once per row. BF (fair) sets as many bits per value as XASH."
-    ranges = f"Lower to upper quartile, {unit} per query."
-    wide = Caption("table2-spread", f"Table 2: spread of the runtimes ({unit})", ranges, minor=True)
-    return [
-        _shaped(Caption("table2", f"Table 2: runtime ({unit})", note), results, summary, columns, middle),
-        _time_ratios(results, queries, columns),
-        _shaped(wide, results, summary, columns, spread),
-    ]
+    note += "index holds the super keys of every hash function, once per row. BF (fair) sets as many bits per value as "
+    note += "XASH."
+    wide = Caption("table2-spread", f"Table 2: medians and spread of the runtimes ({unit})", note, minor=True)
+    return [_time_ratios(results, queries, columns), _shaped(wide, results, summary, columns, spread)]
 
 
 def _fastest(cells: pd.DataFrame) -> set[str]:
@@ -152,47 +147,16 @@ def _time_ratios(results: Results, queries: pd.DataFrame, columns: list[tuple[st
 
 
 def table3(results: Results) -> list[Table]:
-    """Return table 3: precisions, and their ratios to XASH beside the paper's."""
+    """Return precisions of table 3 relative to XASH beside the paper's, and XASH beside the fair Bloom filters."""
     queries = results.queries("table3")
-    summary = precision_summary(queries)
-    searched = summary[summary["hash"].fillna("") != ""]
-    whole = pd.concat([searched, _averages(searched)], ignore_index=True)
-    columns = columns_of(searched, PRINTED)
-
-    def written(cells: pd.DataFrame) -> Texts:
-        found = zip(cells.index, cells["mean"], cells["std"], strict=True)
-        return _marked({method: f"{share(mean)}±{share(std)}" for method, mean, std in found}, _most_precise(cells))
-
-    note = "Mean ± standard deviation over queries of true positives / (true + false positives) of the row filter, "
-    note += "k = 10. Bold: the best of its size. All are averaged over the same queries, those that have a candidate "
-    note += "with every method; their number is said."
-    return [
-        _shaped(Caption("table3", "Table 3: precision", note), results, _by_lake(whole), columns, written),
-        _precision_ratios(results, queries, columns),
-        _all_sizes(results, searched),
-    ]
+    searched = queries[queries["hash"].fillna("") != ""]
+    summary = precision_summary(searched)
+    return [_precision_ratios(results, queries, columns_of(summary, PRINTED)), _all_sizes(results, summary)]
 
 
 def _most_precise(cells: pd.DataFrame) -> set[str]:
     known = cells[cells["mean"].notna()]
     return {m for _, group in known.groupby("bits") for m in group.index[group["mean"] >= group["mean"].max() - 1e-9]}
-
-
-def _averages(summary: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean over query sets, lake by lake, as the paper's last row; sets weigh by their queries."""
-    asked = summary["queries"]
-    weights = asked.groupby([summary["lake"], summary["method"]], sort=False).sum()
-    weighed = summary.assign(mean=summary["mean"] * asked, std=summary["std"] * asked)
-    groups = weighed.groupby(["lake", "method"], sort=False)
-    means = groups[["mean", "std"]].sum().div(weights.where(weights > 0), axis=0)
-    facts = groups[["system", "hash", "bits", "variant"]].first()
-    return facts.join(means).join(groups["queries"].sum()).reset_index().assign(query_set=_AVERAGE)
-
-
-def _by_lake(summary: pd.DataFrame) -> pd.DataFrame:
-    """Return rows so that a lake's average follows its query sets."""
-    order = {lake: place for place, lake in enumerate(dict.fromkeys(summary["lake"]))}
-    return summary.sort_values("lake", key=lambda lakes: lakes.map(order), kind="stable")
 
 
 def _precision_ratios(results: Results, queries: pd.DataFrame, columns: list[tuple[str, str, str]]) -> Table:

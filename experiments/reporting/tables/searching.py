@@ -1,4 +1,4 @@
-"""Tables of the systems: the query sets (table 1), runtimes (figure 4), phases."""
+"""Tables of the systems: runtimes (figure 4), phases."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from itertools import product
 
 import pandas as pd
 
-from experiments.metrics import query_sets, recalls
+from experiments.metrics import recalls
 from experiments.reporting import paper
 from experiments.reporting.comparisons import READINGS, readings_in, sets_in, xash
-from experiments.reporting.numbers import NOTHING, number, percent, share, times, whole
+from experiments.reporting.numbers import NOTHING, number, percent, share, times
 from experiments.reporting.results import Results
 from experiments.reporting.style import look_of_system
 from experiments.reporting.tables.statistics import runtime_summary, unit_of
@@ -18,38 +18,6 @@ from experiments.reporting.timings import ratio_table, timings
 
 BASE = "xash 128"
 """MATE in figure 4."""
-
-
-def table1(results: Results) -> list[Table]:
-    """Return table 1: the query sets."""
-    found = query_sets(results.frames["table1"])
-    rows, numbers = [], []
-    for row in found.itertuples(index=False):
-        name = paper.corresponding(row.lake, row.query_set)
-        known = paper.query_sets().loc[name] if name else None
-        told = [row.cardinality, row.joinability, row.elsewhere]
-        printed = [known[c] if known is not None else None for c in ("tables", "mean_cardinality", "mean_joinability")]
-        rows.append(
-            (results.title(row.lake), row.query_set, f"{row.queries:,}", *map(number, told), *map(whole, printed))
-        )
-        numbers.append(
-            {
-                **row._asdict(),
-                "paper_tables": printed[0],
-                "paper_cardinality": printed[1],
-                "paper_joinability": printed[2],
-            }
-        )
-    header = [("", "lake"), ("", "query set")]
-    header += [("here", name) for name in ("queries", "cardinality", "joinability", "joinability elsewhere")]
-    header += [("paper", name) for name in ("tables", "cardinality", "joinability")]
-    notes = (
-        "Means over queries. Cardinality: distinct key tuples. Joinability: distinct key tuples found in the best "
-        "table, the query's own included as in the paper; elsewhere: in the best other one. The paper counts pairs of "
-        "rows, so that its joinability exceeds the cardinality.",
-    )
-    title = "Table 1: query sets"
-    return [Table("table1", title, tuple(header), tuple(rows), pd.DataFrame(numbers), notes)]
 
 
 def methods_in(queries: pd.DataFrame) -> list[str]:
