@@ -9,7 +9,7 @@ JAVA      := $(VENV)/.java
 BROWSER   := $(VENV)/.browser
 NATIVE    := $(shell find mate baselines -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
-.PHONY: help reproduce report notebooks test quick coverage lint types unit checked sanitize fuzz package format clean
+.PHONY: help reproduce report decide notebooks test quick coverage lint types unit checked sanitize fuzz package format clean
 
 help:
 	@echo "make reproduce   run every experiment of the paper on embedded lakes; report and verdicts in results/report"
@@ -17,6 +17,7 @@ help:
 	@echo "                 tables, RELEASED=dir for the authors' queries, SCALE=smoke|small|full, RESULTS=dir,"
 	@echo "                 ENGINE=duckdb|postgresql|vertica and DATABASE=address to search in a database)"
 	@echo "make report      the report on the results, or on those of the package in notebooks/, without measuring"
+	@echo "make decide      measure more queries for undecided claims, for BUDGET=60 minutes"
 	@echo "make notebooks   execute the notebooks on the same"
 	@echo "make test        lint, type-check and test everything"
 	@echo "make quick       lint and the fast tests, about a minute on two cores"
@@ -94,6 +95,10 @@ UNPACK   = $(if $(PACKAGE),[ -d '$(RESULTS)/experiments' ] || $(BIN)/python -m e
 report: $(READY)
 	$(UNPACK)
 	$(BIN)/python -m experiments report --results '$(RESULTS)'
+
+# Draw further queries for what is undecided, for BUDGET minutes.
+decide: $(READY)
+	$(BIN)/python -m experiments decide --results '$(RESULTS)' --minutes $(or $(BUDGET),60)
 
 # Draw the figures of the notebooks again.
 notebooks: $(READY)

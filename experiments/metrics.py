@@ -53,26 +53,6 @@ def index_bytes(frame: pd.DataFrame) -> pd.Series:
     return frame.filter(regex="^bytes_").sum(axis=1)
 
 
-def runtimes(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
-    """Return the runtime of each method: mean, deviation, median and 95th percentile over queries, in seconds.
-
-    Queries that a method did not finish are left out of its figures and counted in ``unfinished``.
-    """
-    groups = by_query(frame, by).groupby(list(by), sort=False)
-    seconds = groups["seconds"]
-    return pd.DataFrame(
-        {
-            "queries": groups.size(),
-            "unfinished": groups["finished"].agg(lambda finished: int((~finished).sum())),
-            "mean": seconds.mean(),
-            "std": seconds.std(ddof=0),
-            "median": seconds.median(),
-            "p95": seconds.quantile(0.95),
-            "spread": groups["spread"].median(),
-        }
-    ).reset_index()
-
-
 def paired(queries: pd.DataFrame, value: str, by: Sequence[str] = METHOD) -> pd.DataFrame:
     """Return the queries that have a value with every method of their query set: all are averaged over the same.
 

@@ -185,22 +185,6 @@ def pooled_difference(queries: pd.DataFrame, method: str, other: str, name: str,
     return difference(name, float(gaps.mean()), least, bootstrap.means("all", gaps), len(gaps))
 
 
-def precision_ratio(precision: pd.DataFrame, method: str, base: str, name: str) -> Case | None:
-    """Return the ratio of two mean precisions over the queries that have both; none without such a query.
-
-    Precisions are given by query and method, see `by_method`.
-    """
-    if not {method, base} <= set(precision.columns):
-        return None
-    both = precision[method].notna() & precision[base].notna()
-    own, other = (precision.loc[both, column].to_numpy(np.float64) for column in (method, base))
-    if not other.sum():
-        return None
-    samples = bootstrap.ratios(name, own, other)
-    steady = None if samples is None or not np.isfinite(samples).all() else samples
-    return factor(name, float(own.mean() / other.mean()), "", steady, len(own))
-
-
 def middle(values: Samples, weights: Sequence[float]) -> Samples:
     """Return the median of each column, its rows weighted; between two rows of the same weight it is their mean."""
     order = np.argsort(values, axis=0)

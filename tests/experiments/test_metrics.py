@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.metrics import by_query, precisions, query_sets, recalls, runtimes
+from experiments.metrics import by_query, precisions, query_sets, recalls
 
 
 def frame(*rows: dict[str, Any]) -> pd.DataFrame:
@@ -54,12 +54,6 @@ def test_phases_add_up_to_the_median() -> None:
     assert found["seconds"].tolist() == [3.0]
     assert found["phase_one"].tolist() == [pytest.approx(1.0)]
     assert found["phase_two"].tolist() == [pytest.approx(2.0)]
-
-
-def test_runtimes_are_means_over_finished_queries() -> None:
-    found = runtimes(RUNS).set_index("method")
-    assert found.loc["a", ["queries", "unfinished", "mean", "std"]].tolist() == [2, 0, 3.0, 1.0]
-    assert found.loc["b", ["queries", "unfinished", "mean"]].tolist() == [2, 1, 8.0]
 
 
 def test_precision_is_averaged_over_queries_that_all_methods_have_one_for() -> None:

@@ -261,15 +261,6 @@ def test_ratios_stand_beside_every_reading_of_xash() -> None:
         ("alpha of this lake", "2.0×"),
         ("the paper's alpha", "4.0×"),
     ]
-    precise = [search("l", "s", q, m, precision=p) for q in range(2) for m, p in PRECISIONS.items()]
-    table = table_named(results({"table3": precise}), "table3", "table3-ratios")
-    assert [row[2:] for row in table.rows if row[1] == "s"] == [
-        ("alpha of this lake", "0.50×"),
-        ("the paper's alpha", "0.25×"),
-    ]
-
-
-PRECISIONS = {"xash 128": 0.4, "xash 128 (paper's alpha)": 0.8, "bf 128": 0.2}
 
 
 def test_the_average_is_that_of_the_sets_as_in_the_paper() -> None:
