@@ -15,7 +15,8 @@ help:
 	@echo "make reproduce   run every experiment of the paper on embedded lakes; report and verdicts in results/report"
 	@echo "                 (WEBTABLES=dir OPENDATA=dir SCHOOL=dir KAGGLE=dir for real corpora, LAKE=dir for your own"
 	@echo "                 tables, RELEASED=dir for the authors' queries, SCALE=smoke|small|full, RESULTS=dir,"
-	@echo "                 ENGINE=duckdb|postgresql|vertica and DATABASE=address to search in a database)"
+	@echo "                 ENGINE=duckdb|postgresql|vertica and DATABASE=address to search in a database, with"
+	@echo "                 OPTIONS='--layout per_row --hashes all --clean', or '--dry-run' to see the statements)"
 	@echo "make report      the report on the results, or on those of the package in notebooks/, without measuring"
 	@echo "make decide      measure more queries for undecided claims, for BUDGET=60 minutes"
 	@echo "make notebooks   execute the notebooks on the same"
@@ -84,8 +85,8 @@ $(VENV)/.lake: | $(READY)
 reproduce: $(READY) $(JAVA) $(VENV)/.lake
 	$(BIN)/python -m experiments run --all --scale $(SCALE) --results '$(RESULTS)' $(CORPORA) \
 	  $(if $(KAGGLE),--kaggle '$(KAGGLE)') $(if $(RELEASED),--released '$(RELEASED)') \
-	  $(if $(ENGINE),--engine '$(ENGINE)') $(if $(DATABASE),--database '$(DATABASE)')
-	$(BIN)/python -m experiments report --results '$(RESULTS)'
+	  $(if $(ENGINE),--engine '$(ENGINE)') $(if $(DATABASE),--database '$(DATABASE)') $(OPTIONS)
+	$(if $(findstring --dry-run,$(OPTIONS)),,$(BIN)/python -m experiments report --results '$(RESULTS)')
 
 # Where nothing was measured, raw results are taken from the package in the repository, or from PACKAGE=results.tar.xz.
 PACKAGE ?= $(lastword $(sort $(wildcard notebooks/results-*.tar.xz)))

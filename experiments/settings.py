@@ -13,6 +13,7 @@ from experiments.lakes import MeasuredLake
 from experiments.query_sets import RELEASED_KEY_SIZE, SCHOOL_QUERIES, SetSpec, file_facts, listed
 from experiments.scales import Scale
 from mate.errors import did_you_mean
+from mate.sql.schema import LAYOUTS
 
 RELEASED = {
     "wt10": ("WT (10)", "webtables"),
@@ -54,6 +55,9 @@ class RunSettings:
     engine: str = ARRAYS
     """What holds the indexes that are built."""
     database: str = ""
+    layout: str = LAYOUTS[0]
+    all_hashes: bool = False
+    """Whether an index in a database has every hash function of tables 2 and 3."""
 
 
 def chosen_lakes(settings: RunSettings) -> list[MeasuredLake]:
@@ -76,8 +80,9 @@ def chosen_lakes(settings: RunSettings) -> list[MeasuredLake]:
         raise ExperimentError(f'two lakes are called "{twice}"; give one of them another name: --lake NAME=FOLDER')
     if settings.released and not {corpus for _, corpus in RELEASED.values()} & set(names):
         raise ExperimentError("--released: the authors' queries go with their corpora: --webtables DIR, --opendata DIR")
-    engine, database = settings.engine, settings.database
-    return [lake if lake.given else replace(lake, engine=engine, database=database) for lake in found]
+    where = {"engine": settings.engine, "database": settings.database}
+    where |= {"layout": settings.layout, "all_hashes": settings.all_hashes}
+    return [lake if lake.given else replace(lake, **where) for lake in found]
 
 
 def _named(text: str, settings: RunSettings) -> MeasuredLake:
