@@ -80,9 +80,13 @@ def chosen_lakes(settings: RunSettings) -> list[MeasuredLake]:
         raise ExperimentError(f'two lakes are called "{twice}"; give one of them another name: --lake NAME=FOLDER')
     if settings.released and not {corpus for _, corpus in RELEASED.values()} & set(names):
         raise ExperimentError("--released: the authors' queries go with their corpora: --webtables DIR, --opendata DIR")
-    where = {"engine": settings.engine, "database": settings.database}
-    where |= {"layout": settings.layout, "all_hashes": settings.all_hashes}
-    return [lake if lake.given else replace(lake, **where) for lake in found]
+    return [lake if lake.given else _placed(lake, settings) for lake in found]
+
+
+def _placed(lake: MeasuredLake, settings: RunSettings) -> MeasuredLake:
+    """Return a lake with what its index is in."""
+    engine, layout = settings.engine, settings.layout
+    return replace(lake, engine=engine, database=settings.database, layout=layout, all_hashes=settings.all_hashes)
 
 
 def _named(text: str, settings: RunSettings) -> MeasuredLake:

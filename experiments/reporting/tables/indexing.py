@@ -108,6 +108,9 @@ def _quantities(frame: pd.DataFrame, lakes: list[str]) -> list[tuple[str, list[s
     found.append(("time to build MATE's index", times_here, hours))
     without = [seconds(_get(builds[lake], PLAIN, "seconds")) for lake in lakes]
     found.append(("time without super keys", without, [NOTHING] * len(corpora)))
+    for build in dict.fromkeys(name for name in frame["build"] if " in " in name):
+        own = [gigabytes(_get(builds[lake], build, "bytes")) for lake in lakes]
+        found.append((f"{build}, as the database says", own, [NOTHING] * len(corpora)))
     josie = [seconds(_get(builds[lake], KEYED, "josie_seconds")) for lake in lakes]
     hours = [f"{table.loc['josie_index_hours', c]:.0f} h" for c in corpora]
     found.append(("time to make what JOSIE adds", josie, hours))
