@@ -83,7 +83,7 @@ $(VENV)/.lake: | $(READY)
 
 # Everything of the paper's section 7. A run that was stopped goes on where it was.
 reproduce: $(READY) $(JAVA) $(VENV)/.lake
-	$(if $(and $(filter vertica,$(ENGINE)),$(if $(findstring --dry-run,$(OPTIONS)),,yes)),$(BIN)/mate check-vertica '$(DATABASE)')
+	$(if $(and $(filter vertica,$(ENGINE)),$(if $(findstring --dry-run,$(OPTIONS)),,yes)),$(BIN)/mate vertica-check '$(DATABASE)')
 	$(BIN)/python -m experiments run --all --scale $(SCALE) --results '$(RESULTS)' $(CORPORA) \
 	  $(if $(KAGGLE),--kaggle '$(KAGGLE)') $(if $(RELEASED),--released '$(RELEASED)') \
 	  $(if $(ENGINE),--engine '$(ENGINE)') $(if $(DATABASE),--database '$(DATABASE)') $(OPTIONS)

@@ -53,6 +53,7 @@ def _alphas(results: Results, lake: str) -> str:
         if results.has(name):
             frame = results.frames[name]
             own = frame[(frame["lake"] == lake) & (frame["hash"] == "xash") & (frame["variant"] == "")]
+            own = own[own["hash_parameters"].notna() & (own["hash_parameters"] != "")]
             found = dict(zip(own["bits"], own["hash_parameters"].str.extract(r"alpha=(\d+)")[0], strict=True))
             if found:
                 return ", ".join(f"{alpha} at {bits}" for bits, alpha in sorted(found.items()) if alpha == alpha)

@@ -77,14 +77,18 @@ class Table:
     def html(self) -> str:
         """Return the table in HTML, wide ones to be scrolled."""
         body = "".join(
-            f"<tr>{''.join(_cell(cell, i < self.left, i in self.texts) for i, cell in enumerate(row))}</tr>"
-            for row in self.rows
+            f"<tr>{''.join(self._cell(place, cell) for place, cell in enumerate(row))}</tr>" for row in self.rows
         )
         notes = "".join(f"<p class=note>{html.escape(note)}</p>" for note in self.notes)
         caption = html.escape(self.title)
         inner = f"<div class=wide><table><caption>{caption}</caption><thead>{self._head()}</thead>"
         inner += f"<tbody>{body}</tbody></table></div>{notes}"
         return f"<details><summary>{caption}</summary>{inner}</details>" if self.minor else inner
+
+    def _cell(self, place: int, text: str) -> str:
+        """Return a cell; in the paper's layout its number stands below ours, so that wide tables can be printed."""
+        cell = _cell(text, place < self.left, place in self.texts)
+        return cell.replace("&nbsp;/&nbsp;", "<br>").replace(" / ", "<br>") if self.in_paper else cell
 
     def _head(self) -> str:
         """Return one line of headings, or two where columns are grouped."""
