@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -57,9 +58,12 @@ def run(options: argparse.Namespace) -> int:
             break
         tried.add(todo[0])
         console().print(todo[0], soft_wrap=True)
+        process = subprocess.Popen(_words(todo[0]))
         try:
-            subprocess.run(_words(todo[0]), check=False, timeout=max(1.0, end - time.monotonic()))
+            process.wait(max(1.0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)  # as a person would: what is measured is kept
+            process.wait()
             break
     rows = [(j.claim.name, j.title, j.finding.needs or "no number of queries would") for j in left]
     console().print(table(("undecided", "where", "what would decide it"), rows))
@@ -70,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
 
 def orders(left: Iterable[Judgement], results: Path) -> list[tuple[int, str]]:
     """Return the commands that would decide claims, each with its number of queries, the smallest first."""
-    from experiments.reporting.claims.claim import MOST
+    from experiments.reporting.verdicts import MOST
 
     found: dict[str, int] = {}
     for judgement in left:

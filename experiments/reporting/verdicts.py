@@ -29,6 +29,9 @@ HALF = threshold("half")
 STRONG, WEAK = threshold("strong"), threshold("weak")
 """Rank correlations from which on two things go together, and somewhat do."""
 
+MOST = 64
+"""So many times as many queries are the most that are thought of to decide what is undecided."""
+
 Samples = npt.NDArray[np.float64]
 
 
@@ -107,6 +110,8 @@ class Finding:
         """Say how many queries would decide what is not."""
         if not self.times or not self.queries:
             return ""
+        if self.times > MOST:
+            return f"even {count(MOST * self.queries, 'query')} in the smallest set would not decide it"
         return f"about {count(self.times * self.queries, 'query')} in the smallest set would decide it"
 
     @property

@@ -14,6 +14,7 @@ from experiments.reporting.figures import FIGURES, figures
 from experiments.reporting.results import Results
 from experiments.reporting.tables import TABLES, Table, tables
 from experiments.reporting.tables.released import released
+from experiments.reporting.verdicts import MOST
 
 _WRITTEN = ".report-files"
 """Lists what a report wrote, so that the next one removes what it does not write again."""
@@ -78,7 +79,7 @@ def verdict_table(judgements: Sequence[Judgement]) -> Table:
                 "measured": j.finding.measured,
                 "verdict": str(j.verdict),
                 "fewest_queries_of_a_set": j.finding.queries or None,
-                "queries_that_would_decide": j.finding.times * j.finding.queries or None,
+                "queries_that_would_decide": j.finding.times * j.finding.queries * (j.finding.times <= MOST) or None,
                 "rule": j.claim.rule,
                 "rules_changed": rules.changed(),
                 "related_claims": "; ".join(j.claim.related),

@@ -10,7 +10,7 @@ from experiments.definitions import ARRAYS, titled
 from experiments.reporting import bootstrap, rules
 from experiments.reporting.comparisons import READINGS, LakeResults
 from experiments.reporting.results import WHOLE, Results
-from experiments.reporting.verdicts import Finding, Untestable, Verdict, together
+from experiments.reporting.verdicts import MOST, Finding, Untestable, Verdict, together
 
 NO_LAKE = ""
 """The lake of what is computed, not measured."""
@@ -145,10 +145,6 @@ def _judgement(claim: Claim, lake: LakeResults) -> Judgement:
     command = next(filter(None, commands), "")
     title = titled(titled(title, lake.engine), lake.measure or ARRAYS)
     return Judgement(claim, lake.name, title, _found(claim, lake), command, synthetic, lake.engine, lake.measure)
-
-
-MOST = 64
-"""So many times as many queries are the most that are thought of."""
 
 
 def _found(claim: Claim, lake: LakeResults) -> Finding:
