@@ -9,14 +9,16 @@ JAVA      := $(VENV)/.java
 BROWSER   := $(VENV)/.browser
 NATIVE    := $(shell find mate baselines -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
-.PHONY: help reproduce report notebooks test quick coverage lint types unit checked sanitize fuzz package format clean
+.PHONY: help reproduce report decide notebooks test quick coverage lint types unit checked sanitize fuzz package format clean
 
 help:
 	@echo "make reproduce   run every experiment of the paper on embedded lakes; report and verdicts in results/report"
 	@echo "                 (WEBTABLES=dir OPENDATA=dir SCHOOL=dir KAGGLE=dir for real corpora, LAKE=dir for your own"
 	@echo "                 tables, RELEASED=dir for the authors' queries, SCALE=smoke|small|full, RESULTS=dir,"
-	@echo "                 ENGINE=duckdb|postgresql|vertica and DATABASE=address to search in a database)"
+	@echo "                 ENGINE=duckdb|postgresql|vertica and DATABASE=address to search in a database, with"
+	@echo "                 OPTIONS='--layout per_row --hashes all --clean', or '--dry-run' to see the statements)"
 	@echo "make report      the report on the results, or on those of the package in notebooks/, without measuring"
+	@echo "make decide      measure more queries for undecided claims, for BUDGET=60 minutes"
 	@echo "make notebooks   execute the notebooks on the same"
 	@echo "make test        lint, type-check and test everything"
 	@echo "make quick       lint and the fast tests, about a minute on two cores"
@@ -81,10 +83,11 @@ $(VENV)/.lake: | $(READY)
 
 # Everything of the paper's section 7. A run that was stopped goes on where it was.
 reproduce: $(READY) $(JAVA) $(VENV)/.lake
+	$(if $(and $(filter vertica,$(ENGINE)),$(if $(findstring --dry-run,$(OPTIONS)),,yes)),$(BIN)/mate vertica-check '$(DATABASE)')
 	$(BIN)/python -m experiments run --all --scale $(SCALE) --results '$(RESULTS)' $(CORPORA) \
 	  $(if $(KAGGLE),--kaggle '$(KAGGLE)') $(if $(RELEASED),--released '$(RELEASED)') \
-	  $(if $(ENGINE),--engine '$(ENGINE)') $(if $(DATABASE),--database '$(DATABASE)')
-	$(BIN)/python -m experiments report --results '$(RESULTS)'
+	  $(if $(ENGINE),--engine '$(ENGINE)') $(if $(DATABASE),--database '$(DATABASE)') $(OPTIONS)
+	$(if $(findstring --dry-run,$(OPTIONS)),,$(BIN)/python -m experiments report --results '$(RESULTS)')
 
 # Where nothing was measured, raw results are taken from the package in the repository, or from PACKAGE=results.tar.xz.
 PACKAGE ?= $(lastword $(sort $(wildcard notebooks/results-*.tar.xz)))
@@ -94,6 +97,10 @@ UNPACK   = $(if $(PACKAGE),[ -d '$(RESULTS)/experiments' ] || $(BIN)/python -m e
 report: $(READY)
 	$(UNPACK)
 	$(BIN)/python -m experiments report --results '$(RESULTS)'
+
+# Draw further queries for what is undecided, for BUDGET minutes.
+decide: $(READY)
+	$(BIN)/python -m experiments decide --results '$(RESULTS)' --minutes $(or $(BUDGET),60)
 
 # Draw the figures of the notebooks again.
 notebooks: $(READY)

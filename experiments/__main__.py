@@ -15,6 +15,8 @@ COMMANDS = {
     "fetch": "experiments.corpora.command",
     "run": "experiments.run",
     "report": "experiments.report",
+    **dict.fromkeys(("table1", "table2", "table3", "figure4", "figure5", "figure6", "committee"), "experiments.layout"),
+    "decide": "experiments.decide",
     "pack": "experiments.package",
     "unpack": "experiments.package",
 }
@@ -22,7 +24,9 @@ COMMANDS = {
 
 DESCRIPTION = """\
 Everything of the paper's section 7, on any corpus: see what there is (list), download the paper's corpora
-(fetch), measure (run), compare (report), keep and pass on raw results (pack, unpack).
+(fetch), measure (run), compare (report), show one table or figure in the paper's layout (table1 to figure6), write a
+page for a reproducibility committee (committee), measure more for what is undecided (decide), keep and pass on raw
+results (pack, unpack).
 
   python -m experiments list
   python -m experiments fetch

@@ -20,7 +20,7 @@ ARRAYS = "arrays"
 
 
 def titled(lake: str, engine: str) -> str:
-    """Return a lake for people, with what holds it unless that is arrays."""
+    """Return a lake for people, with what holds it, or how it was measured, unless that is arrays."""
     return lake if engine == ARRAYS else f"{lake}, {engine}"
 
 

@@ -74,7 +74,7 @@ def carry_out(plans: Sequence[Plan], run: Run) -> list[Plan]:
     kept = [_with_queries(plan, sets, run) for plan in plans]
     for plan in kept:
         if plan.files:
-            note_plan(run.results, plan.experiment.name, plan.lake.name, plan.lake.engine, _entry(plan, sets, run))
+            note_plan(run.results, plan.experiment.name, plan.lake.name, plan.lake.where, _entry(plan, sets, run))
     _measure(kept, sets, run)
     _agree(kept, run)
     run.progress.say(f"done in {duration(time.monotonic() - began)}; records in {run.results}")

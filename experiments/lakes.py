@@ -17,8 +17,11 @@ from mate.corpus import Limits
 from mate.hashing import CorpusStatistics
 from mate.lake.folder import MANIFEST
 from mate.lake.manifest import FORMAT_VERSION, HashSpec
-from mate.sql.address import kind_of
+from mate.sql.address import Address, kind_of
+from mate.sql.dialects import dialect_of, open_session
 from mate.sql.dialects.failures import MissingError
+from mate.sql.schema import LAYOUTS, SHARED, Generation
+from mate.sql.super_keys import key_form
 from mate.stores import open_index, open_target
 
 SERVERS = ("postgresql", "vertica")
@@ -64,8 +67,11 @@ ALL_HASHES = IndexSpec(tuple(dict.fromkeys([("xash", 128), *compared(), *compone
 search reads the super keys of one hash function only, so that the others cost space and no time. XASH comes first: what
 a search uses that names no hash function."""
 IN_DATABASES = IndexSpec((*((name, 128) for name in (*READINGS, "bf", "bf-fair-released")), ("xash", 512), ("bf", 512)))
-"""The index in a database. Every posting carries the super keys of its row, as in the paper, so that each hash function
-makes all searches read more: there are those that claims on runtime need, and no others."""
+"""The index in a database unless all are asked for. Every posting carries the super keys of its row, as in the paper,
+so that in a database of rows each hash function makes all searches read more."""
+
+ALL_IN_DATABASES = IndexSpec(tuple(dict.fromkeys([("xash", 128), *compared()])))
+"""Every hash function and size of tables 2 and 3. In a database of columns, a search reads those that it asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,15 @@ class MeasuredLake:
     """What holds the index: arrays, or a kind of database."""
     database: str = ""
     """The address of a database server, where the index is not in a file."""
+    layout: str = LAYOUTS[0]
+    """Where a database has super keys."""
+    all_hashes: bool = False
+    """Whether a database has every hash function."""
+
+    @property
+    def where(self) -> str:
+        """What holds the index, as records name it: the engine, and its layout unless it is the paper's."""
+        return self.engine if self.layout == LAYOUTS[0] else f"{self.engine} {self.layout}"
 
     @property
     def folder(self) -> str:
@@ -98,12 +113,14 @@ class MeasuredLake:
     @property
     def index(self) -> IndexSpec:
         """What its index carries, unless it is given."""
-        return ALL_HASHES if self.engine == ARRAYS else IN_DATABASES
+        if self.engine == ARRAYS:
+            return ALL_HASHES
+        return ALL_IN_DATABASES if self.all_hashes else IN_DATABASES
 
     @property
     def index_name(self) -> str:
         """Names what its index carries."""
-        suffix = "" if self.engine == ARRAYS else f"-{self.engine}"
+        suffix = "" if self.engine == ARRAYS else "-" + slug(self.where)
         return "given" if self.given else self.index.fingerprint + suffix
 
     def hashes(self) -> set[tuple[str, int]]:
@@ -122,8 +139,35 @@ class MeasuredLake:
             return f"{path}.mate"
         if self.database:
             separator = "&" if "?" in self.database else "?"
-            return f"{self.database}{separator}schema=mate_{digest((self.folder, path.name))[:16]}&layout=per_cell"
-        return f"{self.engine}:{path}.duckdb?layout=per_cell"
+            name = f"mate_{digest((self.folder, path.name))[:16]}"
+            return f"{self.database}{separator}schema={name}&layout={self.layout}"
+        return f"{self.engine}:{path}.duckdb?layout={self.layout}"
+
+    def statements(self, results: Path) -> list[str]:
+        """Return what makes the tables of its index in a database, and what drops them, without asking a server."""
+        address = Address.parse(self.address(results))
+        dialect, schema = dialect_of(address.kind), address.schema
+        hashes = [Request(name, bits).chosen(CorpusStatistics(1_000_000, 6.0)) for name, bits in self.index.hashes]
+        keys = tuple(key_form(spec.function()).column(place) for place, spec in enumerate(hashes))
+        made = Generation(schema, 1, keys, self.layout, self.limits.cell_characters, dialect.buckets)
+        tables = [(f"{schema}.{table.name}", table) for table in SHARED]
+        tables += [(made.name(table.name), table) for table in made.tables()]
+        found = [dialect.create_schema.format(schema=schema)]
+        found += [dialect.create_table(name, table) for name, table in tables]
+        return [*found, *dialect.after_load(made, 0.1), self._drop(schema)]
+
+    @staticmethod
+    def _drop(schema: str) -> str:
+        return f"DROP SCHEMA IF EXISTS {schema} CASCADE"
+
+    def drop(self, results: Path) -> None:
+        """Remove its index from a database; that of a folder stays."""
+        if self.engine == ARRAYS or self.given:
+            return
+        address = Address.parse(self.address(results))
+        with open_session(address, writes=True) as session:
+            session.execute(self._drop(address.schema))
+            session.commit()
 
     def has_index(self, results: Path) -> bool:
         """Tell whether the index is there."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
+
+from experiments.definitions import ARRAYS
 
 METHOD = ("lake", "query_set", "engine", "method")
 """What a figure is computed for, unless asked otherwise: one method on one query set in one engine."""
@@ -31,61 +32,49 @@ def by_query(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
     return first.reset_index()
 
 
+OUTSIDE = ("prepare", "fetch_postings", "calibrate", "describe_tables", "evidence")
+"""Phases that the paper leaves out of its runtimes, or does not have: look-ups before the search, fetching, and the
+names of the answers behind it."""
+
+
+def without_fetching(queries: pd.DataFrame) -> pd.Series:
+    """Return the seconds of what the paper depicts (section 7.2): to hash, filter and compare, and JOSIE's search.
+
+    In a database one statement fetches and filters, and so a search there has no such part.
+    """
+    phases = queries.filter(regex="^phase_")
+    inside = phases.drop(columns=[f"phase_{name}" for name in OUTSIDE], errors="ignore")
+    known = phases.notna().any(axis=1) & bool(len(inside.columns)) & (queries["engine"] == ARRAYS)
+    return inside.sum(axis=1).where(known)
+
+
 def index_bytes(frame: pd.DataFrame) -> pd.Series:
     """Return what the parts of each build take together."""
     return frame.filter(regex="^bytes_").sum(axis=1)
 
 
-def runtimes(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
-    """Return the runtime of each method: mean, deviation, median and 95th percentile over queries, in seconds.
+def paired(queries: pd.DataFrame, value: str, by: Sequence[str] = METHOD) -> pd.DataFrame:
+    """Return the queries that have a value with every method of their query set: all are averaged over the same.
 
-    Queries that a method did not finish are left out of its figures and counted in ``unfinished``.
+    A method without any value in a set, such as one that finished no query, does not take part there.
     """
-    groups = by_query(frame, by).groupby(list(by), sort=False)
-    seconds = groups["seconds"]
-    return pd.DataFrame(
-        {
-            "queries": groups.size(),
-            "unfinished": groups["finished"].agg(lambda finished: int((~finished).sum())),
-            "mean": seconds.mean(),
-            "std": seconds.std(ddof=0),
-            "median": seconds.median(),
-            "p95": seconds.quantile(0.95),
-            "spread": groups["spread"].median(),
-        }
-    ).reset_index()
-
-
-def ratios(frame: pd.DataFrame, base: str, by: Sequence[str] = METHOD) -> pd.DataFrame:
-    """Return how many times as long as the method `base` each takes, query by query: median and geometric mean.
-
-    Only queries that both finished count.
-    """
-    queries = by_query(frame, by)
-    keys = [name for name in by if name != "method"] + ["query"]
-    basis = queries[queries["method"] == base].set_index(keys)["seconds"].rename("base")
-    joined = queries.join(basis, on=keys)
-    joined["ratio"] = joined["seconds"] / joined["base"]
-    groups = joined.dropna(subset=["ratio"]).groupby(list(by), sort=False)["ratio"]
-    geometric = groups.agg(lambda ratio: float(np.exp(np.log(ratio).mean())))
-    return pd.DataFrame({"queries": groups.size(), "median": groups.median(), "geometric": geometric}).reset_index()
+    place = [name for name in by if name != "method"]
+    known = queries[queries[value].notna()]
+    methods = known.groupby(place, sort=False, dropna=False)["method"].transform("nunique")
+    return known[known.groupby([*place, "query"], sort=False, dropna=False)["method"].transform("nunique") == methods]
 
 
 def precisions(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:
-    """Return the precision of each method's row filter: mean and deviation over queries.
+    """Return the precision of each method's row filter: mean and deviation over the queries that all have one for.
 
-    A query without any candidate has no precision; it is left out and counted in ``without``.
+    A query without any candidate has no precision; those that are left out for it are counted in ``without``.
     """
-    groups = by_query(frame, by).groupby(list(by), sort=False)
-    precision = groups["precision"]
-    return pd.DataFrame(
-        {
-            "queries": groups.size(),
-            "without": precision.agg(lambda values: int(values.isna().sum())),
-            "mean": precision.mean(),
-            "std": precision.std(ddof=0),
-        }
-    ).reset_index()
+    queries = by_query(frame, by)
+    everywhere = queries.groupby(list(by), sort=False, dropna=False).size()
+    groups = paired(queries, "precision", by).groupby(list(by), sort=False, dropna=False)["precision"]
+    found = pd.DataFrame({"queries": groups.size(), "mean": groups.mean(), "std": groups.std(ddof=0)})
+    found.insert(1, "without", everywhere.loc[found.index] - found["queries"])
+    return found.reset_index()
 
 
 def recalls(frame: pd.DataFrame, by: Sequence[str] = METHOD) -> pd.DataFrame:

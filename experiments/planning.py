@@ -89,7 +89,7 @@ def _definitions(
             index=lake.index_name,
             query_set=spec.name,
             queries_fingerprint=spec.fingerprint,
-            method=replace(method, engine=lake.engine),
+            method=replace(method, engine=lake.where),
             k=k,
             repetitions=experiment.repetitions(scale),
             timeout=settings.timeout,
@@ -118,15 +118,13 @@ def _methods(experiment: SearchExperiment, lake: MeasuredLake, settings: RunSett
 
 
 def _left_out(lake: MeasuredLake, methods: Sequence[Method], reason: str) -> str:
-    where = lake.given or f"{lake.name} on {lake.engine}"
+    where = lake.given or f"{lake.name} on {lake.where}"
     return f"{where}: {reason} {', '.join(method.label for method in methods)}; left out"
 
 
 def _lake_plan(experiment: LakeExperiment, lake: MeasuredLake, settings: RunSettings) -> Plan:
-    if lake.engine != ARRAYS:
-        return Plan(
-            experiment, lake, notes=(f"{experiment.name} is about the arrays; it is left out on {lake.engine}",)
-        )
+    if lake.engine != ARRAYS and experiment.searches:
+        return Plan(experiment, lake, notes=(f"{experiment.name} is about the arrays; it is left out on {lake.where}",))
     parts = []
     for part in experiment.parts(lake, lake.address(settings.results), settings.scale):
         where = "" if part.shared else lake.fingerprint

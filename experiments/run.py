@@ -23,6 +23,7 @@ from experiments.registry import EXPERIMENTS, find
 from experiments.scales import SCALES
 from experiments.settings import RunSettings
 from mate.cli.terminal import console, table
+from mate.sql.schema import LAYOUTS
 
 if TYPE_CHECKING:
     from mate.cli import Commands
@@ -101,6 +102,16 @@ def add(commands: Commands) -> None:
     where.add_argument(
         "--engine", choices=ENGINES, default=ARRAYS, help="what holds the indexes (default: arrays, in a folder)"
     )
+    where.add_argument(
+        "--layout", choices=LAYOUTS, default=LAYOUTS[0], help="where a database has super keys (default: per_cell)"
+    )
+    where.add_argument(
+        "--hashes",
+        choices=("few", "all"),
+        help="hash functions in a database: few, those that claims on runtime need, or all of tables 2 and 3 (default: "
+        "all in vertica, whose searches read only the columns that they need, else few)",
+    )
+    where.add_argument("--clean", action="store_true", help="in the end, remove the indexes from the database")
     where.add_argument("--database", default="", metavar="ADDRESS", help="the server, for postgresql and vertica")
     parser.set_defaults(run=run)
 
@@ -147,6 +158,8 @@ def settings_of(options: argparse.Namespace) -> RunSettings:
         master=options.master,
         engine=options.engine,
         database=options.database,
+        layout=options.layout,
+        all_hashes=(options.hashes or ("all" if options.engine == "vertica" else "few")) == "all",
     )
 
 
@@ -161,6 +174,9 @@ def run(options: argparse.Namespace) -> int:
         console().print(
             table(("experiment", "lake", "query set", "queries", "methods", "done"), _shown(planned, settings))
         )
+        for lake in dict.fromkeys(plan.lake for plan in planned if plan.lake.engine != ARRAYS and not plan.lake.given):
+            statements = ";\n".join(lake.statements(settings.results))
+            console().print(f"-- {lake.name} on {lake.where}\n{statements};", soft_wrap=True, markup=False)
         return 0
     command = shlex.join(["python", "-m", "experiments", *sys.argv[1:]])
     with _alone(settings.results), RunProgress() as progress:
@@ -171,6 +187,9 @@ def run(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             progress.say(f"interrupted; go on with: {command}")
             return 130
+        if options.clean:
+            for lake in dict.fromkeys(plan.lake for plan in planned):
+                lake.drop(settings.results)
     return 0
 
 

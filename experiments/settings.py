@@ -13,6 +13,7 @@ from experiments.lakes import MeasuredLake
 from experiments.query_sets import RELEASED_KEY_SIZE, SCHOOL_QUERIES, SetSpec, file_facts, listed
 from experiments.scales import Scale
 from mate.errors import did_you_mean
+from mate.sql.schema import LAYOUTS
 
 RELEASED = {
     "wt10": ("WT (10)", "webtables"),
@@ -54,6 +55,9 @@ class RunSettings:
     engine: str = ARRAYS
     """What holds the indexes that are built."""
     database: str = ""
+    layout: str = LAYOUTS[0]
+    all_hashes: bool = False
+    """Whether an index in a database has every hash function of tables 2 and 3."""
 
 
 def chosen_lakes(settings: RunSettings) -> list[MeasuredLake]:
@@ -74,8 +78,15 @@ def chosen_lakes(settings: RunSettings) -> list[MeasuredLake]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise ExperimentError(f'two lakes are called "{twice}"; give one of them another name: --lake NAME=FOLDER')
-    engine, database = settings.engine, settings.database
-    return [lake if lake.given else replace(lake, engine=engine, database=database) for lake in found]
+    if settings.released and not {corpus for _, corpus in RELEASED.values()} & set(names):
+        raise ExperimentError("--released: the authors' queries go with their corpora: --webtables DIR, --opendata DIR")
+    return [lake if lake.given else _placed(lake, settings) for lake in found]
+
+
+def _placed(lake: MeasuredLake, settings: RunSettings) -> MeasuredLake:
+    """Return a lake with what its index is in."""
+    engine, layout = settings.engine, settings.layout
+    return replace(lake, engine=engine, database=settings.database, layout=layout, all_hashes=settings.all_hashes)
 
 
 def _named(text: str, settings: RunSettings) -> MeasuredLake:
@@ -94,9 +105,11 @@ def _named(text: str, settings: RunSettings) -> MeasuredLake:
 
 
 def set_specs(lake: MeasuredLake, all_lakes: list[MeasuredLake], settings: RunSettings) -> list[SetSpec]:
-    """Return the query sets of a lake."""
+    """Return the query sets of a lake. What the authors released is put to the corpus that it was sampled from."""
     specs = _own(lake, settings)
-    if settings.kaggle and lake.name == _home("webtables", all_lakes):
+    names = [other.name for other in all_lakes]
+    # The paper puts Kaggle's tables to web tables; they come from no lake, so that any other one will do as well.
+    if settings.kaggle and lake.name == ("webtables" if "webtables" in names else names[0]):
         _check_folder("kaggle", settings.kaggle)
         files = [path for path, _ in listed(settings.kaggle, "kaggle", "Kaggle")]
         specs.append(_of_files("Kaggle", "kaggle", settings.kaggle, files, settings.seed))
@@ -104,11 +117,11 @@ def set_specs(lake: MeasuredLake, all_lakes: list[MeasuredLake], settings: RunSe
         _check_folder("released", settings.released)
         for folder, (name, corpus) in RELEASED.items():
             path = settings.released / folder
-            if path.is_dir() and lake.name == _home(corpus, all_lakes):
+            if path.is_dir() and lake.name == corpus:
                 files = [path for path, _ in listed(path, "released", name)]
                 specs.append(_of_files(f"released {name}", "released", path, files, settings.seed))
         table = settings.released / "keysize" / RELEASED_KEY_SIZE
-        if table.is_file() and lake.name == _home("opendata", all_lakes):
+        if table.is_file() and lake.name == "opendata":
             specs.append(_of_files("released key size", "released key size", table.parent, [table], settings.seed))
     return specs
 
@@ -136,9 +149,3 @@ def _of_files(name: str, role: str, folder: Path, files: list[Path], seed: int) 
 def _check_folder(option: str, folder: Path) -> None:
     if not folder.is_dir():
         raise ExperimentError(f"--{option}: there is no folder {folder}")
-
-
-def _home(corpus: str, all_lakes: list[MeasuredLake]) -> str:
-    """Return the lake that query files are put to: the corpus they belong to, else the first one."""
-    names = [lake.name for lake in all_lakes]
-    return corpus if corpus in names else names[0]

@@ -61,6 +61,12 @@ def test_the_beginning_of_the_api_page_runs(tmp_path: Path, monkeypatch: pytest.
     assert len(names["enriched"]) == 6  # type: ignore[arg-type]
 
 
+def test_the_commands_are_those_of_the_packaged_records() -> None:
+    """``python docs/write_commands.py`` writes them."""
+    written: str = runpy.run_path(str(DOCS / "write_commands.py"))["page"]()
+    assert (DOCS / "experiments.md").read_text(encoding="utf-8") == written
+
+
 def test_the_tree_is_that_of_the_code() -> None:
     """``python docs/write_tree.py`` writes it; lines may have come and gone since."""
     written = runpy.run_path(str(DOCS / "write_tree.py"))

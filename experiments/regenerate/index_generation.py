@@ -18,6 +18,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -26,12 +28,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from experiments.definitions import ARRAYS, slug
 from experiments.errors import ExperimentError
 from experiments.experiment import LakeExperiment, Measured
 from experiments.lakes import IndexSpec, MeasuredLake
 from experiments.records import PHASES
 from experiments.scales import Scale
 from experiments.worker import not_interactive
+from mate.build.build import build
+from mate.stores import open_index, open_target
 
 if TYPE_CHECKING:
     from mate.build.build import Summary
@@ -89,6 +94,10 @@ def parts(lake: MeasuredLake, address: str, scale: Scale) -> Iterator[Measured]:
     if not lake.paths:
         return
     master = "local[*]" if scale.spark else "none"
+    if lake.engine != ARRAYS:
+        settings = {"build": lake.where, "master": master}
+        yield Measured(f"in {lake.where}", settings, partial(_in_database, lake, master))
+        return
     for name, spec in BUILDS.items():
         settings = {"build": name, "index": spec.fingerprint, "master": master, "josie": JOSIE}
         yield Measured(name, settings, partial(_built, lake, name, master))
@@ -97,17 +106,36 @@ def parts(lake: MeasuredLake, address: str, scale: Scale) -> Iterator[Measured]:
     yield Measured("repeated", turns, partial(_repeated, lake, rounds))
 
 
+def _in_database(lake: MeasuredLake, master: str, scratch: Path) -> Sequence[Mapping[str, Any]]:
+    """Load each index into a schema of its own, ask the database for its sizes, and drop it."""
+    rows = []
+    for name, spec in BUILDS.items():
+        own = replace(lake, fingerprint=f"{lake.fingerprint}-{slug(name)}")
+        start = time.perf_counter()
+        try:
+            with open_target(own.address(scratch)) as target:
+                summary = build(own.paths, target, spec.settings(master, own.limits))
+            facts = {"build": f"{name} in {lake.where}", "seconds": time.perf_counter() - start}
+            with closing(open_index(own.address(scratch))) as index:
+                sizes = index.sizes()
+        finally:
+            own.drop(scratch)
+        facts |= {"lake": lake.name, "engine": lake.where, "corpus_bytes": lake.size}
+        rows.append({**facts, "bytes": sum(sizes.values()), "parts": sizes, **_counts(summary, spec)})
+    return rows
+
+
 def _repeated(lake: MeasuredLake, rounds: int, scratch: Path) -> Sequence[Mapping[str, Any]]:
     """Build with and without super keys in turn, and return the medians."""
-    found: dict[str, list[Mapping[str, Any]]] = {build: [] for build in BUILDS}
+    found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in BUILDS}
     for _ in range(rounds):
-        for build in BUILDS:
+        for name in BUILDS:
             folder = Path(tempfile.mkdtemp(dir=scratch))
-            found[build] += _built(lake, build, "none", folder)
+            found[name] += _built(lake, name, "none", folder)
             shutil.rmtree(folder)
     rows = []
     for build, facts in found.items():
-        medians = {name: median(f[name] for f in facts) for name in TIMES if name in facts[0]}
+        medians = {key: median(f[key] for f in facts) for key in TIMES if key in facts[0]}
         rows.append({**facts[0], "build": REPEATED[build], "phases": {}, **medians})
     return rows
 
@@ -142,7 +170,6 @@ def _build(connection: Any, order: Order) -> None:
 
 
 def _facts(order: Order) -> dict[str, Any]:
-    from mate.build.build import build
     from mate.build.lake_target import LakeTarget
     from mate.lake.folder import open_folder
 

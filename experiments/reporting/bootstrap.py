@@ -7,6 +7,8 @@ all cases of a query set see the same draws, so that a verdict on several of the
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
@@ -17,12 +19,32 @@ from experiments.reporting.rules import threshold
 
 Values = npt.NDArray[np.float64]
 
+_NOTHING = 1e-12
+"""Variances below are those of equal values, but for rounding."""
+_more = 1
 
-@lru_cache(maxsize=256)
-def draws(name: str, queries: int) -> npt.NDArray[np.int64]:
-    """Return which queries each draw takes: one row per draw. A query set has the same draws wherever it is named."""
+
+@contextmanager
+def with_times_as_many(queries: int) -> Iterator[None]:
+    """Draw so many times as many queries: what a verdict would be if further queries were like those that there are."""
+    global _more
+    before, _more = _more, queries
+    try:
+        yield
+    finally:
+        _more = before
+
+
+def draws(name: str, queries: int) -> Values:
+    """Return how often each draw takes each query: a row per draw. A set has the same draws wherever it is named."""
+    return _draws(name, queries, _more)
+
+
+@lru_cache(maxsize=64)
+def _draws(name: str, queries: int, times: int) -> Values:
     dice = np.random.default_rng(zlib.crc32(name.encode()))
-    return dice.integers(0, queries, (int(threshold("resamples")), queries))
+    chances = np.full(queries, 1 / queries)
+    return dice.multinomial(queries * times, chances, int(threshold("resamples"))).astype(np.float64)
 
 
 def ratios(name: str, values: Values, base: Values) -> Values | None:
@@ -30,30 +52,36 @@ def ratios(name: str, values: Values, base: Values) -> Values | None:
     if len(values) < 2:
         return None
     drawn = draws(name, len(values))
-    above, below = values[drawn].mean(axis=1), base[drawn].mean(axis=1)
+    above, below = drawn @ values, drawn @ base
     found: Values = np.divide(above, below, out=np.where(above > 0, np.inf, 1.0), where=below > 0)
     return found
 
 
 def means(name: str, values: Values) -> Values | None:
     """Return the mean in every draw, of each column if there are several; none for a single query."""
-    return np.asarray(values[draws(name, len(values))].mean(axis=1)) if len(values) > 1 else None
+    return _means(draws(name, len(values)), values) if len(values) > 1 else None
+
+
+def _means(drawn: Values, values: Values) -> Values:
+    return np.asarray(drawn @ values / drawn[0].sum())
 
 
 def deviations(name: str, values: Values) -> Values:
     """Return the standard deviation of each column in every draw."""
-    return np.asarray(values[draws(name, len(values))].std(axis=1))
-
-
-def largest(name: str, values: Values) -> Values | None:
-    """Return the largest value in every draw; none for a single query."""
-    return np.asarray(values[draws(name, len(values))].max(axis=1)) if len(values) > 1 else None
+    drawn, centred = draws(name, len(values)), values - values.mean(axis=0)
+    variances = _means(drawn, centred * centred) - _means(drawn, centred) ** 2
+    return np.sqrt(np.where(variances > _NOTHING, variances, 0.0))
 
 
 def correlations(name: str, left: Values, right: Values) -> Values:
     """Return the correlation of two things, given as ranks, in every draw; 0 where nothing varies."""
     drawn = draws(name, len(left))
-    return correlated(left[drawn], right[drawn])
+    x, y = left - left.mean(), right - right.mean()
+    mean_x, mean_y, both = (_means(drawn, values) for values in (x, y, x * y))
+    squares = (_means(drawn, x * x) - mean_x**2) * (_means(drawn, y * y) - mean_y**2)
+    spread = np.sqrt(np.maximum(0.0, squares))
+    found: Values = np.divide(both - mean_x * mean_y, spread, out=np.zeros(len(drawn)), where=spread > _NOTHING)
+    return found
 
 
 def rank_correlations(left: Values, right: Values) -> Values:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from experiments.definitions import ARRAYS
 from experiments.reporting import bootstrap
-from experiments.reporting.results import Made, Results
+from experiments.reporting.results import WHOLE, Made, Results
 from experiments.reporting.timings import Timings, timings
 from experiments.reporting.verdicts import POINT, Case, Samples, Untestable, difference, factor
 
@@ -40,12 +40,16 @@ class LakeResults:
     """The lakes that are taken together; none for the one that is named."""
     engine: str = ARRAYS
     """What searched."""
+    measure: str = WHOLE
+    """What its runtimes are of."""
 
     def queries(self, experiment: str, *methods: str) -> pd.DataFrame:
         """Return one row per query and method, of some methods only if named; all of these must be there."""
         if not self.results.has(experiment):
             raise Untestable(f"{experiment} was not measured here")
-        frame = self._once("queries", experiment, lambda: self._own(self.results.queries(experiment, self.engine)))
+        frame = self._once(
+            "queries", experiment, lambda: self._own(self.results.queries(experiment, self.engine, self.measure))
+        )
         if frame.empty:
             elsewhere = set(self._lakes) & set(self.results.lakes_of(experiment))
             raise Untestable(f"{experiment} was not measured here" + (f" on {self.engine}" if elsewhere else ""))
@@ -76,12 +80,18 @@ class LakeResults:
 
     def _once(self, kind: str, experiment: str, make: Callable[[], Made]) -> Made:
         """Return what was made of an experiment for these lakes and this engine before, else make it now."""
-        return self.results.once(f"{kind} of {', '.join(self._lakes)} on {self.engine}", experiment, make)
+        place = f"{kind} of {', '.join(self._lakes)} on {self.engine} {self.measure}"
+        return self.results.once(place, experiment, make)
 
 
 def sets_in(queries: pd.DataFrame) -> list[str]:
     """Return the query sets, in the order of the records."""
     return list(dict.fromkeys(queries["query_set"]))
+
+
+def measured(queries: pd.DataFrame, *methods: str) -> bool:
+    """Tell whether methods were measured: a database has few hash functions and sizes, and the others are skipped."""
+    return set(methods) <= set(queries["method"])
 
 
 def fewest(queries: pd.DataFrame) -> int:
@@ -173,22 +183,6 @@ def pooled_difference(queries: pd.DataFrame, method: str, other: str, name: str,
     common = _common(queries, (method, other), "precision")
     gaps = (common[method] - common[other]).to_numpy(np.float64)
     return difference(name, float(gaps.mean()), least, bootstrap.means("all", gaps), len(gaps))
-
-
-def precision_ratio(precision: pd.DataFrame, method: str, base: str, name: str) -> Case | None:
-    """Return the ratio of two mean precisions over the queries that have both; none without such a query.
-
-    Precisions are given by query and method, see `by_method`.
-    """
-    if not {method, base} <= set(precision.columns):
-        return None
-    both = precision[method].notna() & precision[base].notna()
-    own, other = (precision.loc[both, column].to_numpy(np.float64) for column in (method, base))
-    if not other.sum():
-        return None
-    samples = bootstrap.ratios(name, own, other)
-    steady = None if samples is None or not np.isfinite(samples).all() else samples
-    return factor(name, float(own.mean() / other.mean()), "", steady, len(own))
 
 
 def middle(values: Samples, weights: Sequence[float]) -> Samples:

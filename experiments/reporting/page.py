@@ -6,6 +6,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from experiments.definitions import ARRAYS
 from experiments.registry import EXPERIMENTS
 from experiments.reporting import rules, summary
 from experiments.reporting.claims import Claim, Judgement
@@ -48,7 +49,9 @@ same draws for both sides (paired bootstrap); a verdict that does not come out i
 <p>XASH is read in three ways: with the alpha that equation 5 gives for the lake at hand, with that of the paper's
 corpus (6, 5 and 4 at 128, 256 and 512 bits), and as the code that the authors released has it (five characters at
 every size, another rotation). Where they differ, the claim holds in part. Claims on runtime are tested on every engine
-that searched. All exact systems returned the same scores for every
+that searched, and on arrays in two measures: <i>without fetching</i>, as the paper has them (to hash, filter and
+compare, and JOSIE's search), and of the whole search, which also looks values up, fetches, and names the answers.
+All exact systems returned the same scores for every
 query, or there would be no results.</p>
 """
 
@@ -63,32 +66,57 @@ def render(
     names = [name for name in EXPERIMENTS if name in results.frames]
     parts = [
         "<h1>MATE, measured again</h1>",
-        f"<p class=lead>{_lead(results, judgements)}</p>",
+        f"<p class=lead>{lead(results, judgements)}</p>",
         _nav(names, bool(results.gaps)),
         _warning(results),
         _overview(results, judgements),
-        _missing(results),
+        missing(results),
         f"<h2 id=verdicts>The paper's claims</h2>{HOW}",
         _verdicts(judgements),
         *(_section(results, name, figures.get(name, ()), tables.get(name, ())) for name in names),
+        *(f"<h2 id=released>Not counted</h2>{table.html()}" for table in tables.get("released", ())),
     ]
     body = "\n".join(filter(None, parts))
+    return whole("MATE, measured again", body)
+
+
+def whole(title: str, body: str) -> str:
+    """Return a page that needs nothing besides itself."""
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>MATE, measured again</title><style>{CSS}</style></head>\n'
-        f"<body>\n{body}\n</body></html>\n"
+    head += f"<title>{escape(title)}</title><style>{CSS}</style>"
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+
+
+def findings(judgements: Sequence[Judgement]) -> str:
+    """Return a line per claim: what the paper says and its numbers, and the verdict by engine and measure."""
+    rows = "".join(
+        f"<tr class=first><td class=claim><b>{escape(found.claim.name)}</b> <span class=note>"
+        f"{escape(found.claim.section)}</span></td><td class=paper>{escape(found.claim.published())}</td>"
+        f"<td>{_findings(found)}</td></tr>"
+        for found in summary.by_claim(judgements)
     )
+    head = "<tr><th>claim</th><th>paper</th><th>in all, and lake by lake</th></tr>"
+    return f"<table class=verdicts><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 
-def _lead(results: Results, judgements: Sequence[Judgement]) -> str:
+def _findings(found: summary.ClaimVerdicts) -> str:
+    lines = []
+    for place, verdict in found.engines.items():
+        own = [j for j in found.judgements if j.place == place and j.lake]
+        lakes = ", ".join(f"{escape(j.lake)}&nbsp;{SIGNS[j.verdict]}" for j in own)
+        lines.append(f"{_mark(verdict)} <span class=note>{escape(place)}: {lakes}</span>")
+    return "<br>".join(lines)
+
+
+def lead(results: Results, judgements: Sequence[Judgement]) -> str:
+    """Return how many claims got which verdict, in words."""
     claims = summary.by_claim(judgements)
     told = _tally([found.verdict for found in claims])
     others = dict.fromkeys(engine for found in claims for engine in list(found.engines)[1:])
     for engine in others:
-        timed = [found for found in claims if engine in found.engines]
-        told += (
-            f". Of {count(len(timed), 'claim')} on runtime, on {engine} {_tally([f.engines[engine] for f in timed])}"
-        )
+        timed = [found.engines[engine] for found in claims if found.claim.timed and engine in found.engines]
+        where = "of the whole search" if engine == ARRAYS else f"on {engine}"
+        told += f". Of {count(len(timed), 'claim')} on runtime, {where} {_tally(timed)}"
     if others:
         told += f". The verdict on {count(sum(found.depends for found in claims), 'claim')} {summary.DEPENDS}"
     lakes = ", ".join(results.title(lake) for lake in results.lakes)
@@ -120,11 +148,17 @@ def _warning(results: Results) -> str:
 
 
 def _overview(results: Results, judgements: Sequence[Judgement]) -> str:
-    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in summary.machine(results))
-    return f"{summary.counts(judgements).html()}{summary.lakes(results).html()}<dl>{facts}</dl>"
+    return f"{summary.counts(judgements).html()}{summary.lakes(results).html()}{facts(results)}"
 
 
-def _missing(results: Results) -> str:
+def facts(results: Results) -> str:
+    """Return machine, versions, scale and dates."""
+    items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in summary.machine(results))
+    return f"<dl>{items}</dl>"
+
+
+def missing(results: Results) -> str:
+    """Return what is not in the results, and what was left out."""
     items = [
         f"<li>{escape(gap.experiment)}: {escape(gap.what)}"
         + (f"<br><code>{escape(gap.command)}</code>" if gap.command else "")
@@ -207,13 +241,13 @@ def _mark(verdict: Verdict) -> str:
 
 
 def _verdict(judgement: Judgement) -> str:
-    few = judgement.finding.stands_on
-    return _mark(judgement.verdict) + (f"<br><span class=note>{escape(few)}</span>" if few else "")
+    told = "; ".join(filter(None, (judgement.finding.stands_on, judgement.finding.needs)))
+    return _mark(judgement.verdict) + (f"<br><span class=note>{escape(told)}</span>" if told else "")
 
 
 def _section(results: Results, name: str, figures: Sequence[Drawn], tables: Sequence[Table]) -> str:
     experiment = EXPERIMENTS[name]
-    images = "".join(_figure(drawn) for drawn in figures)
+    images = "".join(figure(drawn) for drawn in figures)
     own = results.lakes_of(name) or results.lakes
     commands = dict.fromkeys(
         command for (owner, lake, _), command in results.commands.items() if owner == name and lake in own
@@ -227,7 +261,7 @@ def _section(results: Results, name: str, figures: Sequence[Drawn], tables: Sequ
     )
 
 
-def _figure(drawn: Drawn) -> str:
+def figure(drawn: Drawn) -> str:
     """Return a figure inside the page, all figures at the same scale."""
     data = base64.b64encode(drawn.png).decode("ascii")
     width = f"{drawn.figure.get_size_inches()[0] * 7:.0f}rem"

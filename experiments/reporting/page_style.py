@@ -66,9 +66,11 @@ ul.cases { columns: 3; margin: .2rem 0 .6rem; padding-left: 1.1rem;
   table.verdicts tr.first td { border-top: 0; }
   table.verdicts tr.first { border-top: 2px solid #777; padding-top: .6rem; }
 }
+@page { size: A4 landscape; margin: 12mm; }
 @media print {
   body { max-width: none; font-size: 10.5pt; padding: 0; }
+  figure img { max-height: 155mm; width: auto !important; }
   h2 { break-after: avoid; } figure, tr { break-inside: avoid; } nav { display: none; }
-  .wide { overflow: visible; } .wide table { font-size: 7pt; } .wide th, .wide td { padding: .1rem .2rem; }
+  .wide { overflow: visible; } .wide table { font-size: 6pt; } .wide th, .wide td { padding: .08rem .14rem; }
 }
 """

@@ -26,10 +26,19 @@ _SYSTEMS = {
 }
 
 
+RELEASED = "released "
+"""Begins the names of query sets that the authors released."""
+
+
 def corresponding(lake: str, query_set: str) -> str | None:
     """Return the paper's query set that one of ours corresponds to: sampled again or released, on the same corpus."""
-    plain = query_set.removeprefix("released ")
+    plain = query_set.removeprefix(RELEASED)
     return plain if plain in CORPORA.get(lake, ()) else None
+
+
+def at_home(lake: str, query_set: str) -> bool:
+    """Tell whether a set of the authors' was put to the corpus that it was sampled from."""
+    return corresponding(lake, query_set) is not None or (lake, query_set) == ("opendata", f"{RELEASED}key size")
 
 
 def sets_of(lake: str) -> tuple[str, ...]:

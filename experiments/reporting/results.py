@@ -14,12 +14,16 @@ from experiments.definitions import ARRAYS, slug
 from experiments.definitions import titled as on_engine
 from experiments.errors import RecordError
 from experiments.experiment import LakeExperiment
-from experiments.metrics import METHOD, by_query
+from experiments.metrics import METHOD, by_query, without_fetching
 from experiments.registry import EXPERIMENTS, find
+from experiments.reporting.paper import RELEASED, at_home
 
 Made = TypeVar("Made")
 Entries = Mapping[tuple[str, str], Mapping[str, Any]]
 """What is noted of an experiment, by lake and engine."""
+
+WHOLE, PART = "", "without fetching"
+"""What a runtime is of: the whole search, or what the paper depicts (`experiments.metrics.without_fetching`)."""
 
 BY = (*METHOD, "k")
 """One method on one query set for one k on one engine."""
@@ -51,6 +55,9 @@ class Results:
     """What a reader should know of the query sets."""
     facts: tuple[Mapping[str, Any], ...] = ()
     """The metadata of the files: machine, versions, scale, seed, times."""
+    released: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    """Records of the query files that the authors released, which hardly join with other corpora than theirs: they are
+    shown apart, and count in no verdict and no average."""
     _made: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def has(self, experiment: str) -> bool:
@@ -64,14 +71,22 @@ class Results:
         made: Made = self._made[kind, experiment]
         return made
 
-    def queries(self, experiment: str, engine: str = ARRAYS) -> pd.DataFrame:
+    def queries(self, experiment: str, engine: str = ARRAYS, measure: str = WHOLE) -> pd.DataFrame:
         """Return one row per query and method of a search experiment; see `experiments.metrics.by_query`.
 
         Methods are compared on one engine at a time: tables and figures on arrays, claims on each.
         """
         frame = self.frames[experiment]
         made: pd.DataFrame = self.once("queries", experiment, lambda: _with_limits(by_query(frame, BY)))
+        if measure == PART:
+            taken = made.assign(seconds=without_fetching(made))
+            made = self.once(PART, experiment, lambda: _with_limits(taken))
         return made[made["engine"] == engine]
+
+    def measures(self, experiment: str, engine: str = ARRAYS) -> list[str]:
+        """Return what runtimes of an experiment can be of, the paper's measure first."""
+        queries = self.queries(experiment, engine)
+        return [PART, WHOLE] if without_fetching(queries).notna().any() else [WHOLE]
 
     def on_arrays(self, experiment: str) -> bool:
         """Tell whether arrays were searched or looked at, which tables and figures of one engine show."""
@@ -112,6 +127,7 @@ def read_results(root: Path | str, names: Iterable[str] = ()) -> Results:
     root = Path(root)
     named = [experiment.name for experiment in find(names)]
     frames: dict[str, pd.DataFrame] = {}
+    released: dict[str, pd.DataFrame] = {}
     plans: dict[str, Entries] = {}
     gaps: list[Gap] = []
     facts: list[Mapping[str, Any]] = []
@@ -123,7 +139,9 @@ def read_results(root: Path | str, names: Iterable[str] = ()) -> Results:
         plans[name] = {(lake, engine): entry for lake, engines in noted for engine, entry in engines.items()}
         read = _whole(root, name, plans[name], gaps)
         if read is not None:
-            frames[name] = read[0]
+            own, apart = _apart(read[0])
+            frames |= {name: own} if len(own) else {}
+            released |= {name: apart} if len(apart) else {}
             facts += read[1]
     lakes = {lake: str(e.get("label", "")) for entries in plans.values() for (lake, _), e in entries.items()}
     gaps += _not_measured(frames, plans, lakes, gaps)
@@ -135,8 +153,9 @@ def read_results(root: Path | str, names: Iterable[str] = ()) -> Results:
         lakes,
         {(name, *place): str(e.get("command", "")) for name, entries in plans.items() for place, e in entries.items()},
         tuple(gaps),
-        tuple(_small_sets(plans)),
+        (*_small_sets(plans), *_elsewhere(plans)),
         tuple(facts),
+        released,
     )
 
 
@@ -174,6 +193,15 @@ def _whole(
     if "query_set" in frame:
         frame["limit"] = _limits(frame, facts)
     return frame, facts
+
+
+def _apart(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the records that count, and those of the authors' queries on the corpus that they were sampled from."""
+    if "query_set" not in frame:
+        return frame, frame[:0]
+    theirs = frame["query_set"].str.startswith(RELEASED)
+    home = pd.Series(list(map(at_home, frame["lake"], frame["query_set"])), dtype=bool)
+    return frame[~theirs].reset_index(drop=True), frame[theirs & home.to_numpy()].reset_index(drop=True)
 
 
 def _kept(frame: pd.DataFrame, left_out: set[tuple[str, str, str]], by_lake: bool) -> list[bool]:
@@ -216,6 +244,20 @@ def _not_measured(
         for lake in lakes
         if lake not in {place[0] for place in plans[name]} and (name, lake) not in known
     ]
+
+
+def _elsewhere(plans: Mapping[str, Entries]) -> list[str]:
+    """Say which of the authors' queries were put to a corpus that they were not sampled from."""
+    sets = {
+        (lake, name): facts.get("queries") or 0
+        for entries in plans.values()
+        for (lake, _), entry in entries.items()
+        for name, facts in entry.get("query_sets", {}).items()
+        if name.startswith(RELEASED) and not at_home(lake, name)
+    }
+    told = ", ".join(f"{name} ({number})" for (_, name), number in sets.items())
+    lakes = ", ".join(dict.fromkeys(lake for lake, _ in sets))
+    return [f"put to {lakes}, from which they were not sampled, so that they count nowhere: {told}"] if sets else []
 
 
 def _small_sets(plans: Mapping[str, Entries]) -> list[str]:

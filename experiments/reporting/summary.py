@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import pandas as pd
 
+from experiments.definitions import ARRAYS
 from experiments.reporting.claims import Claim, Judgement
 from experiments.reporting.claims.claim import NO_LAKE, TOGETHER
 from experiments.reporting.numbers import NOTHING, whole
@@ -50,6 +53,7 @@ def _alphas(results: Results, lake: str) -> str:
         if results.has(name):
             frame = results.frames[name]
             own = frame[(frame["lake"] == lake) & (frame["hash"] == "xash") & (frame["variant"] == "")]
+            own = own[own["hash_parameters"].notna() & (own["hash_parameters"] != "")]
             found = dict(zip(own["bits"], own["hash_parameters"].str.extract(r"alpha=(\d+)")[0], strict=True))
             if found:
                 return ", ".join(f"{alpha} at {bits}" for bits, alpha in sorted(found.items()) if alpha == alpha)
@@ -86,11 +90,12 @@ class ClaimVerdicts:
     claim: Claim
     judgements: tuple[Judgement, ...]
     engines: Mapping[str, Verdict]
-    """By engine, arrays first. Of all lakes together if they were taken together, else what real lakes agree on."""
+    """By engine and measure, arrays and the paper's measure first. Of all lakes together if they were taken together,
+    else what real lakes agree on."""
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on arrays, or on the first engine that there is."""
+        """The verdict on arrays in the paper's measure, or on the first engine that there is."""
         return next(iter(self.engines.values()))
 
     @property
@@ -107,7 +112,7 @@ class ClaimVerdicts:
         return f"{DEPENDS}: {each}" if self.depends else each
 
 
-DEPENDS = "depends on the engine"
+DEPENDS = "depends on the engine or the measure"
 
 
 def by_claim(judgements: Sequence[Judgement]) -> list[ClaimVerdicts]:
@@ -118,8 +123,8 @@ def by_claim(judgements: Sequence[Judgement]) -> list[ClaimVerdicts]:
     found = []
     for group in groups.values():
         engines = {}
-        for engine in dict.fromkeys(j.engine for j in group):
-            own = [j for j in group if j.engine == engine]
+        for engine in dict.fromkeys(j.place for j in group):
+            own = [j for j in group if j.place == engine]
             real = [j for j in own if not j.synthetic] or own
             decides = [j for j in own if j.lake == TOGETHER] or real
             engines[engine] = overall(j.verdict for j in decides)
@@ -129,13 +134,39 @@ def by_claim(judgements: Sequence[Judgement]) -> list[ClaimVerdicts]:
 
 def overview(judgements: Sequence[Judgement]) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return header and rows of the shortest table of all verdicts: a line per claim, a column per lake."""
-    titles = list(dict.fromkeys(j.title for j in judgements if j.lake not in (TOGETHER, NO_LAKE)))
+    named = [j for j in judgements if j.lake not in (TOGETHER, NO_LAKE)]
+    titles = list(dict.fromkeys(j.title for j in named if j.engine == ARRAYS) or dict.fromkeys(j.title for j in named))
     rows = []
     for found in by_claim(judgements):
         signs = {j.title: SIGNS[j.verdict] for j in found.judgements}
         lakes = (signs.get(title, SIGNS[Verdict.UNTESTED]) for title in titles)
         rows.append((found.claim.name, found.claim.section, found.told, *lakes))
     return ["claim", "section", "in all", *titles], rows
+
+
+def commands(facts: Iterable[Mapping[str, Any]]) -> list[tuple[str, int, str]]:
+    """Return the commands that made records, from their metadata: each with its files and what they are of.
+
+    Folders of results and addresses of servers, which are those of a machine, are left out.
+    """
+    made: dict[str, list[tuple[str, str]]] = {}
+    for fact in {str(fact["path"]): fact for fact in facts}.values():
+        words = shlex.split(str(fact["command"]))
+        for option, shown in (("--results", []), ("--database", ["--database", "ADDRESS"])):
+            if option in words:
+                place = words.index(option)
+                words[place : place + 2] = shown
+        of = fact["definition"]
+        made.setdefault(shlex.join(words), []).append((of["group"], of.get("query_set") or of["part"]))
+    return [(command, len(found), _grouped(found)) for command, found in made.items()]
+
+
+def _grouped(found: Iterable[tuple[str, str]]) -> str:
+    """Return what records are of, each group once: ``hashes: WT (10), WT (100); own-table: WT (10)``."""
+    groups: dict[str, dict[str, None]] = {}
+    for group, name in found:
+        groups.setdefault(group, {})[name] = None
+    return "; ".join(f"{group}: {', '.join(names)}" for group, names in groups.items())
 
 
 def machine(results: Results) -> list[tuple[str, str]]:

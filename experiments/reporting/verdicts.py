@@ -29,6 +29,9 @@ HALF = threshold("half")
 STRONG, WEAK = threshold("strong"), threshold("weak")
 """Rank correlations from which on two things go together, and somewhat do."""
 
+MOST = 64
+"""So many times as many queries are the most that are thought of to decide what is undecided."""
+
 Samples = npt.NDArray[np.float64]
 
 
@@ -99,6 +102,18 @@ class Finding:
     readings: tuple[tuple[str, str, Verdict], ...] = ()
     """Where readings of the claim were measured differently: what each is called, measured and judged."""
 
+    times: int = 0
+    """If it is undecided: how many times as many queries would decide it."""
+
+    @property
+    def needs(self) -> str:
+        """Say how many queries would decide what is not."""
+        if not self.times or not self.queries:
+            return ""
+        if self.times > MOST:
+            return f"even {count(MOST * self.queries, 'query')} in the smallest set would not decide it"
+        return f"about {count(self.times * self.queries, 'query')} in the smallest set would decide it"
+
     @property
     def stands_on(self) -> str:
         """Say it if the verdict stands on few queries."""
@@ -152,7 +167,7 @@ def within(name: str, value: float, low: float, high: float, drawn: tuple[str, S
     `drawn` is how it is written, and its samples.
     """
     text, samples = drawn
-    inside = None if samples is None else np.minimum(samples / low, high / samples)
+    inside = None if samples is None else np.minimum(samples / low, high / np.maximum(samples, low * 1e-9))
     return above(name, min(value / low, high / value), 1.0, text, inside)
 
 

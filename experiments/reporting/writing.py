@@ -13,6 +13,8 @@ from experiments.reporting.claims import Judgement
 from experiments.reporting.figures import FIGURES, figures
 from experiments.reporting.results import Results
 from experiments.reporting.tables import TABLES, Table, tables
+from experiments.reporting.tables.released import released
+from experiments.reporting.verdicts import MOST
 
 _WRITTEN = ".report-files"
 """Lists what a report wrote, so that the next one removes what it does not write again."""
@@ -26,9 +28,13 @@ def write(results: Results, judgements: Sequence[Judgement], out: Path) -> Path:
         out.mkdir(parents=True, exist_ok=True)
         written = [path for group in made_tables.values() for table in group for path in table.write(out / "tables")]
         written += [path for group in made_figures.values() for d in group for path in d.write(out / "figures")]
+        apart = released(results)
+        written += [path for table in apart for path in table.write(out / "tables")]
         written += _write_verdicts(judgements, out)
         index = out / "index.html"
-        index.write_text(page.render(results, judgements, made_tables, made_figures), encoding="utf-8")
+        index.write_text(
+            page.render(results, judgements, {**made_tables, "released": apart}, made_figures), encoding="utf-8"
+        )
         _forget(out, [*written, index])
     except OSError as error:
         raise ExperimentError(f"the report cannot be written to {out}: {error}") from error
@@ -68,10 +74,12 @@ def verdict_table(judgements: Sequence[Judgement]) -> Table:
                 "paper": j.claim.published(),
                 "lake": j.title,
                 "engine": j.engine,
+                "measure": j.measure or "whole search",
                 "synthetic": j.synthetic,
                 "measured": j.finding.measured,
                 "verdict": str(j.verdict),
                 "fewest_queries_of_a_set": j.finding.queries or None,
+                "queries_that_would_decide": j.finding.times * j.finding.queries * (j.finding.times <= MOST) or None,
                 "rule": j.claim.rule,
                 "rules_changed": rules.changed(),
                 "related_claims": "; ".join(j.claim.related),
@@ -90,11 +98,14 @@ def _write_verdicts(judgements: Sequence[Judgement], out: Path) -> list[Path]:
     text, listing, cases = out / "verdicts.md", out / "verdicts.csv", out / "verdict-cases.csv"
     text.write_text(table.markdown(), encoding="utf-8")
     table.numbers.to_csv(listing, index=False)
-    columns = ["claim", "lake", "engine", "case", "value", "low", "high", "text", "lean", "weight"]
+    columns = ["claim", "lake", "engine", "measure", "case", "value", "low", "high", "text", "lean", "weight"]
     rows = [
-        (j.claim.name, j.title, j.engine, c.name, c.value, *(c.interval or (None, None)), c.text, c.lean, c.weight)
-        for j in judgements
-        for c in j.finding.cases
+        (*place, c.name, c.value, *(c.interval or (None, None)), c.text, c.lean, c.weight)
+        for place, c in ((_place(j), c) for j in judgements for c in j.finding.cases)
     ]
     pd.DataFrame(rows, columns=columns).to_csv(cases, index=False)
     return [text, listing, cases]
+
+
+def _place(judgement: Judgement) -> tuple[str, ...]:
+    return judgement.claim.name, judgement.title, judgement.engine, judgement.measure

@@ -8,7 +8,7 @@ import pytest
 from experiments import records
 from experiments.__main__ import main
 from experiments.definitions import Method
-from experiments.lakes import IN_DATABASES
+from experiments.lakes import ALL_IN_DATABASES, IN_DATABASES, MeasuredLake
 from experiments.query_sets import SetSpec, obtain
 from experiments.records import read
 from experiments.reporting.results import read_results
@@ -40,6 +40,39 @@ def test_figure_4_on_a_database_beside_arrays(
     servers = {fact.get("server", "") for fact in found.attrs["files"]}
     assert len(servers - {""}) == 1, "the records of the database name its version"
     assert "phase_evidence" not in found, "answers are not read, so that nothing but the search is timed"
+
+
+@pytest.mark.parametrize(("engine", "layout"), [("vertica", "per_cell"), ("duckdb", "per_row")])
+def test_a_database_from_an_empty_schema_to_a_report(
+    experiments: Experiments,
+    results: Path,
+    engine: str,
+    layout: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All hash functions are loaded and searched, sizes are asked for, and nothing is left behind."""
+    drop = MeasuredLake.drop
+    with PLACES[engine]() as address:
+        given = [] if engine == "duckdb" else ["--database", address.replace("schema=", "label=")]
+        given += ["--engine", engine, "--layout", layout, "--hashes", "all", "--master", "none", "--queries", "1"]
+        assert experiments("table2", "index-generation", *given, "--dry-run") == 0
+        printed = capsys.readouterr().out
+        assert printed.count("CREATE TABLE") >= 10
+        assert "DROP SCHEMA" in printed
+        dropped: list[str] = []
+        monkeypatch.setattr(MeasuredLake, "drop", lambda lake, folder: (dropped.append(lake.where), drop(lake, folder)))
+        assert experiments("table2", "index-generation", *given, "--clean") == 0
+        assert len(dropped) == 3, "two builds whose sizes were asked for, and the index"
+        found = records.load(results, "table2")
+        (record,) = {tuple(fact["definition"]["method"]["engine"].split()) for fact in found.attrs["files"]}
+        assert record == ((engine,) if layout == "per_cell" else (engine, layout))
+        assert len(set(found["method"])) == 1 + len(ALL_IN_DATABASES.hashes)
+        assert found["finished"].all()
+        builds = records.load(results, "index-generation").set_index("build")["bytes"]
+        plain, keyed = (builds[f"{build} in {' '.join(record)}"] for build in ("inverted index", "super keys"))
+        assert 0 < plain <= keyed
+    assert main(["report", "--results", str(results)]) == 0
 
 
 def test_two_engines_in_one_folder_of_results(experiments: Experiments, results: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.metrics import by_query, precisions, query_sets, ratios, recalls, runtimes
+from experiments.metrics import by_query, precisions, query_sets, recalls
 
 
 def frame(*rows: dict[str, Any]) -> pd.DataFrame:
@@ -56,29 +56,15 @@ def test_phases_add_up_to_the_median() -> None:
     assert found["phase_two"].tolist() == [pytest.approx(2.0)]
 
 
-def test_runtimes_are_means_over_finished_queries() -> None:
-    found = runtimes(RUNS).set_index("method")
-    assert found.loc["a", ["queries", "unfinished", "mean", "std"]].tolist() == [2, 0, 3.0, 1.0]
-    assert found.loc["b", ["queries", "unfinished", "mean"]].tolist() == [2, 1, 8.0]
-
-
-def test_ratios_compare_on_one_engine() -> None:
-    slow = RUNS.assign(engine="duckdb", seconds=10 * RUNS["seconds"])
-    found = ratios(pd.concat([RUNS, slow], ignore_index=True), "a").set_index(["engine", "method"])
-    assert found.loc[("arrays", "b"), "median"] == found.loc[("duckdb", "b"), "median"] == 4.0
-
-
-def test_ratios_compare_query_by_query() -> None:
-    found = ratios(RUNS, "a").set_index("method")
-    assert found.loc["a", "median"] == 1.0
-    assert found.loc["b", ["queries", "median", "geometric"]].tolist() == [1, 4.0, pytest.approx(4.0)]
-
-
-def test_precision_leaves_out_queries_without_candidates() -> None:
-    found = precisions(RUNS).set_index("method")
-    assert found.loc["a", ["queries", "without", "mean", "std"]].tolist() == [2, 0, 0.75, 0.25]
-    assert found.loc["b", "without"] == 2
-    assert pd.isna(found.loc["b", "mean"])
+def test_precision_is_averaged_over_queries_that_all_methods_have_one_for() -> None:
+    more = [{"method": "b", "query": "2", "seconds": 1.0, "precision": 0.3}]
+    more += [{"method": m, "query": q, "seconds": 1.0, "precision": 0.1} for m, q in (("a", "3"), ("b", "3"))]
+    runs = pd.concat([RUNS[RUNS["finished"]], frame(*more)], ignore_index=True)
+    found = precisions(runs).set_index("method")
+    assert found.loc["a", ["queries", "without", "mean"]].tolist() == [2, 1, pytest.approx(0.3)]
+    assert found.loc["b", ["queries", "without", "mean"]].tolist() == [2, 1, pytest.approx(0.2)]
+    without = precisions(pd.concat([runs, runs[:1].assign(method="c", precision=float("nan"))]))
+    assert without.equals(precisions(runs)), "a method without any precision takes nothing from the others"
 
 
 @pytest.mark.parametrize(("scores", "recall"), [([5, 3, 3], 1.0), ([5, 3], 2 / 3), ([5, 2, 2], 1 / 3), ([], 0.0)])

@@ -12,8 +12,6 @@ from experiments.reporting.claims.claim import TOGETHER
 from experiments.reporting.claims.claim import judged as judge_claim
 from experiments.reporting.claims.hashes import SIZES, others
 from experiments.reporting.comparisons import middle
-from experiments.reporting.results import Results
-from experiments.reporting.tables import tables
 from experiments.reporting.verdicts import Finding, Verdict
 from tests.experiments.made_up import results, search
 
@@ -107,7 +105,7 @@ def test_a_part_that_is_undecided_leaves_the_whole_undecided(md5: tuple[float, f
     assert found(rows, "table2", "standard hash functions").verdict is expected
 
 
-@pytest.mark.parametrize(("with_most", "expected"), [(20, HOLDS), (2, UNDECIDED), (0, IN_PART)])
+@pytest.mark.parametrize(("with_most", "expected"), [(20, HOLDS), (19, UNDECIDED), (2, IN_PART), (0, IN_PART)])
 def test_one_query_with_few_false_positives_decides_nothing(with_most: int, expected: Verdict) -> None:
     rows = [search("webtables", "WT (10)", q, "scr", false_positives=10_000) for q in QUERIES]
     for q in QUERIES:
@@ -260,17 +258,3 @@ def test_the_initial_column(spread: float, expected: Verdict) -> None:
 def test_the_initial_column_by_queries() -> None:
     rows = initial("OD (10)", 3, 100, 120) + initial("OD (1000)", 3, 100, 120) + initial("OD (100)", 20, 900, 120)
     assert found(rows, "initial-column", "the initial column matters", "opendata").verdict is HOLDS
-
-
-def table_named(frames: dict[str, Rows], experiment: str, name: str) -> Any:
-    made: Results = results(frames)
-    return next(table for table in tables(made, experiment) if table.name == name)
-
-
-def test_precision_ratios_have_intervals() -> None:
-    rows = searches("WT (10)", {"xash 128": (0.5, 0.0), "bf 128": (0.25, 0.05)}, "precision")
-    table = table_named({"table3": rows}, "table3", "table3-ratios")
-    assert [row[1] for row in table.rows] == ["WT (10)", "Average"]
-    assert all("0.50× [0.4" in row[3] for row in table.rows)
-    assert (table.numbers["low"] < 0.5).all()
-    assert (table.numbers["high"] > 0.5).all()

@@ -14,6 +14,7 @@ from experiments.definitions import Definition, Method
 from experiments.lakes import Request
 from experiments.queries import Query
 from experiments.registry import EXPERIMENTS
+from experiments.reporting.results import read_results
 from experiments.settings import RELEASED
 from experiments.worker import Searcher, Task
 from mate.build.build import BuildSettings, HashRequest, build
@@ -85,6 +86,7 @@ def test_a_dry_run_does_nothing(experiments: Experiments, results: Path, capsys:
         (["run", "table1", "--store", "nowhere.mate"], "there is no index at nowhere.mate"),
         (["run", "table1", "--lake", "synthetic", "--lake", "synthetic"], 'two lakes are called "synthetic"'),
         (["run", "table1", "--lake", "synthetic", "--kaggle", "nowhere"], "--kaggle: there is no folder nowhere"),
+        (["run", "table1", "--lake", "synthetic", "--released", "q"], "the authors' queries go with their corpora"),
     ],
 )
 def test_what_makes_no_sense_is_said_in_one_line(
@@ -187,11 +189,11 @@ def test_an_index_that_is_there_serves_what_it_can(
     assert len(set(records.load(results, "figure4")["method"])) == 11
 
 
-def test_query_files_and_jobs(experiments: Experiments, results: Path, tmp_path: Path) -> None:
+def test_query_files_and_jobs(experiments: Experiments, results: Path, files: Path, tmp_path: Path) -> None:
     (tmp_path / "queries/kaggle").mkdir(parents=True)
     (tmp_path / "queries/kaggle/a.csv").write_text("n,y\nname 1,1991\nname 2,1992\n")
     (tmp_path / "queries/queries.csv").write_text("path,key_columns\nkaggle/a.csv,n;y\n")
-    folder = next(iter(RELEASED))
+    folder = next(name for name, (_, corpus) in RELEASED.items() if corpus == "opendata")
     (tmp_path / f"queries/{folder}").mkdir()
     for row in range(3):
         (tmp_path / f"queries/{folder}/{row}.csv").write_text(f"0,2\nname {row},city {row}\n")
@@ -200,16 +202,21 @@ def test_query_files_and_jobs(experiments: Experiments, results: Path, tmp_path:
     lines = "\n".join(",".join(row) for row in [[str(i) for i in range(11)], *rows])
     (tmp_path / "queries/keysize/1290.csv").write_text(lines + "\n")
     queries = str(tmp_path / "queries")
-    assert experiments("table1", "--kaggle", f"{queries}/kaggle", "--released", queries, "--jobs", "2") == 0
+    there = ["--released", queries, "--opendata", str(files)]
+    assert experiments("table1", "--kaggle", f"{queries}/kaggle", *there, "--jobs", "2") == 0
     frame = records.load(results, "table1")
-    assert {"Kaggle", "released WT (10)", "mine (10)"} <= set(frame["query_set"])
-    assert experiments("figure6", "--released", queries) == 0
+    assert {"Kaggle", "released OD (100)", "mine (10)"} <= set(frame["query_set"])
+    assert set(frame.loc[frame["query_set"] == "released OD (100)", "lake"]) == {"opendata"}
+    assert experiments("figure6", *there) == 0
     keys = records.load(results, "figure6")
     assert set(keys[keys["query_set"] == "released key size"]["key_columns"]) == set(range(2, 11))
     plan = json.loads((results / "experiments/table1.json").read_text())
     assert plan["lakes"]["mine"]["arrays"]["query_sets"]["Kaggle"] == {"role": "kaggle", "wanted": 1, "queries": 1}
-    released = frame[frame["query_set"] == "released WT (10)"]
+    released = frame[frame["query_set"] == "released OD (100)"]
     assert released["query"].nunique() == 3, "--queries is about sampled sets"
+    found = read_results(results)
+    assert not found.frames["table1"]["query_set"].str.startswith("released").any(), "they count in no average"
+    assert set(found.released["table1"]["query_set"]) == {"released OD (100)"}
 
 
 def test_with_several_jobs_one_failure_ends_all(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.reporting.comparisons import LakeResults, by_method, precision_ratio
+from experiments.reporting.comparisons import LakeResults
 from experiments.reporting.timings import ratio_table, time_ratios, timings
 from experiments.reporting.verdicts import Untestable
 from tests.experiments.made_up import LIMIT, results, search
@@ -95,18 +95,3 @@ def test_what_was_not_measured_is_said(lake: str, engine: str, experiment: str, 
     made = results({"figure4": [search("webtables", "WT (10)", 0, "scr")]})
     with pytest.raises(Untestable, match=told):
         LakeResults(made, lake, engine=engine).timings(experiment)
-
-
-def test_a_ratio_of_precisions_needs_queries_that_have_both() -> None:
-    precision = {"xash 128": (0.8, 0.4, None), "scr": (0.4, None, 0.1), "bf 128": (None, None, 0.5)}
-    rows = [
-        search("webtables", "WT (10)", q, method, precision=value)
-        for method, values in precision.items()
-        for q, value in enumerate(values)
-    ]
-    wide = by_method(pd.DataFrame(rows), list(precision), "precision")
-    case = precision_ratio(wide, "scr", "xash 128", "WT (10)")
-    assert case is not None
-    assert (case.value, case.weight) == (0.5, 1)
-    assert precision_ratio(wide, "bf 128", "xash 128", "WT (10)") is None
-    assert precision_ratio(wide, "ht 128", "xash 128", "WT (10)") is None

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-DRAWN = {"01_runtime": 4, "02_precision": 4, "03_index_and_initial_column": 3}
+DRAWN = {"01_runtime": 2, "02_precision": 4, "03_index_and_initial_column": 3}
 """Figures in each notebook."""
 
 

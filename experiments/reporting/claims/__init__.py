@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from experiments.reporting.claims import (
     bloom,
     components,
+    examples,
     hashes,
     indexing,
     key_size,
@@ -28,6 +29,7 @@ CLAIMS: tuple[Claim, ...] = (
     *key_size.CLAIMS,
     *indexing.CLAIMS,
     *values.CLAIMS,
+    *examples.CLAIMS,
 )
 """In the order of the report."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from experiments.definitions import ARRAYS, titled
-from experiments.reporting import rules
+from experiments.reporting import bootstrap, rules
 from experiments.reporting.comparisons import READINGS, LakeResults
-from experiments.reporting.results import Results
-from experiments.reporting.verdicts import Finding, Untestable, Verdict, together
+from experiments.reporting.results import WHOLE, Results
+from experiments.reporting.verdicts import MOST, Finding, Untestable, Verdict, together
 
 NO_LAKE = ""
 """The lake of what is computed, not measured."""
@@ -48,7 +48,8 @@ class Claim:
     """The only lakes that it speaks of, if any."""
     scope: Scope = Scope.EACH
     timed: bool = False
-    """Whether it is about runtime, and so may come out otherwise on another engine: it is tested on each."""
+    """Whether it is about runtime, and so may come out otherwise on another engine, or without fetching, as the paper
+    has it (section 7.2): it is tested on each engine, and in both measures where the records have phases."""
 
     @property
     def rule(self) -> str:
@@ -74,6 +75,12 @@ class Judgement:
     synthetic: bool = False
     """Whether the lake is made up."""
     engine: str = ARRAYS
+    measure: str = WHOLE
+
+    @property
+    def place(self) -> str:
+        """The engine, and what runtimes are of unless that is the whole search."""
+        return titled(self.engine, self.measure or ARRAYS)
 
     @property
     def verdict(self) -> Verdict:
@@ -83,8 +90,8 @@ class Judgement:
     @property
     def verdict_text(self) -> str:
         """The verdict, with the number of queries if they are few."""
-        few = self.finding.stands_on
-        return f"{self.verdict} ({few})" if few else str(self.verdict)
+        told = ", ".join(filter(None, (self.finding.stands_on, self.finding.needs)))
+        return f"{self.verdict} ({told})" if told else str(self.verdict)
 
 
 def judged(claim: Claim, results: Results) -> list[Judgement]:
@@ -102,7 +109,13 @@ def judged(claim: Claim, results: Results) -> list[Judgement]:
 def _places(claim: Claim, results: Results) -> list[LakeResults]:
     """Return the lakes that a claim is tested on; made-up ones are taken together only if there are no others."""
     engines = results.engines(claim.experiments) if claim.timed else [ARRAYS]
-    return [place for engine in engines for place in _on(engine, claim, results)]
+    places = [place for engine in engines for place in _on(engine, claim, results)]
+    if not claim.timed:
+        return places
+    known = [name for name in claim.experiments if results.has(name)]
+    measures = {engine: results.measures(known[0], engine) for engine in engines}
+    both = [replace(place, measure=measure) for place in places for measure in measures[place.engine]]
+    return sorted(both, key=lambda place: (engines.index(place.engine), place.measure == WHOLE))
 
 
 def _on(engine: str, claim: Claim, results: Results) -> list[LakeResults]:
@@ -130,10 +143,25 @@ def _judgement(claim: Claim, lake: LakeResults) -> Judgement:
     )
     synthetic = all(results.lakes.get(place) for place in named)
     command = next(filter(None, commands), "")
-    return Judgement(claim, lake.name, titled(title, lake.engine), _found(claim, lake), command, synthetic, lake.engine)
+    title = titled(titled(title, lake.engine), lake.measure or ARRAYS)
+    return Judgement(claim, lake.name, title, _found(claim, lake), command, synthetic, lake.engine, lake.measure)
 
 
 def _found(claim: Claim, lake: LakeResults) -> Finding:
+    """Test a claim on a lake; of an undecided one say how many queries would decide it, if they are like these."""
+    found = _tested(claim, lake)
+    if found.verdict is not Verdict.UNDECIDED:
+        return found
+    times = 2
+    while times <= MOST:
+        with bootstrap.with_times_as_many(times):
+            if _tested(claim, lake).verdict is not Verdict.UNDECIDED:
+                break
+        times *= 2
+    return replace(found, times=times)
+
+
+def _tested(claim: Claim, lake: LakeResults) -> Finding:
     """Test a claim on a lake, with every reading of XASH if it is about XASH."""
     found: list[tuple[str, Finding]] = []
     reasons: dict[str, None] = {}

@@ -101,6 +101,20 @@ def _false_positives_fall(lake: LakeResults, reading: str) -> Finding:
     return _falls(wide, "false positives", "")
 
 
+RULE_2 = "rule 2 drops more tables as keys grow"
+
+
+def _rule_2(lake: LakeResults, reading: str) -> Finding:
+    method = xash(128, reading)
+    if "tables_cut_rule_2" not in lake.queries("figure6", method):
+        raise Untestable("the records do not say what rule 2 dropped")
+    tables, cut = (_by_key_size(lake, method, value) for value in ("tables", "tables_cut_rule_2"))
+    known = tables.index[(tables > 0).all(axis=1)]
+    if known.empty:
+        raise Untestable("no table of ten columns has a candidate table at every key size")
+    return _falls(1 - cut.loc[known] / tables.loc[known], "candidate tables that rule 2 leaves", "")
+
+
 def _published_fall() -> str:
     series = paper.key_size("runtime_seconds")["xash 128"]
     return f"{series.iloc[0]} s at |Q| = 2 to {series.iloc[-1]} s at 10: {times(series.iloc[0] / series.iloc[-1])}"
@@ -247,6 +261,16 @@ CLAIMS = (
         '"… because the FP rate constantly decreases"',
         lambda: "no numbers in the text",
         _false_positives_fall,
+        ("figure6",),
+        True,
+    ),
+    Claim(
+        RULE_2,
+        "7.5.3",
+        '"Increasing the size of the composite key leads to fewer joinable table rows. Therefore, it is more likely '
+        'that the second table filtering rule drops the candidate tables"',
+        lambda: "no numbers",
+        _rule_2,
         ("figure6",),
         True,
     ),

@@ -11,6 +11,7 @@ from experiments.reporting.claims.hashes import STANDARD
 from experiments.reporting.comparisons import LakeResults, xash
 from experiments.reporting.numbers import number, percent, times
 from experiments.reporting.verdicts import (
+    HALF,
     Case,
     Finding,
     Untestable,
@@ -21,12 +22,14 @@ from experiments.reporting.verdicts import (
     flag,
     ranged,
     reached,
+    within,
 )
 
 LENGTH, POSTINGS = "most values fit the length segment", "few values have most postings"
 LEMMA, THIRD = "rare characters collide less", "a third key column removes most joinable rows"
 FILL = "six columns fill the super keys of standard hash functions"
 SHORT, SIMILAR = "XASH is weak on short values", "false positives of XASH look similar"
+TWELVE, WIDTH = "12 items per posting list", "wide rows explain precision by k"
 CORPUS_RARE = "corpus-rare characters"
 
 
@@ -53,6 +56,26 @@ def _postings(lake: LakeResults, reading: str) -> Finding:
     verdict = Verdict.HOLDS if share >= wanted else Verdict.IN_PART if share >= least else Verdict.FAILS
     values, cells = int(_rows(lake, "postings")["checked"].sum()), int(_all_postings(lake))
     return Finding(verdict, f"{percent(share)} of all postings; {number(cells / max(1, values))} per value on average")
+
+
+def _list_length(lake: LakeResults, reading: str) -> Finding:
+    average = _all_postings(lake) / max(1, int(_rows(lake, "postings")["checked"].sum()))
+    wanted = rules.number(TWELVE, "items")
+    near = within("items per value", average, wanted / HALF, wanted * HALF, (number(average), None))
+    return Finding(by_cases((near,), 0).verdict, f"{number(average)} per value", 0, (near,))
+
+
+def _width(lake: LakeResults, reading: str) -> Finding:
+    cases = []
+    for name, variant in (("xash", reading), *((rival, "") for rival in ("bf", "ht", "lhbf", "simhash", "md5"))):
+        try:
+            rates = _covered(lake, "width", variant, name)
+        except Untestable:
+            continue
+        wide = [group for group in rates.index if group in ("11-20", "21+")]
+        cases.append(factor(name, _ratio(rates, wide, [group for group in rates.index if group not in wide])))
+    found = by_cases(cases, 0)
+    return Finding(found.verdict, "; ".join(f"{c.name} {c.text}" for c in cases), 0, found.cases)
 
 
 def _all_postings(lake: LakeResults) -> int:
@@ -164,6 +187,24 @@ CLAIMS = (
         lambda: "12 per value on average",
         _postings,
         ("row-filter",),
+    ),
+    Claim(
+        TWELVE,
+        "7.5.4",
+        '"(The average number is 12)" of posting list items per cell value',
+        lambda: "12",
+        _list_length,
+        ("row-filter",),
+    ),
+    Claim(
+        WIDTH,
+        "7.5.1",
+        '"this variation in precision [with k] occurs when the candidate tables contain more columns than average": '
+        "tested by how much more often rows of more than ten columns pass a filter that should stop them",
+        lambda: "no numbers",
+        _width,
+        ("row-filter",),
+        True,
     ),
     Claim(
         LEMMA,

@@ -10,7 +10,6 @@ from experiments.reporting.results import Results
 
 FIGURES: Mapping[str, tuple[Draw, ...]] = {
     "figure4": (searching.figure4, searching.phases),
-    "table2": (hashing.table2,),
     "table3": (hashing.table3,),
     "top-k": (in_depth.top_k,),
     "figure5": (in_depth.figure5,),

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-import pandas as pd
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -124,56 +123,6 @@ def legend(figure: Figure, looks: Sequence[Look], *, bars: bool, paper: bool = F
     longest = max((len(look.label) for look in looks), default=5)
     columns = max(1, int(figure.get_figwidth() / (0.6 + 0.055 * longest)))
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
-
-
-def in_two_lines(name: str) -> str:
-    """Return the name of a query set so that those of many sets fit beside each other: ``released`` goes above."""
-    return name.replace("released ", "released\n")
-
-
-def grouped_bars(axis: Any, groups: Sequence[str], series: Sequence[tuple[Look, pd.DataFrame]], scale: float) -> None:
-    """Draw medians as bars with quartiles as whiskers; ``series`` has frames by group.
-
-    A method that finished no query of a group gets an empty bar up to the time limit; one that finished only some says
-    how many are missing.
-    """
-    width = 0.84 / max(1, len(series))
-    for number, (look, frame) in enumerate(series):
-        for place, group in enumerate(groups):
-            if group not in frame.index:
-                continue
-            row, x = frame.loc[group], place + (number - (len(series) - 1) / 2) * width
-            none = row["median"] != row["median"]
-            height = (row["limit"] if none else row["median"]) * scale
-            if height != height:
-                continue
-            axis.bar(
-                x,
-                height,
-                width * 0.94,
-                color="white" if none else look.colour,
-                hatch=look.hatch,
-                edgecolor=look.colour if none else "white",
-                linewidth=0.8 if none else 0.4,
-            )
-            if not none:
-                reach = [[(row["median"] - row["p25"]) * scale], [(row["p75"] - row["median"]) * scale]]
-                axis.errorbar(x, height, yerr=reach, color="black", linewidth=0.8, capsize=1.5)
-            if row["unfinished"]:
-                top = height if none else row["p75"] * scale
-                text = f"{row['unfinished']}/{row['queries']} late"
-                axis.annotate(
-                    text,
-                    (x, top),
-                    (0, 3),
-                    textcoords="offset points",
-                    rotation=90,
-                    ha="center",
-                    va="bottom",
-                    fontsize=6.5,
-                )
-    axis.set_xticks(range(len(groups)), [in_two_lines(name) for name in groups])
-    axis.set_xlim(-0.55, len(groups) - 0.45)
 
 
 Sized = dict[int, float]

@@ -1,20 +1,16 @@
-"""Figures for tables 2 and 3, and for the collisions: every hash function in all its sizes."""
+"""Figures for table 3 and for the collisions: every hash function in all its sizes."""
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from experiments.reporting import paper
 from experiments.reporting.comparisons import sets_in
-from experiments.reporting.figures.drawing import Drawn, grid, log_axis, panels, size_legend, sized_dots, styled
+from experiments.reporting.figures.drawing import Drawn, grid, panels, size_legend, sized_dots, styled
 from experiments.reporting.numbers import count
 from experiments.reporting.results import Results
 from experiments.reporting.style import Look, look_of_hash
 from experiments.reporting.tables.statistics import precision_summary
-from experiments.reporting.timings import ratio_table, timings
-
-BASE = "xash 128"
 
 
 def _methods(frame: pd.DataFrame, values: pd.Series) -> list[tuple[Look, dict[int, float]]]:
@@ -26,15 +22,6 @@ def _methods(frame: pd.DataFrame, values: pd.Series) -> list[tuple[Look, dict[in
         if row["method"] in values.index and values[row["method"]] == values[row["method"]]:
             found.setdefault(look.label, (look, {}))[1][bits] = float(values[row["method"]])
     return list(found.values())
-
-
-def _relative(queries: pd.DataFrame) -> pd.Series:
-    """Return runtimes relative to XASH at 128 bits, the geometric mean over query sets, by method."""
-    found: dict[str, list[float]] = {}
-    took = timings(queries)
-    for (_, method), case in ratio_table(took, ((name, BASE) for name in took.seconds)).items():
-        found.setdefault(method, []).append(case.value)
-    return pd.Series({method: float(np.exp(np.log(values).mean())) for method, values in found.items()}, dtype=float)
 
 
 def _paper_sets(lake: str, queries: pd.DataFrame) -> list[str]:
@@ -50,37 +37,6 @@ def _printed(values: pd.Series) -> dict[str, dict[int, float]]:
         label = look_of_hash("" if name == "scr" else name, "").label
         found.setdefault(label, {})[int(bits or 0)] = float(value)
     return found
-
-
-@styled
-def table2(results: Results) -> list[Drawn]:
-    """Draw runtimes relative to XASH at 128 bits."""
-    queries = results.queries("table2")
-    panels_of = {}
-    for lake in results.lakes_of("table2"):
-        own = queries[queries["lake"] == lake]
-        ratios = _relative(own)
-        if len(ratios) > 1:
-            panels_of[lake] = own, ratios
-    if not panels_of:
-        return []
-    title = "Table 2: runtime by hash function and size"
-    figure, axes = panels(len(panels_of), 9, 2.9, title=title)
-    for axis, (lake, (own, ratios)) in zip(axes, panels_of.items(), strict=True):
-        printed = paper.hash_seconds().loc[_paper_sets(lake, own)]
-        there = np.exp(np.log(printed.div(printed[BASE], axis=0)).mean()) if len(printed) else pd.Series(dtype=float)
-        grid(axis)
-        sized_dots(axis, _methods(own, ratios), _printed(there))
-        log_axis(axis)
-        axis.axhline(1, color="black", linewidth=0.8, zorder=1)
-        axis.set_ylabel("time relative to XASH 128")
-        axis.set_title(f"{results.title(lake)}: {count(len(sets_in(own)), 'query set')}", fontsize=9, loc="left")
-    lakes = list(panels_of)
-    size_legend(figure, paper=any(paper.sets_of(lake) for lake in lakes))
-    caption = (
-        "Mean seconds relative to XASH at 128 bits, geometric mean over the query sets of a lake; below 1 is faster."
-    )
-    return [Drawn("table2", title, caption, figure)]
 
 
 @styled

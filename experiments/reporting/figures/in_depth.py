@@ -137,7 +137,8 @@ def _component_bars(axis: Any, own: pd.DataFrame) -> None:
                 va="bottom",
                 fontsize=7,
             )
-    axis.set_xticks(range(len(shown)), [bar.replace(", ", ",\n").replace(" + ", " +\n", 1) for bar in shown])
+    names = [bar.replace(", ", ",\n").replace(" + ", " +\n", 1).replace(" characters", "\ncharacters") for bar in shown]
+    axis.set_xticks(range(len(shown)), [name.replace(" the lake", "\nthe lake") for name in names])
     axis.set_xlim(-0.55, len(shown) - 0.45)
 
 

@@ -1,16 +1,14 @@
-"""Figure 4 and table 2 by engine: what searching in a database changes."""
+"""Figure 4 by engine: what searching in a database changes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import pandas as pd
 
 from experiments.definitions import ARRAYS
 from experiments.reporting.numbers import NOTHING, number
 from experiments.reporting.results import Results
-from experiments.reporting.tables.hashing import columns_of
 from experiments.reporting.tables.searching import BASE, label, methods_in
 from experiments.reporting.tables.statistics import runtime_summary
 from experiments.reporting.tables.table import Table
@@ -22,46 +20,17 @@ _NOTE = (
 )
 
 
-class _Shown(NamedTuple):
-    """What a table by engine shows."""
-
-    experiment: str
-    title: str
-    base: str
-    """What the base of all ratios is called."""
-    labels: Mapping[str, str]
-    """Methods, and what they are called."""
-
-
 def figure4(results: Results) -> list[Table]:
     """Return figure 4 by engine; nothing where only arrays were searched."""
-    queries = _queries(results, "figure4")
-    if queries is None:
+    engines = results.engines(["figure4"])
+    if engines == [ARRAYS]:
         return []
+    queries = pd.concat([results.queries("figure4", engine) for engine in engines])
     called = {row["method"]: label(row) for _, row in runtime_summary(queries).iterrows()}
-    labels = {method: called[method] for method in methods_in(queries)}
-    return [_by_engine(results, queries, _Shown("figure4", "Figure 4 by engine", "MATE", labels))]
+    return [_by_engine(results, queries, {method: called[method] for method in methods_in(queries)})]
 
 
-def table2(results: Results) -> list[Table]:
-    """Return table 2 by engine, with the hash functions that a database has; nothing if only arrays were searched."""
-    queries = _queries(results, "table2")
-    if queries is None:
-        return []
-    elsewhere = set(queries.loc[queries["engine"] != ARRAYS, "method"])
-    shown = queries[queries["method"].isin(elsewhere)]
-    labels = {method: f"{group} {size}".strip() for method, group, size in columns_of(runtime_summary(shown))}
-    title = "Table 2 by engine: the hash functions that a database has"
-    return [_by_engine(results, shown, _Shown("table2", title, "XASH 128", labels))]
-
-
-def _queries(results: Results, experiment: str) -> pd.DataFrame | None:
-    """Return the searches of an experiment on all engines; None if there are only arrays."""
-    engines = results.engines([experiment])
-    return None if engines == [ARRAYS] else pd.concat([results.queries(experiment, engine) for engine in engines])
-
-
-def _by_engine(results: Results, queries: pd.DataFrame, shown: _Shown) -> Table:
+def _by_engine(results: Results, queries: pd.DataFrame, labels: Mapping[str, str]) -> Table:
     """Return medians of all engines and ratios to the base on the same engine."""
     summary = runtime_summary(queries)
     rows, numbers = [], []
@@ -69,7 +38,7 @@ def _by_engine(results: Results, queries: pd.DataFrame, shown: _Shown) -> Table:
         own = queries[(queries["lake"] == lake) & (queries["query_set"] == name) & (queries["engine"] == engine)]
         medians, took = group.set_index("method"), timings(own)
         cells = []
-        for method in shown.labels:
+        for method in labels:
             if method not in medians.index:
                 cells.append(NOTHING)
                 continue
@@ -84,7 +53,8 @@ def _by_engine(results: Results, queries: pd.DataFrame, shown: _Shown) -> Table:
     order = list(dict.fromkeys(row[:2] for row in rows))
     rows.sort(key=lambda row: order.index(row[:2]))
     header = [("", "lake"), ("", "query set"), ("", "engine"), ("", "queries")]
-    told = f"ms per query (median) · times as long as {shown.base} on the same engine"
-    header += [(told, name) for name in shown.labels.values()]
-    name = f"{shown.experiment}-engines"
-    return Table(name, shown.title, tuple(header), tuple(rows), pd.DataFrame(numbers), (_NOTE,), left=3)
+    told = "ms per query (median) · times as long as MATE on the same engine"
+    header += [(told, name) for name in labels.values()]
+    return Table(
+        "figure4-engines", "Figure 4 by engine", tuple(header), tuple(rows), pd.DataFrame(numbers), (_NOTE,), left=3
+    )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from experiments.metrics import paired
 from experiments.reporting.results import BY
 
 DESCRIBED = ("system", "hash", "bits", "variant")
@@ -31,14 +32,13 @@ def runtime_summary(queries: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFra
 
 
 def precision_summary(queries: pd.DataFrame, by: Sequence[str] = BY) -> pd.DataFrame:
-    """Return mean and deviation of the precision, and how many queries had no candidate and so none."""
-    groups = queries.groupby(list(by), sort=False, dropna=False)
+    """Return mean and deviation of the precision over the queries that all methods have one for, and their number."""
+    groups = paired(queries, "precision", by).groupby(list(by), sort=False, dropna=False)
     precision = groups["precision"]
     return pd.DataFrame(
         {
             **{name: groups[name].first() for name in DESCRIBED},
             "queries": groups.size(),
-            "without": precision.agg(lambda values: int(values.isna().sum())),
             "mean": precision.mean(),
             "std": precision.std(ddof=0),
             "false_positives": groups["false_positives"].sum(),

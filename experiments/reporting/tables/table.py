@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import pandas as pd
@@ -35,6 +36,11 @@ class Table:
     """Columns of running text, which may be wrapped."""
 
     @property
+    def in_paper(self) -> bool:
+        """Whether it has the paper's layout."""
+        return self.name.startswith("table") and any(note.startswith("Ours") for note in self.notes)
+
+    @property
     def flat(self) -> list[str]:
         """Return the header in one line."""
         return [f"{group} {name}".strip() for group, name in self.header]
@@ -57,17 +63,32 @@ class Table:
         self.numbers.to_csv(numbers, index=False)
         return [text, shape, numbers]
 
+    def latex(self) -> str:
+        """Return the table in LaTeX (booktabs), as the paper has its tables."""
+        groups = [(group, len(list(own))) for group, own in groupby(self.header, key=lambda pair: pair[0])]
+        lines = [" & ".join(rf"\multicolumn{{{n}}}{{c}}{{{_latex(group)}}}" for group, n in groups) + r" \\"]
+        lines.append(" & ".join(_latex(name) for _, name in self.header) + r" \\ \midrule")
+        lines += [" & ".join(map(_latex, row)) + r" \\" for row in self.rows]
+        columns = "l" * self.left + "r" * (len(self.header) - self.left)
+        begin = [r"\begin{table*}", rf"\caption{{{_latex(self.title)}. {_latex(' '.join(self.notes))}}}"]
+        inner = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *lines, r"\bottomrule", r"\end{tabular}"]
+        return "\n".join([*begin, r"\resizebox{\textwidth}{!}{%", *inner, "}", r"\end{table*}"]) + "\n"
+
     def html(self) -> str:
         """Return the table in HTML, wide ones to be scrolled."""
         body = "".join(
-            f"<tr>{''.join(_cell(cell, i < self.left, i in self.texts) for i, cell in enumerate(row))}</tr>"
-            for row in self.rows
+            f"<tr>{''.join(self._cell(place, cell) for place, cell in enumerate(row))}</tr>" for row in self.rows
         )
         notes = "".join(f"<p class=note>{html.escape(note)}</p>" for note in self.notes)
         caption = html.escape(self.title)
         inner = f"<div class=wide><table><caption>{caption}</caption><thead>{self._head()}</thead>"
         inner += f"<tbody>{body}</tbody></table></div>{notes}"
         return f"<details><summary>{caption}</summary>{inner}</details>" if self.minor else inner
+
+    def _cell(self, place: int, text: str) -> str:
+        """Return a cell; in the paper's layout its number stands below ours, so that wide tables can be printed."""
+        cell = _cell(text, place < self.left, place in self.texts)
+        return cell.replace("&nbsp;/&nbsp;", "<br>").replace(" / ", "<br>") if self.in_paper else cell
 
     def _head(self) -> str:
         """Return one line of headings, or two where columns are grouped."""
@@ -84,6 +105,16 @@ class Table:
             span = next((i for i, (g, _) in enumerate(self.header[place:]) if g != group), len(self.header) - place)
             first.append(f"<th colspan={span}>{html.escape(group)}</th>")
         return f"<tr>{''.join(first)}</tr>" + (f"<tr>{''.join(second)}</tr>" if grouped else "")
+
+
+_SPECIAL = {"±": r"$\pm$", "≥": r"$\geq$", "−": "$-$", "–": "--", "|": r"\textbar{}", "^": r"\^{}", "×": r"$\times$"}
+
+
+def _latex(text: str) -> str:
+    """Return text for LaTeX, what is bold between asterisks."""
+    plain = re.sub(r"([&%$#_{}])", r"\\\1", text)
+    plain = "".join(_SPECIAL.get(sign, sign) for sign in plain)
+    return re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", plain)
 
 
 def _line(cells: Sequence[str]) -> str:
