@@ -134,9 +134,9 @@ def _repeated(lake: MeasuredLake, rounds: int, scratch: Path) -> Sequence[Mappin
             found[name] += _built(lake, name, "none", folder)
             shutil.rmtree(folder)
     rows = []
-    for build, facts in found.items():
+    for name, facts in found.items():
         medians = {key: median(f[key] for f in facts) for key in TIMES if key in facts[0]}
-        rows.append({**facts[0], "build": REPEATED[build], "phases": {}, **medians})
+        rows.append({**facts[0], "build": REPEATED[name], "phases": {}, **medians})
     return rows
 
 

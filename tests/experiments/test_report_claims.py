@@ -466,7 +466,8 @@ def test_initial_column(postings: tuple[int, ...], expected: tuple[Verdict, ...]
     assert tuple(verdict(found, name, "opendata") for name in names) == expected
 
 
-def builds(plain: int, cell: int, row: int, josie: int, josie_seconds: float = 100.0) -> Results:
+def builds(plain: int, cell: int, row: int, josie: int, josie_seconds: float = 100.0, own_index: float = 0) -> Results:
+    """Return builds; JOSIE's own index has so many times the bytes of the super keys, and the seconds of the build."""
     own = {"lake": "opendata", "bytes_postings": plain, "seconds": 10.0}
     keys = {"bytes_super_keys": row, "per_cell_bytes_computed": cell, "per_row_bytes_computed": max(1, row)}
     rows = [
@@ -475,6 +476,9 @@ def builds(plain: int, cell: int, row: int, josie: int, josie_seconds: float = 1
         {**own, "build": "inverted index, repeated"},
         {**own, "seconds": 20.0, "build": "super keys, repeated", "josie_seconds": josie_seconds},
     ]
+    if own_index:
+        rows[1]["josie_index_bytes"] = own_index * cell
+        rows[3]["josie_index_seconds"] = own_index * 20
     return results({"index-generation": pd.DataFrame(rows)})
 
 
@@ -486,6 +490,8 @@ def test_index_generation() -> None:
     assert verdict(builds(100, 150, 100, 80, 20.0), "space of super keys", "opendata") is IN_PART
     for name in ("JOSIE needs more space", "JOSIE takes longer to index"):
         assert verdict(paper, name, "opendata") is UNTESTED, "no index of JOSIE's own is built"
+        for factor, expected in ((2, HOLDS), (0.5, FAILS)):
+            assert verdict(builds(120, 119, 9, 200, own_index=factor), name, "opendata") is expected
     assert verdict(builds(100, 150, 0, 80), "super keys per row are smaller", "opendata") is UNTESTED
 
 
