@@ -40,7 +40,7 @@ def test_collisions_are_counted_as_defined(indexed: Path, files: Path, tmp_path:
         specs = {str(spec): spec for spec in index.manifest.hashes}
     rows = measured(lake, address, 40, tmp_path)
     assert len(tokens) == len(set(tokens.to_pylist())) == 40
-    assert len(rows) == 43
+    assert len(rows) == 53
     for row in rows:
         keys = Counter(map(bytes, specs[row["hash_parameters"]].function().hash(tokens)))
         assert row["colliding_pairs"] == sum(comb(count, 2) for count in keys.values())

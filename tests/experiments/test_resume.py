@@ -94,4 +94,4 @@ def test_more_methods_later_leave_the_others_alone(results: Path, files: Path) -
     assert run(results, files, "figure4") == 0
     after = records_of(results)
     assert {name: after[name] for name in before} == before
-    assert len(after) == 10 * len(before)
+    assert len(after) == 12 * len(before)
