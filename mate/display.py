@@ -16,15 +16,12 @@ def visible(text: str) -> str:
     """Replace control characters by pictures or escapes: a tab by ``␉``, U+202E by ``\\u202e``."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_picture(character) if is_control(character) else character for character in text)
-
-
-def is_control(character: str) -> bool:
-    """Tell whether a character must not reach a terminal."""
-    return unicodedata.category(character) in _CONTROL_CATEGORIES and character not in _ALLOWED
+    return "".join(map(_picture, text))
 
 
 def _picture(character: str) -> str:
+    if unicodedata.category(character) not in _CONTROL_CATEGORIES or character in _ALLOWED:
+        return character
     code = ord(character)
     if code < 0x20:
         return chr(0x2400 + code)

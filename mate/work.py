@@ -24,11 +24,6 @@ class Work:
     flag: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(1, np.uint8), repr=False)
     """One number: 1 once it is cancelled. Native loops check it."""
 
-    @property
-    def cancelled(self) -> bool:
-        """Whether it is cancelled."""
-        return bool(self.flag[0])
-
     def cancel(self) -> None:
         """Ask it to end soon."""
         self.flag[0] = 1
@@ -44,7 +39,7 @@ class Work:
 
     def check(self) -> None:
         """Raise CancelledError if it is cancelled."""
-        if self.cancelled:
+        if self.flag[0]:
             raise CancelledError("the search was cancelled before it came to its end; start it again to have an answer")
 
 

@@ -1,4 +1,4 @@
-"""Settings for all tests, and the one Spark session that they share."""
+"""Settings for all tests, the one Spark session that they share, and a browser."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
     from pyspark.sql import SparkSession
 
     from mate.build.build import Summary
@@ -102,3 +103,22 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = ["--lake", f"mine={files}", "--results", str(results), "--scale", "smoke", "--queries", "2"]
     assert main(["run", "--all", *options]) == 0
     return results
+
+
+BROWSER_FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-quic", "--no-first-run",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser with a profile of its own, which is thrown away."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("needs Chromium (Debian, Ubuntu: apt-get install chromium)")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=BROWSER_FLAGS)
+        yield opened
+        opened.close()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
@@ -32,6 +33,19 @@ COLUMNS = {"table_id": _NUMBER, "table": _TEXT, "source": _TEXT, "joinability": 
 """Columns of answers as a table, with their types."""
 MOST_NAMED = 20
 """Columns that a message names."""
+BARS = ("of key", "unique", "names")
+"""Columns whose percentages are shown as bars, too."""
+STYLE = (
+    "<style>"
+    ".mate-answers{border-collapse:collapse;font-size:13px}"
+    ".mate-answers th,.mate-answers td{padding:3px 10px;text-align:left;font-variant-numeric:tabular-nums}"
+    ".mate-answers tr.mate-chance{opacity:.55}"
+    ".mate-answers caption{caption-side:top;text-align:left;padding:3px 10px;font-weight:600}"
+    ".mate-bar{display:inline-block;width:56px;height:8px;margin-right:6px;background:rgba(128,128,128,.22)}"
+    ".mate-bar i{display:block;height:100%;background:#3b7dd8}"
+    ".mate-mark{padding:0 5px;border:1px solid currentColor;border-radius:3px;font-size:11px}"
+    "</style>"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,6 +193,10 @@ class SuggestedKey(Answer):
         part = None if self.unique_part is None else list(self.unique_part)
         return {"key": list(self.key), **super().to_dict(), "unique_part": part, "copies": list(self.copies)}
 
+    def texts(self) -> dict[str, str]:
+        """Return the suggestion and its evidence for people, by the heads of their columns."""
+        return {**super().texts(), "unique part": ", ".join(self.unique_part or ())}
+
 
 One = TypeVar("One", bound=Answer)
 
@@ -222,9 +240,21 @@ class _AnswerList(Sequence[One]):
         return as_frame(self.to_arrow(), "pandas")
 
     def _repr_html_(self) -> str:
-        from mate.api.notebook import answers_html
-
-        return answers_html(self, self.caption, self.nothing)
+        """Return the answers as an HTML table, evidence as small bars, all text from data escaped."""
+        if not self:
+            return f"<p>{_escaped(self.nothing)}</p>"
+        texts = [answer.texts() for answer in self]
+        header = [column for column in texts[0] if column != "source" and any(text[column] for text in texts)]
+        rows = ""
+        for answer, text in zip(self, texts, strict=True):
+            cells = "".join(f"<td>{_html_cell(column, text[column])}</td>" for column in header)
+            kind = "mate-chance" if answer.evidence.is_chance else ""
+            rows += f'<tr class="{kind}" title="{_escaped(text["source"])}">{cells}</tr>'
+        heads = "".join(f"<th>{column}</th>" for column in header)
+        return (
+            f'{STYLE}<table class="mate-answers"><caption>{_escaped(self.caption)}</caption>'
+            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        )
 
     def __repr__(self) -> str:
         names = ", ".join(f"{answer.table.name} ({answer.joinability})" for answer in self._answers[:5])
@@ -237,6 +267,17 @@ def _record(answer: Answer) -> dict[str, Any]:
     record = answer.to_dict()
     record |= {**record["evidence"], "mapping": answer.mapping_text}
     return {name: ", ".join(map(str, value)) if isinstance(value, list) else value for name, value in record.items()}
+
+
+def _html_cell(column: str, text: str) -> str:
+    if column in BARS and text:
+        return f'<span class="mate-bar"><i style="width:{text}"></i></span>{text}'
+    is_mark = column == "vs chance" and text == "chance"
+    return '<span class="mate-mark">chance</span>' if is_mark else _escaped(text)
+
+
+def _escaped(text: str) -> str:
+    return escape(visible(text))
 
 
 class Answers(_AnswerList[Answer]):

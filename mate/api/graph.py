@@ -219,16 +219,8 @@ def _xml(domain: str, record: dict[str, Any], fields: Iterable[str]) -> str:
 
 def page(address: str, nodes: pa.Table, edges: pa.Table) -> str:
     """Return one HTML page with everything in it, data as JSON that cannot end its element."""
-    place = {table_id: number for number, table_id in enumerate(nodes["table_id"].to_pylist())}
-    data = {
-        "nodes": [[_shown(record[name]) for name in ("table_id", *_NODE_FIELDS)] for record in nodes.to_pylist()],
-        "edges": [
-            [place[record["child"]], place[record["parent"]], *(_shown(record[name]) for name in _EDGE_FIELDS)]
-            for record in edges.to_pylist()
-        ],
-        "fields": _EDGE_FIELDS,
-    }
-    text = json.dumps(data, separators=(",", ":"))
+    data = {"nodes": nodes.to_pydict(), "edges": edges.drop_columns(["child_name", "parent_name"]).to_pydict()}
+    text = json.dumps(_shown(data), separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     filled = {"{{title}}": escape(visible(address)), "{{data}}": text}
@@ -236,9 +228,11 @@ def page(address: str, nodes: pa.Table, edges: pa.Table) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value without control characters and needless digits."""
+    """Return plain data without control characters and needless digits."""
+    if isinstance(value, dict):
+        return {name: _shown(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_shown(part) for part in value]
     if isinstance(value, str):
         return visible(value)
-    if isinstance(value, list):
-        return [visible(text) for text in value]
     return round(value, 4) if isinstance(value, float) else value

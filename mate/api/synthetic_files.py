@@ -7,7 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 from pyarrow.csv import CSVWriter
 from pyarrow.parquet import ParquetWriter
@@ -75,7 +74,5 @@ def _write(lake: SyntheticLake, folder: Path, format: str, progress: Progress) -
 
 
 def _record_batch(chunk: Chunk) -> pa.RecordBatch:
-    header = chunk.table.header
-    places = np.arange(chunk.rows) * len(header)
-    columns = [chunk.cells.take(pa.array(places + column)) for column in range(len(header))]
-    return pa.record_batch(columns, names=list(header))
+    header = list(chunk.table.header)
+    return pa.record_batch([chunk.cells[column :: len(header)] for column in range(len(header))], names=header)

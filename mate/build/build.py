@@ -40,7 +40,8 @@ from mate.lake.manifest import Counts, HashSpec, Manifest
 from mate.values.text import NULL_SPELLINGS, UNICODE_VERSION
 
 FIND, START, PUBLISH = "find files", "start Spark", "publish"
-MEMORY, LEAST_MEMORY = 2 << 30, 1 << 26
+MEMORY = 2 << 30
+LEAST_MEMORY = 1 << 26
 """Bytes that a task may use to write a segment: by default, and at least."""
 
 

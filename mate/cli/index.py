@@ -1,15 +1,16 @@
-"""`mate index`: from files to an index, in this process or on Spark; `mate synthetic`: files to try it with."""
+"""`mate index`: from files to an index; `synthetic`: files to try it with; `hashes` and `hash`: its hash functions."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import mate
 from mate.cli import Commands
 from mate.cli.options import add_shared, add_spark, add_whole, chosen, whole
 from mate.cli.stats import show_overview
-from mate.cli.terminal import ProgressBar, say
+from mate.cli.terminal import ProgressBar, say, show, table
 
 INDEX = """\
 examples:
@@ -32,6 +33,14 @@ examples:
   mate synthetic lake --tables 5000 --format parquet --skew 1.2 --near-misses 0.8
 """
 
+HASH = """\
+examples:
+  mate hash muhammad lee us                 three values and the super key of a row that holds them
+  mate hash --hash bf:128:hashes=6 "new york"
+  mate hash --hash xash:512:alpha=4 "new york"
+  mate hash --hash fingerprint:16 muhammad lee us
+"""
+
 SETTINGS = (
     ("tables", int, "N", "number of tables (default: 1000)"),
     ("seed", int, "S", "another seed gives other tables (default: 1)"),
@@ -42,6 +51,9 @@ SETTINGS = (
     ("joinable", float, "X", "share of tables with a composite key that others have too (default: 0.3)"),
     ("near-misses", float, "X", "share of their rows that match on one key column only (default: 0.5)"),
 )
+
+MOST_SIZES = 7
+"""A hash with more sizes than these has them by the width of the table."""
 
 
 def add(commands: Commands) -> None:
@@ -100,6 +112,22 @@ def add(commands: Commands) -> None:
     parser.add_argument("--force", action="store_true", help=text)
     parser.set_defaults(run=_run_synthetic)
 
+    parser = commands.add_parser("hashes", help="list the hash functions that can build super keys")
+    parser.set_defaults(run=_run_hashes)
+
+    parser = commands.add_parser(
+        "hash",
+        help="show the bits that a hash function sets for some values",
+        description="Show the bits that a hash function sets for each value, and their OR: the super key of a row\n"
+        "that holds them. Fingerprints are concatenated instead, in the order of the columns.\n"
+        "Bits are numbered from the left, from 1, as in the paper's figures.",
+        epilog=HASH,
+    )
+    parser.add_argument("values", nargs="+", metavar="VALUE", help="cell values; they are normalised to tokens first")
+    text = "hash function (default: xash)"
+    parser.add_argument("--hash", default="xash", metavar="NAME[:BITS[:PARAMETER=N]]", help=text)
+    parser.set_defaults(run=_run_hash)
+
 
 def _run_index(options: argparse.Namespace) -> int:
     limits = mate.Limits(**chosen(options, mate.Limits))
@@ -129,3 +157,34 @@ def _run_synthetic(options: argparse.Namespace) -> int:
         written = mate.write_synthetic(options.folder, options.format, force=options.force, progress=bar, **given)
     say(f"{written.tables:,} tables, {written.cells:,} cells in {options.folder}")
     return 0
+
+
+def _run_hashes(_: argparse.Namespace) -> int:
+    rows = [(one.name, _sizes(one.bits), one.summary) for one in mate.hash_functions()]
+    show(table(("name", "bits", "what it is"), rows))
+    return 0
+
+
+def _sizes(bits: Sequence[int]) -> str:
+    """Return the sizes of a hash; one with many sizes depends on the width of the table: bits per column."""
+    return ", ".join(map(str, bits)) if len(bits) <= MOST_SIZES else f"{bits[0]} to {bits[-1]} per column"
+
+
+def _run_hash(options: argparse.Namespace) -> int:
+    """Print the bits of each value and of their super key."""
+    hashed = mate.hash_values(options.values, options.hash)
+    names = ["(no value)" if token is None else token for token in hashed.tokens]
+    if hashed.by_column:
+        prints = [f"{key[0]:x}" for key in hashed.keys]
+        rows = [*zip(names, prints, strict=True), ("super key", " ".join(prints))]
+        show(table(("token", "fingerprint"), rows, title=hashed.function))
+        return 0
+    keys = [*zip(names, hashed.keys, strict=True), ("super key", hashed.super_key)]
+    bits = [(name, _bits(key), "".join(f"{word:016x}" for word in key)) for name, key in keys]
+    show(table(("token", "bits set", "key"), bits, title=hashed.function))
+    return 0
+
+
+def _bits(words: list[int]) -> str:
+    bits = "".join(f"{word:064b}" for word in words)
+    return " ".join(str(place) for place, bit in enumerate(bits, start=1) if bit == "1")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from mate import __version__
-from mate.cli import changes, graph, hashes, index, search, serve, stats
+from mate.cli import changes, index, search, serve, stats
 from mate.display import visible
 from mate.errors import MateError
 from mate.termination import terminated_like_interrupted
@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     root = _Parser(prog="mate", description=DESCRIPTION, epilog=EPILOG)
     root.add_argument("--version", action="version", version=f"mate {__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (index, search, graph, changes, serve, stats, hashes):
+    for module in (index, search, changes, serve, stats):
         module.add(commands)
     return root
 

@@ -1,8 +1,9 @@
-"""`mate search`, `mate suggest` and `mate join`: find tables that join with yours, find keys, and join."""
+"""`mate search`, `suggest`, `join` and `graph`: find tables that join with yours, or with each other, and join them."""
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
@@ -72,6 +73,20 @@ A CSV file contains the cells as they are. A spreadsheet program may run a cell 
 formula: --safe-csv puts an apostrophe before such cells. Plain numbers stay as they are.
 """
 
+GRAPH = """\
+examples:
+  mate graph --store lake.mate -o graph         then open graph/graph.html in a browser
+  mate graph --store /shared/lake.mate -o graph --master spark://host:7077
+
+DIR gets nodes.parquet (one row per table), edges.parquet (one row per join, with its evidence), graph.graphml, and
+graph.html, a page that needs no network: search a table, see its neighbours, filter by evidence.
+
+A join goes from the table whose key is looked up to the table that holds the key. Joins that chance may produce are
+left out: keys of several columns by their evidence; single columns that many other tables hold as well, and numbers
+that tell little. Tables with the same columns are marked: duplicates
+and near-duplicates have the same rows, others could be appended to each other.
+"""
+
 
 def add(commands: Commands) -> None:
     """Declare the commands."""
@@ -137,6 +152,15 @@ def add(commands: Commands) -> None:
     choices = ("first", "all", "aggregate")
     parser.add_argument("--matches", default="first", choices=choices, help="what to do with several matches")
     parser.add_argument("--safe-csv", action="store_true", help="keep spreadsheets from running cells as formulas")
+
+    text = "find which tables of the index join with which, and which are copies"
+    parser = commands.add_parser("graph", help=text, epilog=GRAPH)
+    add_shared(parser, "--store")
+    text = "the folder that the graph is written to"
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help=text)
+    add_whole(parser, "--most-columns", "most columns of a key, 1 to 4", 3, most=4)
+    add_spark(parser, "none")
+    parser.set_defaults(run=_run_graph)
 
 
 def _add_answer_options(parser: argparse.ArgumentParser) -> None:
@@ -230,6 +254,29 @@ def _run_join(options: argparse.Namespace) -> int:
     return 0
 
 
+def _run_graph(options: argparse.Namespace) -> int:
+    started = perf_counter()
+    with mate.open(options.store) as lake, ProgressBar() as bar:
+        graph = lake.graph(options.most_columns, **chosen(options, mate.WorkOptions, progress=bar))
+        files = graph.write(options.output)
+    kinds = Counter(graph.edges["kind"].to_pylist())
+    groups = len({group for group in graph.nodes["same_columns"].to_pylist() if group is not None})
+    say(
+        f"{len(graph.nodes):,} tables: {kinds['join']:,} joins, {kinds['duplicate']:,} pairs of duplicates, "
+        f"{kinds['near-duplicate']:,} of near-duplicates, {groups:,} groups with the same columns "
+        f"({perf_counter() - started:.1f} s)"
+    )
+    if graph.checked_pairs < graph.sharing_pairs:
+        say(
+            f"keys of several columns were looked for in {graph.checked_pairs:,} pairs of tables, the least likely "
+            f"coincidences of {graph.sharing_pairs:,} that share two columns or more"
+        )
+    if graph.uncounted:
+        say(f"values that more than {graph.uncounted:,} columns hold were too common to be counted")
+    say("\n".join(str(path) for path in files))
+    return 0
+
+
 def _print(
     found: mate.Answers | mate.Suggestions, record: object, notes: Sequence[str], options: argparse.Namespace
 ) -> None:
@@ -249,10 +296,8 @@ def _show_answers(answers: mate.Answers | mate.Suggestions) -> None:
     """Print answers as a table with their evidence, in lines that fit the terminal."""
     texts = [answer.texts() for answer in answers]
     is_wide = console().width >= WIDE
-    hidden = set() if is_wide else {"join on", "source"}
-    if not any(text["names"] for text in texts):
-        hidden.add("names")
-    columns = [column for column in texts[0] if column not in hidden]
+    hidden = {"unique part"} if is_wide else {"unique part", "join on", "source"}
+    columns = [column for column in texts[0] if column not in hidden and any(text[column] for text in texts)]
     header = [HEADS.get(column, column) for column in columns]
     rows = [[text[column] for column in columns] for text in texts]
     if is_wide:

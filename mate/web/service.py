@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import secrets
 import tempfile
@@ -36,6 +35,8 @@ Matches = Annotated[Literal["first", "all", "aggregate"], "what to do with sever
 Safe = Annotated[bool, "whether to put an apostrophe before cells that a spreadsheet may run as formulas"]
 
 MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
+OVERHEAD = 1_000_000
+"""Memory that is counted for an uploaded table besides its cells, so that there are not too many small ones."""
 MOST_NOTES = 20
 MOST_ANSWERS = 100
 PREVIEW_ROWS = 20
@@ -60,10 +61,8 @@ class ServerLimits:
     """Size of an uploaded table."""
     request_bytes: int = 1_000_000
     """Size of any other request."""
-    cached_uploads: int = 50
-    """Uploaded tables in memory; the least recently used is dropped first."""
     cached_bytes: int = 512_000_000
-    """Memory of all uploaded tables."""
+    """Memory of all uploaded tables; the least recently used is dropped first."""
     seconds: float = 120.0
     """A request that takes longer, or waits longer for others, is answered with an error."""
     threads: int = field(default_factory=lambda: max(2, os.cpu_count() or 2))
@@ -74,11 +73,10 @@ class ServerLimits:
 
 @dataclass
 class LruCache(Generic[T]):
-    """The most recently used values; several threads may use it."""
+    """The most recently used values, up to a total size; several threads may use it."""
 
     most: int
-    most_bytes: float = math.inf
-    size: Callable[[T], int] = lambda _: 0
+    size: Callable[[T], int] = lambda _: 1
     _values: OrderedDict[str, T] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -90,14 +88,11 @@ class LruCache(Generic[T]):
             return self._values.get(key)
 
     def add(self, key: str, value: T) -> None:
-        """Add a value, and drop the least recently used ones beyond the limits; the new one always stays."""
+        """Add a value, and drop the least recently used ones beyond the size; the new one always stays."""
         with self._lock:
             self._values[key] = value
-            while len(self._values) > 1 and (len(self._values) > self.most or self._bytes() > self.most_bytes):
+            while len(self._values) > 1 and sum(map(self.size, self._values.values())) > self.most:
                 self._values.popitem(last=False)
-
-    def _bytes(self) -> int:
-        return sum(map(self.size, self._values.values()))
 
 
 class Service:
@@ -111,8 +106,7 @@ class Service:
         self.limits = limits
         self.tickets: dict[str, Ticket] = {}
         """Requests that wait or run, by the names that clients gave them."""
-        most, most_bytes = limits.cached_uploads, limits.cached_bytes
-        self._uploads = LruCache[SearchedTable](most, most_bytes, lambda upload: upload.table.columns.nbytes)
+        self._uploads = LruCache[SearchedTable](limits.cached_bytes, lambda one: one.table.columns.nbytes + OVERHEAD)
         self._refreshing = threading.Lock()
         self._forget()
 

@@ -43,7 +43,7 @@ def test_the_page_holds_its_data_and_loads_nothing(graphed: Path) -> None:
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in page
     [data] = re.findall(r'id="data">(.*?)</script>', page)
-    assert json.loads(data)["nodes"][2][4][2] == SHOWN_EVIL
+    assert json.loads(data)["nodes"]["columns"][2][2] == SHOWN_EVIL
 
 
 def test_the_command_says_what_it_found(graphed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

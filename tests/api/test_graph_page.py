@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,24 +14,10 @@ from tests.api.conftest import SHOWN_EVIL
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian, Ubuntu: apt-get install chromium)")
-
 
 @pytest.fixture
 def graph(graphed: Path) -> Path:
     return graphed / "graph/graph.html"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -65,5 +65,5 @@ def test_suggestions_name_a_unique_part(lake: mate.Lake) -> None:
     assert "unique part" not in found._repr_html_()
     found._answers[1] = replace(found[1], unique_part=("city", "<day>"))
     page = Tags(found._repr_html_())
-    assert page.tags.count("th") == 10
+    assert "unique part" in page.text
     assert page.text.count("city, <day>") == 1

@@ -97,6 +97,7 @@ def test_links_in_place_of_results_are_not_followed(folder: Path, target: str) -
     [
         ("list.csv", "is the query itself"),
         ("sensors.csv", "is the query itself"),
+        ("link.csv", "is the query itself"),
         ("lake/weather.csv", "is a file of the lake"),
         ("hard.csv", "is a file of the lake"),
         ("lake.mate/answers.parquet", "is inside the lake"),
@@ -112,6 +113,7 @@ def test_a_batch_overwrites_nothing_of_yours(
     folder: Path, capsys: pytest.CaptureFixture[str], target: str, message: str
 ) -> None:
     os.link(folder / "lake/weather.csv", folder / "hard.csv")
+    (folder / "link.csv").symlink_to("sensors.csv")
     os.mkfifo(folder / "fifo.parquet")
     before = state(folder)
     assert batch(target) == 2

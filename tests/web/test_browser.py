@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -18,11 +17,6 @@ from tests.web.serving import SlowSuggestions, listening, served
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-quic", "--no-first-run",
-]  # fmt: skip
 DROP = """([name, text]) => {
   const data = new DataTransfer();
   data.items.add(new File([text], name, { type: "text/csv" }));
@@ -30,18 +24,6 @@ DROP = """([name, text]) => {
 }"""
 LIGHTNESS = """([selector, property]) => getComputedStyle(document.querySelector(selector))[property]
   .match(/\\d+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) / 3"""
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian, Ubuntu: apt-get install chromium)")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A browser with a profile of its own, which is thrown away."""
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
