@@ -9,7 +9,7 @@ from pathlib import Path
 import mate
 from mate.cli import Commands
 from mate.cli.options import add_shared, add_spark, add_whole, chosen, whole
-from mate.cli.stats import show_overview
+from mate.cli.stats import contents, show_overview
 from mate.cli.terminal import ProgressBar, say, show, table
 
 INDEX = """\
@@ -138,13 +138,14 @@ def _run_index(options: argparse.Namespace) -> int:
         stats, summary = lake.stats(), lake.build_summary
     assert summary is not None
     seconds = sum(summary.seconds.values())
-    build = [
+    phases = ", ".join(f"{phase} {spent:.1f}" for phase, spent in summary.seconds.items())
+    rows = [
+        *contents(stats),
         ("rejected whole", f"{summary.rejected_tables:,} files or tables"),
-        ("time", f"{seconds:.1f} s ({stats.cells / seconds / 1e3:,.0f} k cells/s)"),
-        *((f"  {phase}", f"{spent:.1f} s") for phase, spent in summary.seconds.items()),
+        ("time", f"{seconds:.1f} s ({stats.cells / seconds / 1e3:,.0f} k cells/s): {phases}"),
         ("ran on", summary.engine),
     ]
-    show_overview(stats, build)
+    show_overview(stats, rows)
     if stats.rejects:
         say(f"What was not indexed, and why: mate stats --rejects --store {lake.address}")
     return 0

@@ -93,27 +93,8 @@ def _print_stats(stats: mate.Stats, options: argparse.Namespace) -> None:
     if options.json:
         print_json({"manifest": stats.manifest, "bytes": stats.bytes, "outgrown": stats.outgrown})
         return
-    show_overview(stats)
-    for text, needed in stats.outgrown.items():
-        say(f"{text}: the corpus has outgrown its alpha, equation 5 asks for {needed}: rebuild it")
-    say_worth_compacting(stats.worth_compacting, stats.address)
-
-
-def show_overview(stats: mate.Stats, more: Iterable[tuple[str, str]] = ()) -> None:
-    """Print what an index holds, and more lines about it."""
-    cells = max(1, stats.cells)
-    rows = [
-        ("built", stats.built),
-        ("tables", f"{stats.tables:,}"),
-        ("columns", f"{stats.columns:,} ({stats.columns / max(1, stats.tables):.1f} per table)"),
-        ("rows", f"{stats.rows:,}"),
-        ("cells indexed", f"{stats.cells:,}"),
-        ("distinct tokens", f"{stats.distinct_tokens:,}"),
-        ("super keys", ", ".join(stats.hashes) or "none"),
-        ("rejects", f"{stats.rejects:,}"),
-        ("size", f"{size_text(stats.total_bytes)} ({stats.total_bytes / cells:.2f} bytes per cell)"),
-        *((f"  {name}", f"{size_text(size)} ({size / cells:.2f})") for name, size in stats.bytes.items() if size),
-    ]
+    rows = [("built", stats.built), *contents(stats)]
+    rows += ((f"  {name}", _with_share(size, stats.cells)) for name, size in stats.bytes.items() if size)
     if stats.segments:
         superseded = f", with {stats.superseded_tables:,} superseded tables" if stats.superseded_tables else ""
         rows.append(("segments", f"{stats.segments:,}{superseded}"))
@@ -121,8 +102,34 @@ def show_overview(stats: mate.Stats, more: Iterable[tuple[str, str]] = ()) -> No
             changes = f"{stats.changes:,} since it was built or compacted, the last at {stats.changed}"
             rows.append(("changes", changes))
     rows.append(("versions", ", ".join(f"{name} {text}" for name, text in stats.versions.items())))
+    show_overview(stats, rows)
+    for text, needed in stats.outgrown.items():
+        say(f"{text}: the corpus has outgrown its alpha, equation 5 asks for {needed}: rebuild it")
+    say_worth_compacting(stats.worth_compacting, stats.address)
+
+
+def contents(stats: mate.Stats) -> list[tuple[str, str]]:
+    """Return what an index holds, for people."""
+    return [
+        ("tables", f"{stats.tables:,}"),
+        ("columns", f"{stats.columns:,} ({stats.columns / max(1, stats.tables):.1f} per table)"),
+        ("rows", f"{stats.rows:,}"),
+        ("cells indexed", f"{stats.cells:,}"),
+        ("distinct tokens", f"{stats.distinct_tokens:,}"),
+        ("super keys", ", ".join(stats.hashes) or "none"),
+        ("rejects", f"{stats.rejects:,}"),
+        ("size", _with_share(stats.total_bytes, stats.cells) + " bytes per cell"),
+    ]
+
+
+def _with_share(size: int, cells: int) -> str:
+    return f"{size_text(size)}, {size / max(1, cells):.2f}"
+
+
+def show_overview(stats: mate.Stats, rows: Iterable[tuple[str, str]]) -> None:
+    """Print lines about an index."""
     say(f"{stats.address}{f' [{stats.label}]' if stats.label else ''}")
-    show(table(("", ""), [*rows, *more]))
+    show(table(("", ""), rows))
 
 
 def _run_check(options: argparse.Namespace) -> int:
