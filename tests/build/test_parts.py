@@ -20,11 +20,12 @@ from mate.build.changes.check import check
 from mate.build.changes.updates import Updates
 from mate.build.engine import LocalEngine, NoProgress
 from mate.build.parts import FilePart
-from mate.build.sources import FileSource, Source, Unit, find_sources, plan_units
+from mate.build.sources import FileSource, Source, find_sources, plan_units
 from mate.corpus import Limits, delimited
 from mate.corpus.lines import line_start
 from mate.errors import CorpusError
 from mate.lake.folder import open_folder
+from tests.lakes import sync
 
 BuildIndex = Callable[..., Summary]
 DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
@@ -96,12 +97,12 @@ def cut_up(found: list[Source]) -> list[Source]:
     return parts.cut_sources(found, LocalEngine(), Limits(), NoProgress())
 
 
-def unit_each(sources: list[Source], parallelism: int) -> list[Unit]:
-    return [Unit(number, (source,)) for number, source in enumerate(sources)]
+def unit_each(sources: list[Source], parallelism: int) -> list[list[Source]]:
+    return [[source] for source in sources]
 
 
-def in_threes(sources: list[Source], parallelism: int) -> list[Unit]:
-    return [Unit(n, tuple(sources[3 * n : 3 * n + 3])) for n in range(-(-len(sources) // 3))]
+def in_threes(sources: list[Source], parallelism: int) -> list[list[Source]]:
+    return [sources[first : first + 3] for first in range(0, len(sources), 3)]
 
 
 @pytest.mark.parametrize("changes", SETTINGS.values(), ids=SETTINGS)
@@ -114,19 +115,19 @@ def test_an_index_of_parts_is_the_index_of_the_whole(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
     changes: dict[str, Any],
-    units: Callable[[list[Source], int], list[Unit]],
+    units: Callable[[list[Source], int], list[list[Source]]],
 ) -> None:
     whole = build_index(lake, tmp_path / "whole.mate", master="none", **{**changes, "segments": 1})
     request.getfixturevalue("small_parts")
-    planned: list[Unit] = []
+    planned: list[list[Source]] = []
 
-    def watched(sources: list[Source], parallelism: int) -> list[Unit]:
+    def watched(sources: list[Source], parallelism: int) -> list[list[Source]]:
         planned.extend(units(sources, parallelism))
         return planned
 
     monkeypatch.setattr(stage, "plan_units", watched)
     cut = build_index(lake, tmp_path / "parts.mate", master="none", **changes)
-    cut_files = {source.name for unit in planned for source in unit.sources if isinstance(source, FilePart)}
+    cut_files = {source.name for unit in planned for source in unit if isinstance(source, FilePart)}
     assert {Path(name).name for name in cut_files} == {"b.csv", "c.json", "e.csv", "f.jsonl", "g.parquet"}
     assert dump_index(tmp_path / "parts.mate") == dump_index(tmp_path / "whole.mate")
     assert (len(cut.manifest.segments) > 1) == ("segments" in changes)
@@ -143,7 +144,7 @@ def test_parts_in_little_memory_are_the_index_of_the_whole(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
-    units: Callable[[list[Source], int], list[Unit]],
+    units: Callable[[list[Source], int], list[list[Source]]],
 ) -> None:
     build_index(lake, tmp_path / "whole.mate", master="none")
     request.getfixturevalue("small_parts")
@@ -254,7 +255,7 @@ def before_units_are_planned(monkeypatch: pytest.MonkeyPatch, act: Callable[[], 
     """Do something to the files between the look at them and the reading of their parts."""
     planned = stage.plan_units
 
-    def plan(sources: list[Source], parallelism: int) -> list[Unit]:
+    def plan(sources: list[Source], parallelism: int) -> list[list[Source]]:
         monkeypatch.setattr(stage, "plan_units", planned)
         act()
         return planned(sources, parallelism)
@@ -322,7 +323,7 @@ def test_what_was_rejected_of_a_file_in_several_segments_goes_with_it(
         assert len(holding) > 1
         assert sum(len(segment.folder.sources()) for segment in index.segments) == 2
     file.write_text(shard(2))
-    Updates(str(store)).sync([str(tmp_path / "c.json")])
+    sync(Updates(str(store)), [str(tmp_path / "c.json")])
     with open_folder(store) as index:
         assert index.rejects() == []
         assert index.manifest.counts.rejects == 0

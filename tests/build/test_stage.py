@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mate.build import stage
-from mate.build.sources import Item, Provenance, Unit, find_sources
+from mate.build.sources import Item, Provenance, find_sources
 from mate.build.stage import Lot, StageSettings, stage_unit
 from mate.corpus import Chunk, Limits, Reject
 from mate.corpus.table import Table
@@ -96,9 +96,8 @@ def test_tables_are_numbered_and_know_where_their_rows_are(tmp_path: Path) -> No
     rows.add(0, [["d", "e"]], first=2)  # a second chunk of the same table
     rows.add(1, [["f", "g"]])
     rows.add(2, [])  # no row, no table
-    [staged] = stage_unit(
-        Unit(4, (ListSource(rows.chunks), ListSource(rows.chunks[:1], "more"))), str(tmp_path), settings()
-    )
+    sources = [ListSource(rows.chunks), ListSource(rows.chunks[:1], "more")]
+    [staged] = stage_unit(sources, str(tmp_path), settings())
     assert [(t["table_id"], t["name"]) for t in part(staged, "tables")] == [(0, "t0"), (1, "t1"), (2, "t0")]
     assert rows_by_table(staged, cells_of(staged)) == {0: rows.rows[:3], 1: rows.rows[3:], 2: rows.rows[:2]}
     assert (staged.files, staged.tables, staged.columns) == (2, 3, 6)
@@ -113,7 +112,7 @@ def test_many_batches_hold_the_same_as_one(tmp_path: Path, monkeypatch: pytest.M
     rows = Rows(3)
     for position in range(40):
         rows.add(position, [[f"v{n % 17}", f"w{n * position}", "x" * 30] for n in range(20)])
-    unit = Unit(0, (ListSource(rows.chunks),))
+    unit = [ListSource(rows.chunks)]
     [whole] = stage_unit(unit, str(tmp_path), settings(cell_characters=20))
     monkeypatch.setattr(stage, "BATCH_CELLS", 100)  # 20 batches, so that ids are united on the way
     [pieces] = stage_unit(unit, str(tmp_path), settings(cell_characters=20))
@@ -136,7 +135,7 @@ def test_rejects_are_kept_and_counted_by_what_they_stand_for(tmp_path: Path) -> 
         Reject("given", 3, "record", "torn", 4),
         Reject("given", 9, "row", "wide", 2),
     ]
-    [staged] = stage_unit(Unit(0, (ListSource(list(given)),)), str(tmp_path), settings())
+    [staged] = stage_unit([ListSource(list(given))], str(tmp_path), settings())
     assert [Reject(**record) for record in part(staged, "rejects")] == given
     assert (staged.rejects, staged.rejected_tables, staged.tables, staged.cells, staged.slots) == (7, 5, 0, 0, 0)
     assert len(staged.codes()) == len(list(staged.dictionaries())) == 0
@@ -148,7 +147,7 @@ def test_oversized_cells_are_reported_by_table_with_their_first_row(tmp_path: Pa
     rows.add(0, [["a", "b"], ["c", long], [long, "d"]])
     rows.add(1, [["e", "f"]])
     rows.add(1, [["g", long]], first=1)
-    [staged] = stage_unit(Unit(0, (ListSource(rows.chunks),)), str(tmp_path), settings(cell_characters=20))
+    [staged] = stage_unit([ListSource(rows.chunks)], str(tmp_path), settings(cell_characters=20))
     found = part(staged, "rejects")
     assert [(r["kind"], r["count"]) for r in found] == [("cell", 2), ("cell", 1)]
     assert [r["reason"] for r in found] == [
@@ -161,7 +160,7 @@ def test_oversized_cells_are_reported_by_table_with_their_first_row(tmp_path: Pa
 
 def test_a_task_that_runs_twice_writes_to_other_files(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    unit = Unit(0, tuple(find_sources([tmp_path / "a.csv"])))
+    unit = find_sources([tmp_path / "a.csv"])
     [first], [second] = (stage_unit(unit, str(tmp_path), settings()) for _ in range(2))
     assert first.prefix != second.prefix
     assert cells_of(first) == cells_of(second) == [[["1", "2"]]]
@@ -174,7 +173,7 @@ def test_a_large_unit_is_staged_in_lots_that_end_with_a_table(tmp_path: Path) ->
         rows.add(position, [[f"t{position}", "more"]], first=count)  # 8, 10, 4, 42, 6 cells
     given = [*rows.chunks[:4], Reject("given", 3, "record", "torn"), *rows.chunks[4:]]
     how = replace(settings(), most_cells=12)
-    lots = stage_unit(Unit(3, (ListSource(given), ListSource(rows.chunks[:2], "more"))), str(tmp_path), how)
+    lots = stage_unit([ListSource(given), ListSource(rows.chunks[:2], "more")], str(tmp_path), how)
     assert [lot.slots for lot in lots] == [18, 46, 14]
     assert [[t["name"] for t in part(lot, "tables")] for lot in lots] == [["t0", "t1"], ["t2", "t3"], ["t4", "t0"]]
     assert [[t["table_id"] for t in part(lot, "tables")] for lot in lots] == [[0, 1]] * 3
