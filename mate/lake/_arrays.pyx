@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp
-from libcpp.algorithm cimport sort
+from libcpp.algorithm cimport lower_bound, sort
 
 from mate.native cimport (
     Arena,
@@ -359,7 +359,7 @@ cdef void _find_places(void* state) noexcept nogil:
 
 cdef int64_t _lower_bound(Span[int64_t] ids, int64_t wanted, int64_t guess) noexcept nogil:
     """Return the first place of an id that is not less than the one wanted, which is near the guess."""
-    cdef int64_t low = guess, high = guess, step = 1, middle
+    cdef int64_t low = guess, high = guess, step = 1
     while high < ids.size and ids[high] < wanted:
         low = high + 1
         high += step
@@ -370,13 +370,7 @@ cdef int64_t _lower_bound(Span[int64_t] ids, int64_t wanted, int64_t guess) noex
         low -= step
         step *= 2
     low, high = max(low, <int64_t>0), min(high, ids.size)
-    while low < high:
-        middle = (low + high) // 2
-        if ids[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return lower_bound(ids.data + low, ids.data + high, wanted) - ids.data
 
 
 cdef int64_t _with_text(Segment* segment, int64_t wanted, int64_t place, Span[uint8_t] text) noexcept nogil:

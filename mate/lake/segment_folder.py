@@ -72,10 +72,18 @@ class ParquetRecords:
         """The file's metadata."""
         return self._file.schema_arrow.metadata or {}
 
-    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+    def read(self, columns: list[str] | None = None) -> pa.Table:
         """Return all records, or some columns of them."""
         with self._lock, self._explained():
-            return self._file.read(columns=None if columns is None else list(columns))
+            return self._file.read(columns)
+
+    def of_sources(self, names: Sequence[str] | None, columns: list[str] | None = None) -> list[dict[str, Any]]:
+        """Return the records of some sources, or of all."""
+        table = self.read(columns)
+        if names is not None:
+            table = table.filter(pc.is_in(table["source"], value_set=pa.array(list(names), pa.string())))
+        records: list[dict[str, Any]] = table.to_pylist()
+        return records
 
     def read_row_group(self, group: int) -> pa.Table:
         """Return the records of a row group."""
@@ -114,18 +122,10 @@ class SegmentFolder:
         records = self.pieces_file.read()
         return Pieces(*(records.column(name).to_numpy() for name in Pieces._fields))
 
-    def sources(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Return the sources that were read, or those of some names: source, format, bytes, sha256, tables."""
-        return _records(self.sources_file, names)
-
-    def rejects(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Return what was not indexed, or that of some sources: source, line, kind, reason, count."""
-        return _records(self.rejects_file, names)
-
     def source_names(self, among: Sequence[str] | None = None) -> set[str]:
         """Return the sources with a record or rejects here: a file in parts may have these in two segments."""
         files = (self.sources_file, self.rejects_file)
-        return {record["source"] for file in files for record in _records(file, among, ["source"])}
+        return {record["source"] for file in files for record in file.of_sources(among, ["source"])}
 
     def tables(self, places: Array | None = None) -> list[TableInfo]:
         """Describe some tables, given by their places, ascending, or all."""
@@ -165,14 +165,3 @@ class SegmentFolder:
                 values = [column.take(pa.array(inside - first)).to_pylist() for column in columns]
                 found.update(zip(inside.tolist(), map(list, zip(*values, strict=True)), strict=True))
         return [found[row] for row in np.asarray(rows).tolist()]
-
-
-def _records(
-    file: ParquetRecords, sources: Sequence[str] | None, columns: Sequence[str] | None = None
-) -> list[dict[str, Any]]:
-    """Return the records of some sources, or of all."""
-    table = file.read(columns)
-    if sources is not None:
-        table = table.filter(pc.is_in(table["source"], value_set=pa.array(list(sources), pa.string())))
-    records: list[dict[str, Any]] = table.to_pylist()
-    return records

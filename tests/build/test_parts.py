@@ -319,9 +319,9 @@ def test_what_was_rejected_of_a_file_in_several_segments_goes_with_it(
     file.write_text((lake / "c.json").read_text())
     build_index([file, lake / "a.csv"], store, master="none", segments=4)
     with open_folder(store) as index:
-        holding = [segment for segment in index.segments if segment.folder.rejects()]
+        holding = [segment for segment in index.segments if segment.folder.rejects_file.read().num_rows]
         assert len(holding) > 1
-        assert sum(len(segment.folder.sources()) for segment in index.segments) == 2
+        assert sum(segment.folder.sources_file.read().num_rows for segment in index.segments) == 2
     file.write_text(shard(2))
     sync(Updates(str(store)), [str(tmp_path / "c.json")])
     with open_folder(store) as index:
