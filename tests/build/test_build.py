@@ -26,10 +26,8 @@ from mate.errors import CorpusError, HashError, MateError
 from mate.lake.folder import LakeFolder, open_folder
 from mate.values.text import NULL_SPELLINGS
 from mate.values.token_ids import token_ids
+from tests.conftest import BuildIndex, DumpIndex
 from tests.lakes import cells_of
-
-BuildIndex = Callable[..., build.Summary]
-DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
 
 HASHES = (HashRequest("xash", 128), HashRequest("bf", 512), HashRequest("ht", 128))
 ENGINES = {"spark": "local[2]", "none": "none"}

@@ -11,17 +11,13 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyspark
 import pytest
 
-from mate.build.build import HashRequest, Summary
-
-BuildIndex = Callable[..., Summary]
-DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
+from mate.build.build import HashRequest
+from tests.conftest import BuildIndex, DumpIndex
 
 HASHES = (HashRequest("xash", 128), HashRequest("bf", 512), HashRequest("ht", 128))
 

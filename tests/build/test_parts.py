@@ -15,7 +15,7 @@ import pytest
 
 from mate.build import parts, segments, stage
 from mate.build import sources as pipeline_sources
-from mate.build.build import HashRequest, Summary
+from mate.build.build import HashRequest
 from mate.build.changes.check import check
 from mate.build.changes.updates import Updates
 from mate.build.engine import LocalEngine, NoProgress
@@ -25,10 +25,8 @@ from mate.corpus import Limits, delimited
 from mate.corpus.lines import line_start
 from mate.errors import CorpusError
 from mate.lake.folder import open_folder
+from tests.conftest import BuildIndex, DumpIndex
 from tests.lakes import sync
-
-BuildIndex = Callable[..., Summary]
-DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
 
 PART = 2_000
 
@@ -90,6 +88,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "as it comes": {},
     "limits": {"limits": Limits(cell_characters=100, rows=333, chunk_cells=30)},
     "in segments": {"segments": 4, "hashes": (HashRequest("xash", 128), HashRequest("ht", 128))},
+    "in little memory": {"memory": 1 << 26},
 }
 
 
@@ -119,6 +118,8 @@ def test_an_index_of_parts_is_the_index_of_the_whole(
 ) -> None:
     whole = build_index(lake, tmp_path / "whole.mate", master="none", **{**changes, "segments": 1})
     request.getfixturevalue("small_parts")
+    if "memory" in changes:
+        monkeypatch.setattr(segments, "BYTES_PER_CELL", (1 << 26) // 100)  # 100 cells per segment, 25 per lot
     planned: list[list[Source]] = []
 
     def watched(sources: list[Source], parallelism: int) -> list[list[Source]]:
@@ -130,35 +131,17 @@ def test_an_index_of_parts_is_the_index_of_the_whole(
     cut_files = {source.name for unit in planned for source in unit if isinstance(source, FilePart)}
     assert {Path(name).name for name in cut_files} == {"b.csv", "c.json", "e.csv", "f.jsonl", "g.parquet"}
     assert dump_index(tmp_path / "parts.mate") == dump_index(tmp_path / "whole.mate")
-    assert (len(cut.manifest.segments) > 1) == ("segments" in changes)
+    assert (len(cut.manifest.segments) > 1) == ("segments" in changes or "memory" in changes)
     for name in ("counts", "distinct_tokens", "hashes", "next_table"):
         assert getattr(cut.manifest, name) == getattr(whole.manifest, name)
     assert (cut.files, cut.rejected_tables) == (whole.files, whole.rejected_tables)
-
-
-@pytest.mark.parametrize("units", [plan_units, unit_each, in_threes])
-def test_parts_in_little_memory_are_the_index_of_the_whole(
-    build_index: BuildIndex,
-    dump_index: DumpIndex,
-    lake: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-    units: Callable[[list[Source], int], list[list[Source]]],
-) -> None:
-    build_index(lake, tmp_path / "whole.mate", master="none")
-    request.getfixturevalue("small_parts")
-    monkeypatch.setattr(segments, "BYTES_PER_CELL", (1 << 26) // 100)  # 100 cells per segment, 25 per lot
-    monkeypatch.setattr(stage, "plan_units", units)
-    cut = build_index(lake, tmp_path / "parts.mate", master="none", memory=1 << 26)
-    assert dump_index(tmp_path / "parts.mate") == dump_index(tmp_path / "whole.mate")
-    sizes = [segment.counts.cells for segment in cut.manifest.segments]
-    assert len(sizes) > 10
-    with open_folder(tmp_path / "parts.mate") as index:
-        for segment in index.segments:
-            cells = np.diff(segment.arrays.table_row_first) * np.diff(segment.arrays.table_column_first)
-            assert cells.sum() <= max(100, cells.max() + 2 * 25)  # a table is never divided
-    assert check(str(tmp_path / "parts.mate")).sound
+    if "memory" in changes:
+        assert len(cut.manifest.segments) > 10
+        with open_folder(tmp_path / "parts.mate") as index:
+            for segment in index.segments:
+                cells = np.diff(segment.arrays.table_row_first) * np.diff(segment.arrays.table_column_first)
+                assert cells.sum() <= max(100, cells.max() + 2 * 25)  # a table is never divided
+        assert check(str(tmp_path / "parts.mate")).sound
 
 
 def test_the_same_on_spark(
