@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
-from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -133,13 +132,12 @@ class SegmentFolder:
             return [TableInfo.of(record) for record in self.tables_file.read().to_pylist()]
         if len(places) <= FEW_TABLES:
             return [self._table(place) for place in places.tolist()]
+        found: list[TableInfo] = []
         groups = places // TABLE_GROUP
-        found = (self._tables_of_group(group, places[groups == group]) for group in np.unique(groups).tolist())
-        return list(chain.from_iterable(found))
-
-    def _tables_of_group(self, group: int, places: Any) -> list[TableInfo]:
-        own = np.asarray(places) - group * TABLE_GROUP
-        return [TableInfo.of(record) for record in self._table_group(group).take(pa.array(own)).to_pylist()]
+        for group in np.unique(groups).tolist():
+            own = places[groups == group] - group * TABLE_GROUP
+            found += map(TableInfo.of, self._table_group(group).take(pa.array(own)).to_pylist())
+        return found
 
     def column_chunks(self, table: int, width: int) -> Iterator[tuple[int, list[pa.Array]]]:
         """Yield the cells of a table of `width` columns in pieces: the first row, and an array per column."""
