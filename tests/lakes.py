@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from mate.build.build import BuildSettings, HashRequest, build_sources
+from mate.build.changes.change import Report
+from mate.build.changes.updates import Updates
 from mate.build.lake_target import LakeTarget
 from mate.build.sources import Item, Provenance
 from mate.corpus import Chunk, Limits, Table
@@ -144,3 +146,8 @@ def codes_of(arrays: SegmentArrays) -> Iterator[tuple[int, int, int, int]]:
             tokens = column_tokens(arrays, table, column)
             for row in np.flatnonzero(tokens >= 0).tolist():
                 yield int(tokens[row]), number, column, row
+
+
+def sync(updates: Updates, paths: Sequence[str]) -> Report:
+    """Make an index follow files and folders."""
+    return updates.apply(updates.compare(paths))

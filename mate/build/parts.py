@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mate.build.engine import Engine, Progress
-from mate.build.sources import FileSource, Item, Provenance, Source, Unit, unit_size
+from mate.build.sources import FileSource, Item, Provenance, Source, Stamp, unit_size
 from mate.corpus import File, Limits
 from mate.corpus.formats import cut_file
 from mate.corpus.lines import Span
@@ -25,17 +25,6 @@ LEAST_PART = 8 << 20
 """Bytes below which a part is not worth a task."""
 MOST_ROUNDS = 12
 """How often spans of a file may turn out to be cut in the wrong place until it is read whole."""
-
-Stamp = tuple[int, ...]
-
-
-def file_stamp(path: str) -> Stamp | None:
-    """Return the size, the times of change and the inode of a file: they differ once it was written to."""
-    try:
-        stat = Path(path).stat()
-    except OSError:
-        return None
-    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
 
 
 class FileChangedError(CorpusError):
@@ -72,7 +61,7 @@ class FilePart:
             raise
         except Exception as error:  # it could be read before
             raise FileChangedError(self.name) from error
-        if file_stamp(self.name) != self.stamp:
+        if self.whole.stamp() != self.stamp:
             raise FileChangedError(self.name)
         if self.provenance:
             yield self.provenance
@@ -84,7 +73,7 @@ def cut_sources(sources: list[Source], engine: Engine, limits: Limits, progress:
     large = [source for source in sources if isinstance(source, FileSource) and source.size >= 2 * size]
     if not large or engine.parallelism == 1:
         return sources
-    stamps = [file_stamp(source.name) for source in large]
+    stamps = [source.stamp() for source in large]
     cuttings = engine.run(large, lambda source: (cut_file(source.file, limits, size), {}), progress, PHASE)
     files = [
         _LargeFile(source, cutting, stamp, looks=list(cutting.spans))
@@ -157,12 +146,12 @@ def _look_at(file: File, cutting: Cutting, span: Span) -> Look | None:
         return None
 
 
-def with_whole_files(unit: Unit, names: Set[str]) -> Unit:
+def with_whole_files(unit: list[Source], names: Set[str]) -> list[Source]:
     """Return a unit with these files in one piece, each where its last part was."""
     sources: list[Source] = []
-    for source in unit.sources:
+    for source in unit:
         if not isinstance(source, FilePart) or source.name not in names:
             sources.append(source)
         elif source.provenance:
             sources.append(FileSource.of(source.whole.file))
-    return Unit(unit.number, tuple(sources))
+    return sources

@@ -219,12 +219,12 @@ def _write_records(plan: SegmentPlan, layout: _Layout, folder: Path) -> int:
     tables = pa.concat_tables(_numbered_tables(plan)).sort_by("table_id")
     place = tables.schema.get_field_index("rows")
     tables = tables.set_column(place, TABLES_SCHEMA.field(place), pa.array(layout.shapes.rows, pa.int64()))
-    write_parquet(tables, folder / TABLES, TABLE_GROUP)
+    _write_parquet(tables, folder / TABLES, TABLE_GROUP)
     pieces = pa.table([pa.array(values, pa.int64()) for values in layout.pieces], list(Pieces._fields))
-    write_parquet(pieces.replace_schema_metadata({"cell_files": str(len(plan.lots))}), folder / PIECES)
-    write_parquet(pa.concat_tables([lot.records("sources") for lot in plan.lots]), folder / SOURCES)
+    _write_parquet(pieces.replace_schema_metadata({"cell_files": str(len(plan.lots))}), folder / PIECES)
+    _write_parquet(pa.concat_tables([lot.records("sources") for lot in plan.lots]), folder / SOURCES)
     rejects = pa.concat_tables([lot.records("rejects") for lot in plan.lots])
-    write_parquet(rejects, folder / REJECTS)
+    _write_parquet(rejects, folder / REJECTS)
     return int(rejects.column("count").to_numpy().sum())
 
 
@@ -235,12 +235,8 @@ def _numbered_tables(plan: SegmentPlan) -> Iterator[pa.Table]:
         yield tables.set_column(0, TABLES_SCHEMA.field(0), numbers)
 
 
-def write_parquet(table: pa.Table, path: Path, group: int = 1 << 20) -> None:
-    """Write records, durably."""
-    with path.open("wb") as stream:
-        pq.write_table(table, stream, row_group_size=group, compression="zstd")
-        stream.flush()
-        os.fsync(stream.fileno())
+def _write_parquet(table: pa.Table, path: Path, group: int = 1 << 20) -> None:
+    pq.write_table(table, path, row_group_size=group, compression="zstd")
 
 
 def checksums(folder: Path) -> dict[str, tuple[int, int]]:

@@ -192,7 +192,6 @@ def _package(directory: Path) -> Path:
         with suppress(PackageNotFoundError):  # hash functions are found by their entry points
             ours = distribution(_DISTRIBUTION)
             folder = f"{_DISTRIBUTION.replace('-', '_')}-{ours.version}.dist-info"
-            metadata = f"Metadata-Version: 2.1\nName: {_DISTRIBUTION}\nVersion: {ours.version}\n"
-            archive.writestr(f"{folder}/METADATA", metadata)
-            archive.writestr(f"{folder}/entry_points.txt", ours.read_text("entry_points.txt") or "")
+            for name in ("METADATA", "entry_points.txt"):
+                archive.writestr(f"{folder}/{name}", ours.read_text(name) or "")
     return target

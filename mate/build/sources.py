@@ -1,9 +1,7 @@
 """What tables are read from: files, objects of a store, synthetic lakes; and how much of it one task reads.
 
-A file that changes while it is read is noticed. Whoever reads it hashes the bytes on their way to the parser
-(`open_hashed`); a file is read at least twice from its start to its end, and both checksums must agree. Then the parsed
-bytes are what the file held between the two passes, and the index notes their checksum. Text needs two passes anyway:
-one finds the encoding, one the rows. Other files are hashed once more, after or before they are parsed.
+A file or object that changes while it is read is noticed by what the system or the store says of it before and after:
+size, times, inode or tag. Then the index notes no checksum, so that `mate sync` reads it again.
 """
 
 from __future__ import annotations
@@ -13,9 +11,8 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from io import BufferedReader, FileIO
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from mate.corpus import READERS, Chunk, File, Limits, Reject, detect, discover, read
 from mate.corpus.formats import HEAD
@@ -32,8 +29,6 @@ _LAKE_DEPTH = 3
 """Folders of a lake that a file of it is in: the lake itself, its segments, one of them."""
 _SYNTHETIC_PARTS = 32
 """Sources that a synthetic lake is cut into at least."""
-BUFFER = 1 << 20
-"""Bytes of a file that are read and hashed at a time: each read is a call of Python."""
 _LEAST_UNIT = 1 << 20
 _MOST_UNIT = 64 << 20
 
@@ -51,6 +46,7 @@ class Provenance:
 
 
 Item: TypeAlias = Chunk | Reject | Provenance
+Stamp: TypeAlias = tuple[int, ...]
 
 
 class Source(Protocol):
@@ -66,35 +62,6 @@ class Source(Protocol):
 
     def read(self, limits: Limits) -> Iterator[Item]:
         """Yield its tables, in chunks, and its rejects; last its provenance."""
-
-
-def open_hashed(path: str, checksums: list[str]) -> BinaryIO:
-    """Open a file whose bytes are hashed while they are read; each pass through the whole file adds its SHA-256."""
-    return cast(BinaryIO, BufferedReader(_HashingReader(path, checksums), BUFFER))
-
-
-class _HashingReader(FileIO):
-    """Adds the checksum of every complete pass to a list; a pass that skips bytes has none."""
-
-    def __init__(self, path: str, checksums: list[str]) -> None:
-        super().__init__(path)
-        self._checksums = checksums
-        self._hashed = 0
-        self._sha256 = hashlib.sha256()
-
-    def readinto(self, buffer: Any) -> int:
-        """Read bytes, and hash them if they follow the last ones."""
-        start = self.tell()
-        count = super().readinto(buffer)
-        if start == 0:
-            self._hashed, self._sha256 = 0, hashlib.sha256()
-        if start == self._hashed and count:
-            self._sha256.update(memoryview(buffer)[:count])
-            self._hashed += count
-        elif start == self._hashed:
-            self._checksums.append(self._sha256.hexdigest())
-            self._hashed = -1  # the end may be read twice
-        return count
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +91,23 @@ class FileSource:
 
     def read(self, limits: Limits) -> Iterator[Item]:
         """Yield its tables."""
-        checksums: list[str] = []
-        if self.format == "parquet":  # read in no order: its end comes first
-            checksums.append(self.checksum())
-        yield from read(self.file, limits, lambda: open_hashed(self.name, checksums))
-        if len(checksums) < 2:
-            checksums.append(self.checksum())
-        changed = len(set(checksums)) > 1
-        if changed:
+        before = self.stamp()
+        yield from read(self.file, limits)
+        checksum = self.checksum()
+        if self.stamp() != before:
             yield Reject(self.name, None, "file", CHANGED)
-        yield Provenance(self.format, self.size, "" if changed else checksums[0])
+            checksum = ""
+        yield Provenance(self.format, self.size, checksum)
+
+    def stamp(self) -> Stamp | None:
+        """Return the size, the times of change and the inode of a file that is read: they differ once it is changed."""
+        if self.file.problem or not self.file.format:
+            return None
+        try:
+            stat = Path(self.name).stat()
+        except OSError:
+            return None
+        return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
 
     def checksum(self) -> str:
         """Return the SHA-256 of the file as it is now, or of its known problem; nothing if it cannot be read."""
@@ -209,14 +183,6 @@ class SyntheticSource:
         yield Provenance("synthetic", self.size, hashlib.sha256(self.name.encode()).hexdigest())
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Consecutive sources that one task reads."""
-
-    number: int
-    sources: tuple[Source, ...]
-
-
 def find_sources(paths: Iterable[str | os.PathLike[str]], format: str | None = None) -> list[Source]:
     """Return the sources under paths, in the order in which their tables are numbered."""
     given = [os.fspath(path) for path in paths]
@@ -284,15 +250,15 @@ def unit_size(sources: Sequence[Source], parallelism: int) -> int:
     return min(max(total // (parallelism * 8), _LEAST_UNIT), _MOST_UNIT)
 
 
-def plan_units(sources: Sequence[Source], parallelism: int) -> list[Unit]:
-    """Put sources that follow each other together to units of about equal size."""
+def plan_units(sources: Sequence[Source], parallelism: int) -> list[list[Source]]:
+    """Put sources that follow each other together, to units of about equal size, each the work of one task."""
     target = unit_size(sources, parallelism)
-    groups: list[list[Source]] = []
+    units: list[list[Source]] = []
     filled = 0
     for source in sources:
-        if not groups or filled + source.size > target:
-            groups.append([])
+        if not units or filled + source.size > target:
+            units.append([])
             filled = 0
-        groups[-1].append(source)
+        units[-1].append(source)
         filled += source.size
-    return [Unit(number, tuple(group)) for number, group in enumerate(groups)]
+    return units

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from mate.build.engine import Engine, Progress
 from mate.build.parts import FileChangedError, FilePart, with_whole_files
-from mate.build.sources import Provenance, Source, Unit, plan_units
+from mate.build.sources import Provenance, Source, plan_units
 from mate.build.stored_tables import StoredTable
 from mate.corpus import Chunk, Limits, Reject
 from mate.corpus.table import Table
@@ -115,34 +115,35 @@ def stage_sources(
     A large file that changes meanwhile does not fit its parts: it is read again, in one piece.
     """
 
-    def run(unit: Unit) -> tuple[list[Lot] | str, dict[str, int]]:
+    def run(unit: list[Source]) -> tuple[list[Lot] | str, dict[str, int]]:
         try:
             lots = stage_unit(unit, str(directory), settings)
         except FileChangedError as error:
             return error.source, {}
         return lots, {name: sum(getattr(lot, name) for lot in lots) for name in ("files", "tables", "cells")}
 
-    units = {unit.number: unit for unit in plan_units(sources, engine.parallelism)}
+    units = dict(enumerate(plan_units(sources, engine.parallelism)))
     results: dict[int, list[Lot] | str] = {}
-    pending = list(units.values())
+    pending = units
     while pending:
-        results.update(zip([unit.number for unit in pending], engine.run(pending, run, progress, PHASE), strict=True))
+        results.update(zip(pending, engine.run(list(pending.values()), run, progress, PHASE), strict=True))
         changed = {source for source in results.values() if isinstance(source, str)}
-        pending = [whole for unit in units.values() if (whole := with_whole_files(unit, changed)) != unit]
-        units.update((unit.number, unit) for unit in pending)
-    lots = [lot for number in sorted(results) for lot in results[number] if isinstance(lot, Lot)]
+        whole = {number: with_whole_files(unit, changed) for number, unit in units.items()}
+        pending = {number: unit for number, unit in whole.items() if unit != units[number]}
+        units = whole
+    lots = [lot for number in units for lot in results[number] if isinstance(lot, Lot)]
     _report_oversized(lots)
     return lots
 
 
-def stage_unit(unit: Unit, directory: str, settings: StageSettings) -> list[Lot]:
-    """Read a unit; return what it holds, in several lots if that is much: another one begins with a table."""
-    prefix = str(Path(directory, f"{unit.number:06d}-{uuid.uuid4().hex[:8]}"))
+def stage_unit(sources: Iterable[Source], directory: str, settings: StageSettings) -> list[Lot]:
+    """Read sources; return what they hold, in several lots if that is much: another one begins with a table."""
+    prefix = str(Path(directory, uuid.uuid4().hex))
     lots: list[Lot] = []
     lot = _LotWriter(prefix, settings)
     table: Table | None = None
     tables = 0
-    for source in unit.sources:
+    for source in sources:
         before, part = tables, source.part if isinstance(source, FilePart) else None
         continues = part is not None and part.continues
         if not continues:

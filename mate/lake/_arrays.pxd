@@ -1,6 +1,7 @@
 """A segment's arrays as native loops read them (`mate.lake.layout.SegmentArrays` describes each)."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+from libcpp.algorithm cimport lower_bound
 
 from mate.native cimport Offsets, Span
 
@@ -60,11 +61,6 @@ cdef inline int64_t code_at(Segment* segment, int64_t first, int64_t size, int64
 
 cdef inline int64_t first_entry(Segment* segment, int64_t token, int64_t column) noexcept nogil:
     """The first directory entry of a token at or behind a column."""
-    cdef int64_t low = segment.entry_first[token], high = segment.entry_first[token + 1], middle
-    while low < high:
-        middle = (low + high) >> 1
-        if segment.entry_column[middle] < column:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    cdef uint32_t* columns = segment.entry_column.data
+    cdef int64_t first = segment.entry_first[token], end = segment.entry_first[token + 1]
+    return lower_bound(columns + first, columns + end, column) - columns

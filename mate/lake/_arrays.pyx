@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp
-from libcpp.algorithm cimport sort
+from libcpp.algorithm cimport lower_bound, sort
 
 from mate.native cimport (
     Arena,
@@ -21,6 +21,9 @@ from mate.native cimport (
 )
 
 import numpy as np
+
+cdef enum:
+    AHEAD = 16  # cells whose tokens are prefetched
 
 
 cdef class SegmentView:
@@ -60,7 +63,6 @@ cdef struct NewColumns:
     Span[int64_t] column_entry_first
     Span[uint32_t] column_token
     Span[uint32_t] sizes
-    Span[int64_t] place
     Span[int64_t] code_first
     Span[uint8_t] code_bytes
     Span[uint8_t] codes
@@ -71,23 +73,24 @@ cdef struct NewColumns:
 
 
 def make_columns(const int32_t[::1] cells, const int64_t[::1] rows, int64_t tokens):
-    """Return the arrays that follow from the cells of columns of so many rows each (`mate.lake.layout`), by name."""
+    """Return the arrays that follow from the cells of columns of so many rows each (`mate.lake.layout`), by name.
+
+    Those whose length is not known at first are made as long as they may get: the system gives no memory for the rest.
+    """
     cdef NewColumns c
     column_entry_first, code_first = np.zeros(len(rows) + 1, np.int64), np.zeros(len(rows) + 1, np.int64)
     code_bytes, entry_first = np.empty(len(rows), np.uint8), np.zeros(tokens + 1, np.int64)
+    column_token, sizes = np.empty(len(cells), np.uint32), np.zeros(len(cells), np.uint32)
+    codes = np.zeros(4 * len(cells), np.uint8)
     c.cells, c.rows, c.column_entry_first = int32s(cells), int64s(rows), int64s(column_entry_first)
     c.code_first, c.code_bytes, c.entry_first = int64s(code_first), bytes_of(code_bytes), int64s(entry_first)
-    with nogil:
-        run(&_count_entries, &c)
-    entries = column_entry_first[len(rows)]
-    codes = np.zeros(code_first[len(rows)], np.uint8)
-    column_token, entry_column = np.empty(entries, np.uint32), np.empty(entries, np.uint32)
-    sizes, place = np.zeros(entries, np.uint32), np.empty(entries, np.int64)
-    posting_first = np.zeros(entries + 1, np.int64)
-    c.codes, c.column_token, c.entry_column = bytes_of(codes), uint32s(column_token), uint32s(entry_column)
-    c.sizes, c.place, c.posting_first = uint32s(sizes), int64s(place), int64s(posting_first)
+    c.column_token, c.sizes, c.codes = uint32s(column_token), uint32s(sizes), bytes_of(codes)
     with nogil:
         run(&_encode_columns, &c)
+    entries = column_entry_first[len(rows)]
+    entry_column, posting_first = np.empty(entries, np.uint32), np.zeros(entries + 1, np.int64)
+    c.entry_column, c.posting_first = uint32s(entry_column), int64s(posting_first)
+    with nogil:
         run(&_fill_directory, &c)
     postings = np.empty(posting_first[entries], np.uint16)
     c.postings = uint16s(postings)
@@ -99,10 +102,10 @@ def make_columns(const int32_t[::1] cells, const int64_t[::1] rows, int64_t toke
         "posting_first": posting_first,
         "postings": postings,
         "column_entry_first": column_entry_first,
-        "column_token": column_token,
+        "column_token": column_token[:entries],
         "code_first": code_first[: len(rows)],
         "code_bytes": code_bytes,
-        "codes": codes,
+        "codes": codes[: code_first[len(rows)]],
     }
 
 
@@ -110,39 +113,12 @@ cdef inline int64_t _units(int64_t rows) noexcept nogil:
     return 2 if rows >= WIDE_ROWS else 1
 
 
-cdef void _count_entries(void* state) noexcept nogil:
-    """Count the distinct tokens of every column, and the columns of every token."""
-    cdef NewColumns* c = <NewColumns*>state
-    cdef Span[int32_t] own
-    cdef int64_t column, row, token, distinct, size, at = 0
-    cdef Arena arena
-    cdef Interrupt interrupt
-    cdef Span[uint32_t] seen = arena.zeros[uint32_t](c.entry_first.size)
-    for column in range(c.rows.size):
-        interrupt.tick(c.rows[column])
-        own = c.cells.slice(at, at + c.rows[column])
-        at += c.rows[column]
-        distinct = 0
-        for row in range(own.size):
-            token = own[row]
-            if token >= 0 and seen[token] != column + 1:
-                seen[token] = column + 1
-                distinct += 1
-                c.entry_first[token + 1] += 1
-        size = 0 if distinct == 0 else 1 if distinct < 1 << 8 else 2 if distinct < 1 << 16 else 4
-        c.column_entry_first[column + 1] = c.column_entry_first[column] + distinct
-        c.code_bytes[column] = size
-        c.code_first[column + 1] = c.code_first[column] + ((own.size * size + 3) & ~3)
-    for token in range(1, c.entry_first.size):
-        c.entry_first[token] += c.entry_first[token - 1]
-
-
 cdef void _encode_columns(void* state) noexcept nogil:
     """Number the tokens of every column and write its codes; `sizes` gets how many rows have each of them."""
     cdef NewColumns* c = <NewColumns*>state
     cdef Span[int32_t] own
     cdef Span[uint32_t] tokens, sizes
-    cdef int64_t column, place, at = 0
+    cdef int64_t column, place, token, first, size, at = 0
     cdef uint8_t* codes
     cdef Arena arena
     cdef Interrupt interrupt
@@ -151,23 +127,28 @@ cdef void _encode_columns(void* state) noexcept nogil:
         interrupt.tick(c.rows[column])
         own = c.cells.slice(at, at + c.rows[column])
         at += c.rows[column]
-        tokens = c.column_token.slice(c.column_entry_first[column], c.column_entry_first[column + 1])
-        sizes = c.sizes.slice(c.column_entry_first[column], c.column_entry_first[column + 1])
-        if tokens.size == 0:
-            continue
-        _number_tokens(own, tokens, code_of)
+        first = c.column_entry_first[column]
+        tokens = _number_tokens(own, c.column_token.slice(first, c.column_token.size), code_of)
+        size = 0 if tokens.size == 0 else 1 if tokens.size < 1 << 8 else 2 if tokens.size < 1 << 16 else 4
+        c.column_entry_first[column + 1] = first + tokens.size
+        c.code_bytes[column] = size
+        c.code_first[column + 1] = c.code_first[column] + ((own.size * size + 3) & ~3)
+        sizes = c.sizes.slice(first, first + tokens.size)
         codes = c.codes.slice(c.code_first[column], c.code_first[column + 1]).data
-        if c.code_bytes[column] == 1:
+        if size == 1:
             _write_codes(own, code_of, sizes, codes)
-        elif c.code_bytes[column] == 2:
+        elif size == 2:
             _write_codes(own, code_of, sizes, <uint16_t*>codes)
-        else:
+        elif size == 4:
             _write_codes(own, code_of, sizes, <uint32_t*>codes)
         for place in range(tokens.size):
             code_of[tokens[place]] = 0
+            c.entry_first[tokens[place] + 1] += 1
+    for token in range(1, c.entry_first.size):
+        c.entry_first[token] += c.entry_first[token - 1]
 
 
-cdef void _number_tokens(Span[int32_t] cells, Span[uint32_t] tokens, Span[uint32_t] code_of) noexcept nogil:
+cdef Span[uint32_t] _number_tokens(Span[int32_t] cells, Span[uint32_t] tokens, Span[uint32_t] code_of) noexcept nogil:
     """Collect the distinct tokens of a column, ascending, and number them from 1."""
     cdef int64_t row, place, token, found = 0
     for row in range(cells.size):
@@ -176,9 +157,11 @@ cdef void _number_tokens(Span[int32_t] cells, Span[uint32_t] tokens, Span[uint32
             code_of[token] = 1
             tokens[found] = token
             found += 1
-    sort(tokens.data, tokens.data + tokens.size)
-    for place in range(tokens.size):
+    tokens = tokens.slice(0, found)
+    sort(tokens.data, tokens.data + found)
+    for place in range(found):
         code_of[tokens[place]] = place + 1
+    return tokens
 
 
 cdef void _write_codes(
@@ -195,66 +178,52 @@ cdef void _write_codes(
 
 
 cdef void _fill_directory(void* state) noexcept nogil:
-    """Turn columns with their tokens into tokens with their columns; `place` gets the entry of each column's token."""
+    """Turn columns with their tokens into tokens with their columns."""
     cdef NewColumns* c = <NewColumns*>state
-    cdef int64_t column, at, token, entry, units
+    cdef int64_t column, at, token, entry
     cdef Arena arena
     cdef Interrupt interrupt
     cdef Span[int64_t] cursor = arena.empty[int64_t](c.entry_first.size)
     cursor.copy_from(c.entry_first)
     for column in range(c.rows.size):
         interrupt.tick(c.column_entry_first[column + 1] - c.column_entry_first[column])
-        units = _units(c.rows[column])
         for at in range(c.column_entry_first[column], c.column_entry_first[column + 1]):
             token = c.column_token[at]
             entry = cursor[token]
             cursor[token] += 1
             c.entry_column[entry] = column
-            c.place[at] = entry
-            c.posting_first[entry + 1] = c.sizes[at] * units
+            c.posting_first[entry + 1] = c.sizes[at] * _units(c.rows[column])
     for entry in range(1, c.posting_first.size):
         c.posting_first[entry] += c.posting_first[entry - 1]
 
 
 cdef void _fill_postings(void* state) noexcept nogil:
-    """Write the rows of every directory entry; `place` becomes where the next row of each column's token goes."""
+    """Write the rows of every token, column after column: its directory entries have the same order."""
     cdef NewColumns* c = <NewColumns*>state
-    cdef Span[int64_t] cursor
-    cdef int64_t column, entry, rows
-    cdef uint8_t* codes
+    cdef int64_t column, row, token, place, units, at = 0
+    cdef Arena arena
     cdef Interrupt interrupt
+    cdef Span[int64_t] cursor = arena.empty[int64_t](c.entry_first.size)
+    for token in range(cursor.size):
+        cursor[token] = c.posting_first[c.entry_first[token]]
     for column in range(c.rows.size):
-        rows = c.rows[column]
-        interrupt.tick(rows)
-        cursor = c.place.slice(c.column_entry_first[column], c.column_entry_first[column + 1])
-        for entry in range(cursor.size):
-            cursor[entry] = c.posting_first[cursor[entry]]
-        codes = c.codes.slice(c.code_first[column], c.code_first[column + 1]).data
-        if c.code_bytes[column] == 1:
-            _post_column(codes, rows, cursor, c.postings)
-        elif c.code_bytes[column] == 2:
-            _post_column(<uint16_t*>codes, rows, cursor, c.postings)
-        elif c.code_bytes[column] == 4:
-            _post_column(<uint32_t*>codes, rows, cursor, c.postings)
-
-
-cdef void _post_column(Code* codes, int64_t rows, Span[int64_t] cursor, Span[uint16_t] postings) noexcept nogil:
-    cdef int64_t row, code, at, units = _units(rows)
-    for row in range(rows):
-        code = codes[row]
-        if code:
-            at = cursor[code - 1]
-            cursor[code - 1] = at + units
-            postings[at] = row & 0xFFFF
+        interrupt.tick(c.rows[column])
+        units = _units(c.rows[column])
+        for row in range(c.rows[column]):
+            if at + row + AHEAD < c.cells.size:
+                cursor.prefetch(c.cells[at + row + AHEAD])
+            token = c.cells[at + row]
+            if token < 0:
+                continue
+            place = cursor[token]
+            cursor[token] = place + units
+            c.postings[place] = row & 0xFFFF
             if units == 2:
-                postings[at + 1] = row >> 16
+                c.postings[place + 1] = row >> 16
+        at += c.rows[column]
 
 
 # The super keys of rows
-
-cdef enum:
-    AHEAD = 16
-
 
 cdef struct RowKeys:
     Span[int32_t] cells
@@ -390,7 +359,7 @@ cdef void _find_places(void* state) noexcept nogil:
 
 cdef int64_t _lower_bound(Span[int64_t] ids, int64_t wanted, int64_t guess) noexcept nogil:
     """Return the first place of an id that is not less than the one wanted, which is near the guess."""
-    cdef int64_t low = guess, high = guess, step = 1, middle
+    cdef int64_t low = guess, high = guess, step = 1
     while high < ids.size and ids[high] < wanted:
         low = high + 1
         high += step
@@ -401,13 +370,7 @@ cdef int64_t _lower_bound(Span[int64_t] ids, int64_t wanted, int64_t guess) noex
         low -= step
         step *= 2
     low, high = max(low, <int64_t>0), min(high, ids.size)
-    while low < high:
-        middle = (low + high) // 2
-        if ids[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return lower_bound(ids.data + low, ids.data + high, wanted) - ids.data
 
 
 cdef int64_t _with_text(Segment* segment, int64_t wanted, int64_t place, Span[uint8_t] text) noexcept nogil:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from mate.lake.base import Ids, Index, Search, TableSegment
 from mate.lake.manifest import Manifest
 from mate.lake.records import TableInfo
 from mate.lake.segment import SearchSegment, Segment
-from mate.lake.segment_folder import SegmentFolder
+from mate.lake.segment_folder import ParquetRecords
 from mate.lake.verified import skip_verification
 
 MANIFEST, SEGMENTS, LOCK = "manifest.json", "segments", ".lock"
@@ -152,21 +152,19 @@ class LakeFolder(Index):
 
     def sources(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return the files that were read, without loading the records of others."""
-        return self._records(SegmentFolder.sources, names)
+        return self._records([segment.folder.sources_file for segment in self.segments], names)
 
     def rejects(self, limit: int | None = None, sources: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return what was not indexed, by source and line."""
-        rejects = self._records(SegmentFolder.rejects, sources)
+        rejects = self._records([segment.folder.rejects_file for segment in self.segments], sources)
         return sorted(rejects, key=lambda record: (record["source"], record["line"] or 0))[:limit]
 
-    def _records(
-        self, read: Callable[[SegmentFolder, Sequence[str] | None], list[dict[str, Any]]], names: Sequence[str] | None
-    ) -> list[dict[str, Any]]:
-        """Return records of sources in use."""
+    def _records(self, files: list[ParquetRecords], names: Sequence[str] | None) -> list[dict[str, Any]]:
+        """Return the records of sources in use from a file of each segment."""
         records: list[dict[str, Any]] = []
-        for segment, noted in zip(self.segments, self.manifest.segments, strict=True):
+        for file, noted in zip(files, self.manifest.segments, strict=True):
             superseded = set(noted.superseded_sources)
-            records += (record for record in read(segment.folder, names) if record["source"] not in superseded)
+            records += (record for record in file.of_sources(names) if record["source"] not in superseded)
         return records
 
     def sizes(self) -> dict[str, int]:

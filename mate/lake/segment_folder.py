@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
-from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -72,10 +71,18 @@ class ParquetRecords:
         """The file's metadata."""
         return self._file.schema_arrow.metadata or {}
 
-    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+    def read(self, columns: list[str] | None = None) -> pa.Table:
         """Return all records, or some columns of them."""
         with self._lock, self._explained():
-            return self._file.read(columns=None if columns is None else list(columns))
+            return self._file.read(columns)
+
+    def of_sources(self, names: Sequence[str] | None, columns: list[str] | None = None) -> list[dict[str, Any]]:
+        """Return the records of some sources, or of all."""
+        table = self.read(columns)
+        if names is not None:
+            table = table.filter(pc.is_in(table["source"], value_set=pa.array(list(names), pa.string())))
+        records: list[dict[str, Any]] = table.to_pylist()
+        return records
 
     def read_row_group(self, group: int) -> pa.Table:
         """Return the records of a row group."""
@@ -114,18 +121,10 @@ class SegmentFolder:
         records = self.pieces_file.read()
         return Pieces(*(records.column(name).to_numpy() for name in Pieces._fields))
 
-    def sources(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Return the sources that were read, or those of some names: source, format, bytes, sha256, tables."""
-        return _records(self.sources_file, names)
-
-    def rejects(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Return what was not indexed, or that of some sources: source, line, kind, reason, count."""
-        return _records(self.rejects_file, names)
-
     def source_names(self, among: Sequence[str] | None = None) -> set[str]:
         """Return the sources with a record or rejects here: a file in parts may have these in two segments."""
         files = (self.sources_file, self.rejects_file)
-        return {record["source"] for file in files for record in _records(file, among, ["source"])}
+        return {record["source"] for file in files for record in file.of_sources(among, ["source"])}
 
     def tables(self, places: Array | None = None) -> list[TableInfo]:
         """Describe some tables, given by their places, ascending, or all."""
@@ -133,13 +132,12 @@ class SegmentFolder:
             return [TableInfo.of(record) for record in self.tables_file.read().to_pylist()]
         if len(places) <= FEW_TABLES:
             return [self._table(place) for place in places.tolist()]
+        found: list[TableInfo] = []
         groups = places // TABLE_GROUP
-        found = (self._tables_of_group(group, places[groups == group]) for group in np.unique(groups).tolist())
-        return list(chain.from_iterable(found))
-
-    def _tables_of_group(self, group: int, places: Any) -> list[TableInfo]:
-        own = np.asarray(places) - group * TABLE_GROUP
-        return [TableInfo.of(record) for record in self._table_group(group).take(pa.array(own)).to_pylist()]
+        for group in np.unique(groups).tolist():
+            own = places[groups == group] - group * TABLE_GROUP
+            found += map(TableInfo.of, self._table_group(group).take(pa.array(own)).to_pylist())
+        return found
 
     def column_chunks(self, table: int, width: int) -> Iterator[tuple[int, list[pa.Array]]]:
         """Yield the cells of a table of `width` columns in pieces: the first row, and an array per column."""
@@ -165,14 +163,3 @@ class SegmentFolder:
                 values = [column.take(pa.array(inside - first)).to_pylist() for column in columns]
                 found.update(zip(inside.tolist(), map(list, zip(*values, strict=True)), strict=True))
         return [found[row] for row in np.asarray(rows).tolist()]
-
-
-def _records(
-    file: ParquetRecords, sources: Sequence[str] | None, columns: Sequence[str] | None = None
-) -> list[dict[str, Any]]:
-    """Return the records of some sources, or of all."""
-    table = file.read(columns)
-    if sources is not None:
-        table = table.filter(pc.is_in(table["source"], value_set=pa.array(list(sources), pa.string())))
-    records: list[dict[str, Any]] = table.to_pylist()
-    return records

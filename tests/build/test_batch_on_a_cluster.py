@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import mate
-from tests.build.test_cluster import spark_home
+from tests.build.test_cluster import run_driver
 from tests.lakes import write_csv
 
 DRIVER = """
@@ -71,14 +68,7 @@ def test_a_killed_executor_changes_nothing(tmp_path: Path) -> None:
         lake.add(tmp_path / "two")
         expected = lake.search_many(tmp_path / "queries", k=5).to_arrow().to_pylist()
     assert len(expected) == 40
-    done = subprocess.run(
-        [sys.executable, "-c", DRIVER, *(str(tmp_path / name) for name in ("lake.mate", "queries", "marks"))],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "SPARK_HOME": str(spark_home(tmp_path))},
-    )
+    done = run_driver(tmp_path, [DRIVER, *(str(tmp_path / name) for name in ("lake.mate", "queries", "marks"))])
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (tmp_path / "marks").iterdir()} == {"killed", "raised"}
     assert json.loads(done.stdout) == json.loads(json.dumps(expected))

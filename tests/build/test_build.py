@@ -20,16 +20,14 @@ from mate.build.changes.check import check
 from mate.build.dictionary import count_distinct
 from mate.build.engine import HERE, LARGE, Engine, LocalEngine, NoProgress, SparkEngine, choose_master, failure
 from mate.build.lake_target import LakeTarget
-from mate.build.sources import Source, Unit
+from mate.build.sources import Source
 from mate.corpus import Limits
 from mate.errors import CorpusError, HashError, MateError
 from mate.lake.folder import LakeFolder, open_folder
 from mate.values.text import NULL_SPELLINGS
 from mate.values.token_ids import token_ids
+from tests.conftest import BuildIndex, DumpIndex
 from tests.lakes import cells_of
-
-BuildIndex = Callable[..., build.Summary]
-DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
 
 HASHES = (HashRequest("xash", 128), HashRequest("bf", 512), HashRequest("ht", 128))
 ENGINES = {"spark": "local[2]", "none": "none"}
@@ -89,16 +87,16 @@ def test_counts(build_index: BuildIndex, lake: Path, tmp_path: Path, master: str
         assert sum(index.sizes().values()) == sum(p.stat().st_size for p in store.rglob("*") if p.is_file())
 
 
-def one_unit(sources: list[Source], parallelism: int) -> list[Unit]:
-    return [Unit(0, tuple(sources))]
+def one_unit(sources: list[Source], parallelism: int) -> list[list[Source]]:
+    return [sources]
 
 
-def unit_each(sources: list[Source], parallelism: int) -> list[Unit]:
-    return [Unit(number, (source,)) for number, source in enumerate(sources)]
+def unit_each(sources: list[Source], parallelism: int) -> list[list[Source]]:
+    return [[source] for source in sources]
 
 
-def uneven(sources: list[Source], parallelism: int) -> list[Unit]:
-    return [Unit(0, tuple(sources[:1])), Unit(1, tuple(sources[1:8])), Unit(2, tuple(sources[8:]))]
+def uneven(sources: list[Source], parallelism: int) -> list[list[Source]]:
+    return [sources[:1], sources[1:8], sources[8:]]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +114,7 @@ def test_the_result_does_not_depend_on_units_batches_and_segments(
     published: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    plan: Callable[[list[Source], int], list[Unit]],
+    plan: Callable[[list[Source], int], list[list[Source]]],
     segments: int,
     changes: dict[str, Any],
 ) -> None:
@@ -332,7 +330,7 @@ def test_tokens_that_share_an_id_are_told_apart(
     published: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    plan: Callable[[list[Source], int], list[Unit]],
+    plan: Callable[[list[Source], int], list[list[Source]]],
     segments: int,
 ) -> None:
     monkeypatch.setattr(stage, "token_ids", narrow_ids)

@@ -11,17 +11,13 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyspark
 import pytest
 
-from mate.build.build import HashRequest, Summary
-
-BuildIndex = Callable[..., Summary]
-DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
+from mate.build.build import HashRequest
+from tests.conftest import BuildIndex, DumpIndex
 
 HASHES = (HashRequest("xash", 128), HashRequest("bf", 512), HashRequest("ht", 128))
 
@@ -84,6 +80,14 @@ def spark_home(folder: Path) -> Path:
     return home
 
 
+def run_driver(folder: Path, program: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program with its arguments in a process of its own, which starts a cluster with its files in a folder."""
+    command, settings = [sys.executable, "-c", *program], {"SPARK_HOME": str(spark_home(folder)), **environment}
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, **settings}
+    )
+
+
 def test_a_cluster_gets_the_package_and_builds_the_same_index(
     build_index: BuildIndex, dump_index: DumpIndex, lake: Path, tmp_path: Path
 ) -> None:
@@ -91,14 +95,7 @@ def test_a_cluster_gets_the_package_and_builds_the_same_index(
     bare = [str(python), "-c", "import pyarrow, mmh3; import mate"]
     found = subprocess.run(bare, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert "No module named 'mate'" in found.stderr
-    done = subprocess.run(
-        [sys.executable, "-c", DRIVER, str(lake), str(tmp_path / "cluster.mate")],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "PYSPARK_PYTHON": str(python), "SPARK_HOME": str(spark_home(tmp_path))},
-    )
+    done = run_driver(tmp_path, [DRIVER, str(lake), str(tmp_path / "cluster.mate")], PYSPARK_PYTHON=str(python))
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     seen = json.loads(done.stdout)
@@ -114,14 +111,8 @@ def test_executors_that_cannot_load_the_package_are_one_line(lake: Path, tmp_pat
     python = bare_interpreter(tmp_path, without="pyarrow")
     command = ["index", str(lake), "--store", str(tmp_path / "x.mate"), "--master", "local-cluster[1,1,1024]"]
     memory = ["--spark", "spark.executor.memory=512m"]
-    done = subprocess.run(
-        [sys.executable, "-c", "import sys; from mate.cli.program import main; sys.exit(main())", *command, *memory],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "PYSPARK_PYTHON": str(python), "SPARK_HOME": str(spark_home(tmp_path))},
-    )
+    program = "import sys; from mate.cli.program import main; sys.exit(main())"
+    done = run_driver(tmp_path, [program, *command, *memory], PYSPARK_PYTHON=str(python))
     assert done.returncode == 2
     [line] = done.stderr.splitlines()
     assert "the executors cannot load this package, which is compiled for Python 3." in line

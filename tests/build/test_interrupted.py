@@ -13,27 +13,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mate.build import session
-from mate.build.build import Summary
 from mate.build.changes.check import check
 from mate.errors import MateError
 from mate.lake.folder import MANIFEST, open_folder
-from tests.build.test_publish import state
+from tests.build.test_publish import SOUND, state
+from tests.conftest import BuildIndex, DumpIndex
 from tests.lakes import cells_of
-
-BuildIndex = Callable[..., Summary]
-DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
 
 KILLS = int(os.environ.get("MATE_KILLS", "0"))
 SPARK_KILLS, OTHER_KILLS = (KILLS, KILLS) if KILLS else (2, 5)
 DICE = random.SystemRandom()
-SOUND = [".lock", MANIFEST, "segments"]
 
 CHILD = """
 import os, sys, time

@@ -15,19 +15,18 @@ import pytest
 
 from mate.build import parts, segments, stage
 from mate.build import sources as pipeline_sources
-from mate.build.build import HashRequest, Summary
+from mate.build.build import HashRequest
 from mate.build.changes.check import check
 from mate.build.changes.updates import Updates
 from mate.build.engine import LocalEngine, NoProgress
 from mate.build.parts import FilePart
-from mate.build.sources import FileSource, Source, Unit, find_sources, plan_units
+from mate.build.sources import FileSource, Source, find_sources, plan_units
 from mate.corpus import Limits, delimited
 from mate.corpus.lines import line_start
 from mate.errors import CorpusError
 from mate.lake.folder import open_folder
-
-BuildIndex = Callable[..., Summary]
-DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
+from tests.conftest import BuildIndex, DumpIndex
+from tests.lakes import sync
 
 PART = 2_000
 
@@ -89,6 +88,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "as it comes": {},
     "limits": {"limits": Limits(cell_characters=100, rows=333, chunk_cells=30)},
     "in segments": {"segments": 4, "hashes": (HashRequest("xash", 128), HashRequest("ht", 128))},
+    "in little memory": {"memory": 1 << 26},
 }
 
 
@@ -96,12 +96,12 @@ def cut_up(found: list[Source]) -> list[Source]:
     return parts.cut_sources(found, LocalEngine(), Limits(), NoProgress())
 
 
-def unit_each(sources: list[Source], parallelism: int) -> list[Unit]:
-    return [Unit(number, (source,)) for number, source in enumerate(sources)]
+def unit_each(sources: list[Source], parallelism: int) -> list[list[Source]]:
+    return [[source] for source in sources]
 
 
-def in_threes(sources: list[Source], parallelism: int) -> list[Unit]:
-    return [Unit(n, tuple(sources[3 * n : 3 * n + 3])) for n in range(-(-len(sources) // 3))]
+def in_threes(sources: list[Source], parallelism: int) -> list[list[Source]]:
+    return [sources[first : first + 3] for first in range(0, len(sources), 3)]
 
 
 @pytest.mark.parametrize("changes", SETTINGS.values(), ids=SETTINGS)
@@ -114,50 +114,34 @@ def test_an_index_of_parts_is_the_index_of_the_whole(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
     changes: dict[str, Any],
-    units: Callable[[list[Source], int], list[Unit]],
+    units: Callable[[list[Source], int], list[list[Source]]],
 ) -> None:
     whole = build_index(lake, tmp_path / "whole.mate", master="none", **{**changes, "segments": 1})
     request.getfixturevalue("small_parts")
-    planned: list[Unit] = []
+    if "memory" in changes:
+        monkeypatch.setattr(segments, "BYTES_PER_CELL", (1 << 26) // 100)  # 100 cells per segment, 25 per lot
+    planned: list[list[Source]] = []
 
-    def watched(sources: list[Source], parallelism: int) -> list[Unit]:
+    def watched(sources: list[Source], parallelism: int) -> list[list[Source]]:
         planned.extend(units(sources, parallelism))
         return planned
 
     monkeypatch.setattr(stage, "plan_units", watched)
     cut = build_index(lake, tmp_path / "parts.mate", master="none", **changes)
-    cut_files = {source.name for unit in planned for source in unit.sources if isinstance(source, FilePart)}
+    cut_files = {source.name for unit in planned for source in unit if isinstance(source, FilePart)}
     assert {Path(name).name for name in cut_files} == {"b.csv", "c.json", "e.csv", "f.jsonl", "g.parquet"}
     assert dump_index(tmp_path / "parts.mate") == dump_index(tmp_path / "whole.mate")
-    assert (len(cut.manifest.segments) > 1) == ("segments" in changes)
+    assert (len(cut.manifest.segments) > 1) == ("segments" in changes or "memory" in changes)
     for name in ("counts", "distinct_tokens", "hashes", "next_table"):
         assert getattr(cut.manifest, name) == getattr(whole.manifest, name)
     assert (cut.files, cut.rejected_tables) == (whole.files, whole.rejected_tables)
-
-
-@pytest.mark.parametrize("units", [plan_units, unit_each, in_threes])
-def test_parts_in_little_memory_are_the_index_of_the_whole(
-    build_index: BuildIndex,
-    dump_index: DumpIndex,
-    lake: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-    units: Callable[[list[Source], int], list[Unit]],
-) -> None:
-    build_index(lake, tmp_path / "whole.mate", master="none")
-    request.getfixturevalue("small_parts")
-    monkeypatch.setattr(segments, "BYTES_PER_CELL", (1 << 26) // 100)  # 100 cells per segment, 25 per lot
-    monkeypatch.setattr(stage, "plan_units", units)
-    cut = build_index(lake, tmp_path / "parts.mate", master="none", memory=1 << 26)
-    assert dump_index(tmp_path / "parts.mate") == dump_index(tmp_path / "whole.mate")
-    sizes = [segment.counts.cells for segment in cut.manifest.segments]
-    assert len(sizes) > 10
-    with open_folder(tmp_path / "parts.mate") as index:
-        for segment in index.segments:
-            cells = np.diff(segment.arrays.table_row_first) * np.diff(segment.arrays.table_column_first)
-            assert cells.sum() <= max(100, cells.max() + 2 * 25)  # a table is never divided
-    assert check(str(tmp_path / "parts.mate")).sound
+    if "memory" in changes:
+        assert len(cut.manifest.segments) > 10
+        with open_folder(tmp_path / "parts.mate") as index:
+            for segment in index.segments:
+                cells = np.diff(segment.arrays.table_row_first) * np.diff(segment.arrays.table_column_first)
+                assert cells.sum() <= max(100, cells.max() + 2 * 25)  # a table is never divided
+        assert check(str(tmp_path / "parts.mate")).sound
 
 
 def test_the_same_on_spark(
@@ -254,7 +238,7 @@ def before_units_are_planned(monkeypatch: pytest.MonkeyPatch, act: Callable[[], 
     """Do something to the files between the look at them and the reading of their parts."""
     planned = stage.plan_units
 
-    def plan(sources: list[Source], parallelism: int) -> list[Unit]:
+    def plan(sources: list[Source], parallelism: int) -> list[list[Source]]:
         monkeypatch.setattr(stage, "plan_units", planned)
         act()
         return planned(sources, parallelism)
@@ -318,11 +302,11 @@ def test_what_was_rejected_of_a_file_in_several_segments_goes_with_it(
     file.write_text((lake / "c.json").read_text())
     build_index([file, lake / "a.csv"], store, master="none", segments=4)
     with open_folder(store) as index:
-        holding = [segment for segment in index.segments if segment.folder.rejects()]
+        holding = [segment for segment in index.segments if segment.folder.rejects_file.read().num_rows]
         assert len(holding) > 1
-        assert sum(len(segment.folder.sources()) for segment in index.segments) == 2
+        assert sum(segment.folder.sources_file.read().num_rows for segment in index.segments) == 2
     file.write_text(shard(2))
-    Updates(str(store)).sync([str(tmp_path / "c.json")])
+    sync(Updates(str(store)), [str(tmp_path / "c.json")])
     with open_folder(store) as index:
         assert index.rejects() == []
         assert index.manifest.counts.rejects == 0

@@ -18,10 +18,9 @@ from mate.build.segments import SegmentPlan, write_segment
 from mate.errors import CorpusError, MateError, StoreError
 from mate.lake.folder import MANIFEST, SEGMENTS, open_folder
 from mate.stores import open_index
+from tests.conftest import BuildIndex, DumpIndex
 from tests.lakes import cells_of
 
-BuildIndex = Callable[..., Summary]
-DumpIndex = Callable[[Path], dict[str, list[tuple[Any, ...]]]]
 NO_SPARK = BuildSettings(master="none")
 ROWS = [["Lee", "US"], ["Kim", "KR"]]
 

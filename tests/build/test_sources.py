@@ -33,20 +33,19 @@ def sized(sizes: list[int]) -> list[Sized]:
 def test_a_plan_keeps_every_source_in_order(sizes: list[int], parallelism: int) -> None:
     sources = sized(sizes)
     units = plan_units(sources, parallelism)  # type: ignore[arg-type]
-    assert [source for unit in units for source in unit.sources] == sources
-    assert [unit.number for unit in units] == list(range(len(units)))
-    assert all(unit.sources for unit in units)
+    assert [source for unit in units for source in unit] == sources
+    assert all(units)
 
 
 @given(st.lists(st.integers(0, 200 * MEGABYTE), min_size=1, max_size=60), st.integers(1, 64))
 def test_units_are_of_about_equal_size(sizes: list[int], parallelism: int) -> None:
     target = min(max(sum(sizes) // (parallelism * 8), MEGABYTE), 64 * MEGABYTE)
     units = plan_units(sized(sizes), parallelism)  # type: ignore[arg-type]
-    filled = [sum(source.size for source in unit.sources) for unit in units]
+    filled = [sum(source.size for source in unit) for unit in units]
     for unit, size in zip(units, filled, strict=True):
-        assert size <= target or len(unit.sources) == 1
+        assert size <= target or len(unit) == 1
     for size, following in zip(filled, units[1:], strict=False):
-        assert size + following.sources[0].size > target  # no unit ends before it is full
+        assert size + following[0].size > target  # no unit ends before it is full
 
 
 def test_files_come_sorted_with_size_format_and_checksum(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from tests.corpus.languages import (
     table,
 )
 from tests.corpus.reading import read_bytes
-from tests.lakes import cells_of
+from tests.lakes import cells_of, sync
 
 CASES = [(encoding, language) for encoding, languages in ENCODED.items() for language in languages]
 HARD = {("iso8859-2", CZECH), ("cp1250", CZECH)}
@@ -243,7 +243,7 @@ def test_the_encoding_is_kept_for_later_changes(tmp_path: Path) -> None:
     with LakeTarget(tmp_path / "a.mate") as target:
         build([str(folder)], target, BuildSettings(master="none", limits=Limits(encoding="koi8-r")))
     (folder / "b.csv").write_bytes("имя;город\nЯна;Омск\n".encode("koi8-r"))
-    Updates(str(tmp_path / "a.mate")).sync([str(folder)])
+    sync(Updates(str(tmp_path / "a.mate")), [str(folder)])
     with open_folder(tmp_path / "a.mate") as lake:
         assert [cells_of(lake, number) for number in (0, 1)] == [[["Иван", "Уфа"]], [["Яна", "Омск"]]]
 

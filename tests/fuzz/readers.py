@@ -20,6 +20,7 @@ from mate.corpus.formats import cut_file
 from mate.corpus.parts import Parts
 from mate.lake.folder import open_folder
 from tests.fuzz.mutations import SEEDS, packed, spoiled
+from tests.lakes import sync
 
 SUFFIXES = {"delimited": ".csv", "dwtc": ".json", "json": ".json", "parquet": ".parquet"}
 
@@ -107,7 +108,7 @@ def builds(seed: int) -> bytes:
         _assert_nothing_is_lost(home)
         changed = lake / dice.choice(NAMES)
         changed.write_bytes(_some_file(dice))
-        Updates(str(home / "lake.mate")).sync([str(lake)])
+        sync(Updates(str(home / "lake.mate")), [str(lake)])
         _assert_nothing_is_lost(home)
         assert not Updates(str(home / "lake.mate")).compare([str(lake)]), "a sync left something to do"
         assert check(str(home / "lake.mate")).sound

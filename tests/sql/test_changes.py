@@ -20,6 +20,7 @@ from mate.errors import StoreError
 from mate.lake.base import Index
 from mate.lake.folder import open_folder
 from mate.stores import open_index, open_target
+from tests.lakes import sync
 from tests.sql.compare import same
 from tests.sql.conftest import HOSTILE, write_csv
 from tests.sql.places import EVERYWHERE, PLACES, index, open_database
@@ -171,7 +172,7 @@ def test_a_source_with_a_hostile_name_is_found_and_removed(empty_place: str, tmp
             assert [found.table(number).source for number in found.tables_from([path])] == [path]
             assert [source["source"] for source in found.sources([path])] == [path]
     Path(paths[0]).unlink()
-    Updates(empty_place, master="none").sync([str(folder)])
+    sync(Updates(empty_place, master="none"), [str(folder)])
     with open_database(empty_place) as found:
         assert [table.source for table in found.tables()] == paths[1:]
         assert [source["source"] for source in found.sources()] == paths[1:]

@@ -24,6 +24,7 @@ from mate.lake.base import Index
 from mate.lake.folder import open_folder
 from mate.lake.records import TableInfo
 from mate.values.token_ids import token_ids
+from tests.lakes import sync
 from tests.sql.conftest import write_csv
 from tests.sql.places import EVERYWHERE, PLACES, database_index, open_database
 from tests.sql.places import index as build_index
@@ -51,7 +52,7 @@ def changed_and_back(address: str, files: Path, folder: Path) -> None:
     updates.remove_rows(3, [0, 5])
     extra = write_csv(folder / "extra.csv", ["a", "b"], [["word 3", "extra"]])
     updates.remove_tables([table.table_id for table in updates.add_tables([str(extra)]).added])
-    updates.sync([str(files)])
+    sync(updates, [str(files)])
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from mate.build import sources as pipeline_sources
 from mate.build.changes.updates import Updates
 from mate.build.engine import LocalEngine
 from mate.lake.folder import open_folder
-from tests.lakes import write_csv
+from tests.lakes import sync, write_csv
 from tests.updates.conftest import index
 from tests.updates.test_sync import held, same_as_built
 
@@ -59,7 +59,7 @@ def test_a_large_change_is_what_a_small_one_is(
     updates.remove_tables([0, 1])
     updates.compact()
     write_csv(large / "b.csv", ["name"], [[f"other {n}"] for n in range(3_000)])
-    assert [t.table_id for t in updates.sync([str(large), str(lake)]).changed] == [4]
+    assert [t.table_id for t in sync(updates, [str(large), str(lake)]).changed] == [4]
     with open_folder(store) as mine:
         assert {Path(name).name for name in held(mine)} >= {"people.csv", "cities.csv", "b.csv", "c3.csv"}
 
@@ -81,11 +81,11 @@ def test_spark_is_started_for_large_files_only(
     updates.remove_tables([0])
     assert started == []
     monkeypatch.setattr(mate.build.engine, "LARGE", 1_000)
-    updates.sync([str(lake), str(large)])
+    sync(updates, [str(lake), str(large)])
     assert started == ["local[*]"]
-    assert Updates(str(store), master="none").sync([str(lake), str(large)]).after is None
+    assert sync(Updates(str(store), master="none"), [str(lake), str(large)]).after is None
     for path in lake.iterdir():
         path.rename(large / path.name)
-    updates.sync([str(lake), str(large)])
+    sync(updates, [str(lake), str(large)])
     assert len(started) == 1  # the files are small again
     same_as_built(store, large, tmp_path)

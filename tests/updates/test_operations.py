@@ -20,7 +20,7 @@ from mate.lake.segment_folder import ParquetRecords
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.values.token_ids import token_ids
-from tests.lakes import ListSource, dump, postings_of, write_csv
+from tests.lakes import ListSource, dump, postings_of, sync, write_csv
 from tests.lakes import cells_of as cells
 from tests.lakes import lake as index_of
 from tests.updates.conftest import index
@@ -199,7 +199,7 @@ def test_sources_and_rejects_of_some_files_are_those_of_all(store: Path, lake: P
     write_csv(lake / "people.csv", ["name", "city"], [["Lee", "Bonn"]])  # supersedes what the first segment has of it
     (lake / "torn.xyz").write_text("no table either")
     updates = Updates(str(store))
-    updates.sync([str(lake)])
+    sync(updates, [str(lake)])
     with open_folder(store) as index:
         assert len(index.segments) == 2
         for names in ([], [str(lake / "people.csv")], [str(lake / "torn.xyz"), str(lake / "notes.xyz"), "none"]):
@@ -251,10 +251,10 @@ def test_a_large_change_and_compaction_write_as_many_segments_as_memory_asks_for
     for updated in (updates, Updates(str(other), memory=1 << 30)):
         updated.remove_tables([3, 4, 19])
         (many / "m07.csv").write_text("a,b\nnew,rows\nof,it\n")
-        updated.sync([str(many)])
+        sync(updated, [str(many)])
         updated.compact()
         (many / "m07.csv").write_text("a,b\nother,rows\nof,it\n")
-        updated.sync([str(many)])
+        sync(updated, [str(many)])
         updated.compact()
     with open_folder(store) as few, open_folder(other) as whole:
         assert max(segment.counts.cells for segment in few.manifest.segments) <= 40

@@ -20,7 +20,7 @@ from mate.build.changes.sync import _gone
 from mate.build.changes.updates import Updates
 from mate.errors import CorpusError, UpdateError
 from mate.lake.folder import MANIFEST, LakeFolder, open_folder
-from tests.lakes import cells_of, write_csv
+from tests.lakes import cells_of, sync, write_csv
 from tests.updates.conftest import index
 
 EXAMPLES = int(os.environ.get("MATE_EXAMPLES", "3"))
@@ -59,7 +59,7 @@ def test_what_came_changed_and_went(store: Path, lake: Path, tmp_path: Path) -> 
     assert [Path(source.name).name for source in difference.changed] == ["people.csv"]
     assert [Path(name).name for name in difference.gone] == ["cities.csv"]
     assert difference.same == 1
-    report = updates.sync([str(lake)])
+    report = sync(updates, [str(lake)])
     assert [(t.table_id, t.name) for t in report.added] == [(3, "new")]
     assert [(t.table_id, t.name) for t in report.changed] == [(1, "people")]  # it keeps its number
     assert [(t.table_id, t.name) for t in report.removed] == [(0, "cities")]
@@ -73,7 +73,7 @@ def test_nothing_to_do(store: Path, lake: Path) -> None:
     updates, before = Updates(str(store)), (store / MANIFEST).read_bytes()
     os.utime(lake / "people.csv", (1, 1))  # only the content counts
     assert not updates.compare([str(lake)])
-    assert updates.sync([str(lake)]).after is None
+    assert sync(updates, [str(lake)]).after is None
     assert (store / MANIFEST).read_bytes() == before
 
 
@@ -84,7 +84,7 @@ def test_tables_that_were_changed_by_hand_become_their_files_again(store: Path, 
     difference = updates.compare([str(lake)])
     assert [Path(source.name).name for source in difference.changed] == ["cities.csv"]
     assert [Path(source.name).name for source in difference.new] == ["people.csv"]
-    updates.sync([str(lake)])
+    sync(updates, [str(lake)])
     same_as_built(store, lake, tmp_path)
 
 
@@ -96,7 +96,7 @@ def test_paths_may_be_written_in_other_ways(lake: Path, tmp_path: Path, monkeypa
     for written in (str(lake), "./lake", "lake/../lake"):
         difference = updates.compare([written])
         assert ([source.name for source in difference.changed], difference.new) == (["lake/people.csv"], [])
-    updates.sync([str(lake)])
+    sync(updates, [str(lake)])
     same_as_built(store, Path("lake"), tmp_path)
 
 
@@ -112,23 +112,23 @@ def test_one_file_alone(store: Path, lake: Path) -> None:
 def test_a_folder_without_files_and_one_that_is_not_there(store: Path, lake: Path) -> None:
     for path in lake.iterdir():
         path.unlink()
-    Updates(str(store)).sync([str(lake)])
+    sync(Updates(str(store)), [str(lake)])
     with open_folder(store) as opened:
         assert (opened.manifest.counts.tables, opened.sources(), opened.rejects()) == (0, [], [])
     lake.rmdir()
     with pytest.raises(CorpusError, match="no such file or folder"):
-        Updates(str(store)).sync([str(lake)])
+        sync(Updates(str(store)), [str(lake)])
 
 
 def test_a_file_that_turns_into_none_and_back(store: Path, lake: Path, tmp_path: Path) -> None:
     good = (lake / "people.csv").read_text()
     (lake / "people.csv").write_text("")
     updates = Updates(str(store))
-    report = updates.sync([str(lake)])
+    report = sync(updates, [str(lake)])
     assert [t.name for t in report.removed] == ["people"]
     same_as_built(store, lake, tmp_path)
     (lake / "people.csv").write_text(good)
-    assert [t.table_id for t in updates.sync([str(lake)]).added] == [2]
+    assert [t.table_id for t in sync(updates, [str(lake)]).added] == [2]
     same_as_built(store, lake, tmp_path)
 
 
@@ -141,7 +141,7 @@ def test_several_tables_of_a_file_keep_their_numbers(tmp_path: Path) -> None:
     with open_folder(store) as opened:
         assert opened.manifest.counts.tables == 3
     (lake / "web.json").write_text("".join(table % name for name in ("x", "other")))
-    report = Updates(str(store)).sync([str(lake)])
+    report = sync(Updates(str(store)), [str(lake)])
     assert ([t.table_id for t in report.changed], [t.table_id for t in report.removed]) == ([0, 1], [2])
     same_as_built(store, lake, tmp_path)
 
@@ -162,7 +162,7 @@ def test_an_index_that_somebody_changed_meanwhile(store: Path, lake: Path) -> No
     updates = Updates(str(store))
     write_csv(lake / "people.csv", ["name", "age"], [["Ada", "36"]])
     difference = updates.compare([str(lake)])
-    updates.sync([str(lake)])
+    sync(updates, [str(lake)])
     with pytest.raises(UpdateError, match="changed by somebody else in the meantime"):
         updates.apply(difference)
 
@@ -203,7 +203,7 @@ def _any_history(folder: Path, dice: random.Random) -> None:
             updates.remove_rows(dice.choice(tables).table_id, [0])
         if dice.random() < 0.3:
             updates.compact()
-        updates.sync([str(lake)])
+        sync(updates, [str(lake)])
     if any(path.suffix == ".csv" for path in lake.rglob("*")):
         same_as_built(store, lake, folder)
 

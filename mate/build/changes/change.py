@@ -27,7 +27,7 @@ from mate.build.segments import (
     segment_task,
     stage_settings,
 )
-from mate.build.sources import Source, Unit
+from mate.build.sources import Source
 from mate.build.stage import Lot, oversized_cells, stage_sources, stage_unit
 from mate.build.stored_tables import Edit, StoredTable
 from mate.corpus import Limits
@@ -200,7 +200,7 @@ class Change:
         """Write segments with everything that comes."""
         if self._sources and not self._lots:
             self._table_ids = [np.empty(0, np.int64)]
-            self._lots = stage_unit(Unit(0, ()), str(self._writer.directory), self._settings)
+            self._lots = stage_unit([], str(self._writer.directory), self._settings)
         if self._lots:
             records = pa.Table.from_pylist(self._sources, SOURCES_SCHEMA)
             rejects = pa.Table.from_pylist(self._rejects, REJECTS_SCHEMA)

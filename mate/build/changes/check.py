@@ -19,7 +19,7 @@ from mate.build.build import now
 from mate.build.engine import NoProgress, Progress, failure_explained
 from mate.build.lake_target import LakeTarget, table_counts
 from mate.build.segments import NewSegment, SegmentPlan, write_segment
-from mate.build.sources import SYNTHETIC, Unit
+from mate.build.sources import SYNTHETIC
 from mate.build.stage import StageSettings, stage_unit
 from mate.build.stored_tables import StoredTable
 from mate.corpus import Limits
@@ -153,9 +153,9 @@ def _compare(folder: Path, record: SegmentRecord, manifest: Manifest) -> Iterato
 def _rewrite(folder: SegmentFolder, manifest: Manifest, directory: str | Path) -> NewSegment:
     """Write a segment again from its own cells."""
     infos = folder.tables()
-    sources = tuple(StoredTable(str(folder.path), place, info) for place, info in enumerate(infos))
+    sources = [StoredTable(str(folder.path), place, info) for place, info in enumerate(infos)]
     settings = StageSettings(frozenset(manifest.nulls), Limits(**manifest.limits))
-    [lot] = stage_unit(Unit(0, sources), str(directory), settings)
+    [lot] = stage_unit(sources, str(directory), settings)
     lot.replace_records(folder.sources_file.read(), folder.rejects_file.read())
     ids = np.array([info.table_id for info in infos], np.int64)
     return write_segment(SegmentPlan(0, (lot,), (ids,)), str(directory), manifest.hashes)

@@ -78,20 +78,16 @@ class Updates:
             change.report = Report(removed=tables, rows_removed=_rows(tables))
         return change.report
 
-    def sync(self, paths: Sequence[str], format: str | None = None) -> Report:
-        """Make the index follow files and folders: add what is new, read again what differs, remove what is gone.
-
-        A table that was changed in the index and not in its file becomes the file's again.
-        """
-        return self.apply(self.compare(paths, format))
-
     def compare(self, paths: Sequence[str], format: str | None = None) -> Difference:
-        """Return what `sync` would do."""
+        """Return which files are new, which differ from what was read, and which are gone."""
         with open_index(self.address) as index:
             return compare(index, paths, format)
 
     def apply(self, difference: Difference) -> Report:
-        """Add, read again and remove what a comparison found."""
+        """Add, read again and remove what a comparison found.
+
+        A table that was changed in the index and not in its file becomes the file's again.
+        """
         if not difference:
             return Report()
         sources: list[Source] = [*difference.changed, *difference.new]
