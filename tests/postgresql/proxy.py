@@ -39,6 +39,10 @@ class Proxy:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self.cut()
+
+    def cut(self) -> None:
+        """Cut the lines of all clients."""
         for line in list(self.lines):
             line.cut()
 

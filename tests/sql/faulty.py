@@ -32,13 +32,16 @@ class FaultyServer(Protocol):
     def faulty(self, fault: Callable[[str, Any, str], None]) -> AbstractContextManager[None]:
         """Let something go wrong for a while."""
 
+    def cut(self) -> None:
+        """Cut the lines of all sessions."""
+
 
 class FaultyPostgres:
     """A real server behind a proxy."""
 
     def __init__(self, server: PostgresServer, proxy: Proxy) -> None:
         self._server, self.proxy = server, proxy
-        self.statements, self.faulty = proxy.statements, proxy.faulty
+        self.statements, self.faulty, self.cut = proxy.statements, proxy.faulty, proxy.cut
 
     @property
     def most_sessions(self) -> int:

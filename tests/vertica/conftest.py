@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mate.lake.folder import LakeFolder
-from tests.sql.small import built_lake, write_small_lake
+from tests.sql.small import built_lake, write_people, write_small_lake
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 
@@ -23,6 +23,12 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with StandIn(lock_timeout=0.5) as running:
         yield running
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Two small files."""
+    return write_people(tmp_path / "lake")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.build.build import BuildSettings, build
 from mate.cli.program import main
 from mate.errors import StoreError
 from mate.lake.base import Index
@@ -179,8 +178,7 @@ def test_a_server_that_disappears_in_the_middle_of_a_search(server: StandIn, sma
 def test_a_session_that_died_while_idle_is_replaced(server: StandIn, small_lake: Path) -> None:
     index(small_lake, server.address())
     with open_index(server.address()) as store:
-        for session in list(server.sessions):
-            session.line.cut()
+        server.cut()
         assert store.cells(0, np.array([3])) == [["name 3", "city 3", "0"]]
         with server.faulty(cut_when("statement", "tokens_1")):
             assert postings_of(store, "name 1") == 8
@@ -251,18 +249,6 @@ def test_a_record_that_is_rejected(server: StandIn, small_lake: Path, monkeypatc
     monkeypatch.setattr(Vertica, "type_of", narrow)
     with pytest.raises(StoreError, match=r"a record was rejected: .*record 1 .*too wide for column \(source\)"):
         index(small_lake, server.address())
-    assert tables(server) == {"builds", "manifest"}
-
-
-def test_a_lock_that_was_lost_publishes_nothing(server: StandIn, small_lake: Path) -> None:
-    class Unlucky(DatabaseTarget):
-        def publish(self, *given: Any) -> None:
-            for session in list(server.sessions):
-                session.line.cut()
-            super().publish(*given)
-
-    with pytest.raises(StoreError), Unlucky(server.address()) as target:
-        build([str(small_lake)], target, BuildSettings(master="none"))
     assert tables(server) == {"builds", "manifest"}
 
 

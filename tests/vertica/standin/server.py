@@ -116,6 +116,11 @@ class StandIn:
         for line in lines:
             line.cut()
 
+    def cut(self) -> None:
+        """Cut the lines of all sessions."""
+        for session in list(self.sessions):
+            session.line.cut()
+
     def address(self, schema: str = "mate", user: str = USER, **options: object) -> str:
         """Return the address that the store takes."""
         more = "".join(f"&{name}={value}" for name, value in options.items())
