@@ -21,18 +21,13 @@ from mate.sql.schema import Column
 from mate.stores import open_index, open_target
 from tests.postgresql.server import PASSWORD, PostgresServer, shared_server
 from tests.sql.places import index, postgresql_place
-from tests.sql.small import PEOPLE_QUERY, write_people
+from tests.sql.small import PEOPLE_QUERY
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> PostgresServer:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     return shared_server()
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    return write_people(tmp_path / "lake")
 
 
 @pytest.fixture

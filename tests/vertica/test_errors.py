@@ -213,7 +213,7 @@ def test_an_open_index_stays_readable_while_the_next_one_is_published(server: St
     ],
 )
 def test_a_connection_that_is_cut_while_loading(
-    server: StandIn, small_lake: Path, lake: LakeFolder, event: str, part: str
+    server: StandIn, small_lake: Path, small_folder: LakeFolder, event: str, part: str
 ) -> None:
     address = server.address()
     index(small_lake, address, hashes=HASHES)
@@ -223,10 +223,12 @@ def test_a_connection_that_is_cut_while_loading(
     assert "\n" not in str(caught.value)
     assert tables(server) == before
     with open_database(address) as store:
-        same(store, lake)
+        same(store, small_folder)
 
 
-def test_a_commit_whose_answer_is_lost_has_published(server: StandIn, small_lake: Path, lake: LakeFolder) -> None:
+def test_a_commit_whose_answer_is_lost_has_published(
+    server: StandIn, small_lake: Path, small_folder: LakeFolder
+) -> None:
     publishing: list[Any] = []
 
     def fault(event: str, session: Any, detail: str) -> None:
@@ -238,7 +240,7 @@ def test_a_commit_whose_answer_is_lost_has_published(server: StandIn, small_lake
     with server.faulty(fault), pytest.raises(StoreError, match="the connection was lost"):
         index(small_lake, server.address(), hashes=HASHES)
     with open_database(server.address()) as store:
-        same(store, lake)
+        same(store, small_folder)
 
 
 def test_a_record_that_is_rejected(server: StandIn, small_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
