@@ -24,7 +24,7 @@ class Proxy(Listener):
         super().__init__()
         self._server_port = port
         self.lines: list[Line] = []
-        self.most_lines = 0
+        self.most_sessions = 0
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -43,7 +43,7 @@ class Proxy(Listener):
         """Connect to the server."""
         self.lines = [line for line in self.lines if line.is_open]
         self.lines.append(Line(self, connection, socket.create_connection(("127.0.0.1", self._server_port))))
-        self.most_lines = max(self.most_lines, len(self.lines))
+        self.most_sessions = max(self.most_sessions, len(self.lines))
 
 
 class Line:
