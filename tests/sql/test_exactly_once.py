@@ -159,22 +159,21 @@ class Chaos:
             return new
 
 
+def run_on_spark(driver: str, *arguments: object) -> None:
+    """Run a program of its own to its end."""
+    command = [sys.executable, "-c", driver, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=MOST_SECONDS)
+    assert done.returncode == 0, done.stderr[-3_000:]
+
+
 def test_tasks_killed_and_retried_on_spark(
     server: FaultyServer, chosen_lake: Path, built: LakeFolder, record_testsuite_property: Callable[[str, object], None]
 ) -> None:
     chaos = Chaos()
     began = time.monotonic()
     with server.faulty(chaos):
-        done = subprocess.run(
-            [sys.executable, "-c", DRIVER, str(chosen_lake), server.address(connections=2), str(SEGMENTS)],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
-            timeout=MOST_SECONDS,
-        )
+        run_on_spark(DRIVER, chosen_lake, server.address(connections=2), SEGMENTS)
     record_testsuite_property("seconds of the load", round(time.monotonic() - began))
-    assert done.returncode == 0, done.stderr[-3_000:]
     assert set(chaos.happened) >= {"task killed", "connection cut", "executor lost", "answer lost"}
     assert server.most_sessions <= 2 + 2 * 2  # the driver's two; two loading, and what lost ones leave for a moment
     logged = [statement for statement in server.statements if statement.startswith(LOGGED)]
@@ -194,15 +193,7 @@ def test_tasks_killed_while_they_load_a_file_on_spark(
     happened = tmp_path / "happened"
     happened.mkdir()
     with duckdb_place() as address:
-        done = subprocess.run(
-            [sys.executable, "-c", FILE_DRIVER, str(small_lake), address, str(SEGMENTS), str(happened)],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
-            timeout=MOST_SECONDS,
-        )
-        assert done.returncode == 0, done.stderr[-3_000:]
+        run_on_spark(FILE_DRIVER, small_lake, address, SEGMENTS, happened)
         killed = {path.name for path in happened.glob("killed *")}
         assert killed == {"killed while loading", "killed before the commit", "killed after the commit"}
         with open_database(address) as found:
