@@ -17,17 +17,10 @@ import pyarrow as pa
 from mate.errors import HashError
 from mate.hashing.base import SuperKeyHash, register
 from mate.hashing.superkey import Keys, from_positions
+from mate.values.splitmix import stream
 from mate.values.token_ids import token_ids
 
 WORD = 64
-_GOLDEN = 0x9E3779B97F4A7C15
-
-
-def mixed(values: Keys) -> Keys:
-    """Return 64 well-mixed bits for each number: the finaliser of splitmix64."""
-    mixed_once = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed_twice = (mixed_once ^ (mixed_once >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed_twice ^ (mixed_twice >> np.uint64(31))
 
 
 class WidthFilter(SuperKeyHash):
@@ -50,8 +43,7 @@ class WidthFilter(SuperKeyHash):
         numbers = token_ids(tokens).astype(np.uint64)
         positions = np.empty((len(numbers), self.hashes), np.int64)
         for probe in range(self.hashes):
-            step = np.uint64((probe + 1) * _GOLDEN & (2**WORD - 1))
-            high = mixed(numbers + step) >> np.uint64(32)
+            high = stream(numbers, probe) >> np.uint64(32)
             positions[:, probe] = (high * np.uint64(self.bits)) >> np.uint64(32)
         return from_positions(positions, self.bits)
 
@@ -115,7 +107,7 @@ class Fingerprint(SuperKeyHash):
 
     def hash_tokens(self, tokens: pa.StringArray) -> Keys:
         """Return the fingerprint of each token in its lowest bits, never 0."""
-        top_bits = mixed(token_ids(tokens).astype(np.uint64) + np.uint64(_GOLDEN)) >> np.uint64(WORD - self.bits)
+        top_bits = stream(token_ids(tokens).astype(np.uint64), 0) >> np.uint64(WORD - self.bits)
         prints: Keys = np.maximum(top_bits, np.uint64(1)).reshape(-1, 1)
         return prints
 

@@ -19,27 +19,21 @@
 
 namespace mate {
 
-inline void check_index(int64_t index, int64_t size) {
+inline void check_index([[maybe_unused]] int64_t index, [[maybe_unused]] int64_t size) {
 #ifdef MATE_CHECKED
     if (index < 0 || index >= size) {
         throw std::out_of_range("native array: index " + std::to_string(index) + " of " + std::to_string(size));
     }
-#else
-    (void)index;
-    (void)size;
 #endif
 }
 
-inline void check_range(int64_t start, int64_t stop, int64_t size) {
+inline void check_range([[maybe_unused]] int64_t start, [[maybe_unused]] int64_t stop,
+                        [[maybe_unused]] int64_t size) {
 #ifdef MATE_CHECKED
     if (start < 0 || stop < start || stop > size) {
         throw std::out_of_range("native array: range " + std::to_string(start) + ":" + std::to_string(stop) + " of " +
                                 std::to_string(size));
     }
-#else
-    (void)start;
-    (void)stop;
-    (void)size;
 #endif
 }
 

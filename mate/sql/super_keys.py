@@ -11,7 +11,6 @@ The row filter runs in the database, on one of three forms:
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,75 +38,53 @@ MOST_FINGERPRINT_BITS = 20
 
 
 @dataclass(frozen=True)
-class KeyForm(ABC):
-    """The super keys of one hash function in a database."""
+class KeyForm:
+    """The super keys of one hash function in a database: bits, as many for all rows or as the width of a table asks."""
 
     function: SuperKeyHash
 
-    @abstractmethod
     def column(self, number: int) -> Column:
         """Return the column of the hash function with this number."""
-
-    @abstractmethod
-    def stored(self, segment: SearchSegment, number: int, rows: Array) -> pa.Array:
-        """Return the keys of rows, numbered through the segment, as they are loaded."""
-
-    @abstractmethod
-    def probe_columns(self, key_columns: int) -> list[Column]:
-        """Return the columns that key tuples are filtered by."""
-
-    @abstractmethod
-    def probes(self, hashes: Callable[[SuperKeyHash], Keys], widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
-        """Return numbers of key tuples, and a record for each, or one per size of key.
-
-        `hashes` returns the hashes of their values, `widths` the numbers of columns that tables have.
-        """
-
-    @abstractmethod
-    def condition(self, dialect: Dialect, key: str, others: Sequence[int]) -> str:
-        """SQL that a row, given by its key, may hold a key tuple; `others` are the key columns but the initial one."""
-
-    @abstractmethod
-    def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
-        """Return how many columns rows have by their keys, 0 if they do not tell, and the keys as in a segment."""
+        return Column(key_column(number), Content.KEY, 0 if self.function.by_width else self.function.bits // 8)
 
     def most_octets(self, columns: int) -> int:
         """Return the octets that the key of a row with so many columns takes at most."""
         return 8 * self.function.row_words(columns)
 
-    def selected(self, dialect: Dialect, key: str) -> str:
-        """SQL for a key as it is read."""
-        return dialect.key_value.format(column=key) if self.column(0).content is Content.KEY else key
-
-
-class _BitKeys(KeyForm):
-    """Bits, of one size or of one that follows the width of the table."""
-
-    def column(self, number: int) -> Column:
-        return Column(key_column(number), Content.KEY, 0 if self.function.by_width else self.function.bits // 8)
-
     def stored(self, segment: SearchSegment, number: int, rows: Array) -> pa.Array:
+        """Return the keys of rows, numbered through the segment, as they are loaded."""
         first, sizes = _key_words(self.function, segment.arrays, rows)
         words, _ = ranges(first, first + sizes)
         return key_array(segment.keys[number].reshape(-1)[words], sizes)
 
     def probe_columns(self, key_columns: int) -> list[Column]:
+        """Return the columns that key tuples are filtered by."""
         return [self.column(0)._replace(name=QUERY_KEY)]
 
     def probes(self, hashes: Callable[[SuperKeyHash], Keys], widths: Callable[[], Ids]) -> tuple[Ids, list[pa.Array]]:
+        """Return numbers of key tuples, and a record for each, or one per size of key.
+
+        `hashes` returns the hashes of their values, `widths` the numbers of columns that tables have.
+        """
         functions = by_function(self.function, widths())[0] if self.function.by_width else [self.function]
         keys = [np.bitwise_or.reduce(hashes(sized), axis=1) for sized in functions]
         numbers = np.concatenate([np.empty(0, np.int64), *(np.arange(len(own)) for own in keys)])
         return numbers, [pa.concat_arrays([pa.array([], pa.large_binary()), *map(key_array, keys)])]
 
     def condition(self, dialect: Dialect, key: str, others: Sequence[int]) -> str:
+        """SQL that a row, given by its key, may hold a key tuple; `others` are the key columns but the initial one."""
         has_bits = f"({key} & q.{QUERY_KEY}) = q.{QUERY_KEY}"
         if not self.function.by_width:
             return has_bits
         # Databases compare bits of equal size only.
         return f"CASE WHEN OCTET_LENGTH({key}) = OCTET_LENGTH(q.{QUERY_KEY}) THEN {has_bits} ELSE FALSE END"
 
+    def selected(self, dialect: Dialect, key: str) -> str:
+        """SQL for a key as it is read."""
+        return dialect.key_value.format(column=key)
+
     def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
+        """Return how many columns rows have by their keys, 0 if they do not tell, and the keys as in a segment."""
         # Values are bytes, or texts of zeros and ones.
         data = [v if isinstance(v, bytes) else int(v, 2).to_bytes(len(v) // 8, "big") for v in values]
         keys = np.frombuffer(b"".join(data), ">u8").astype(np.uint64)
@@ -149,6 +126,9 @@ class _FingerprintKeys(KeyForm):
         # A key of one column is never filtered.
         return " AND ".join(dialect.contains.format(text=key, part=f"q.fingerprint{n}") for n in others) or "TRUE"
 
+    def selected(self, dialect: Dialect, key: str) -> str:
+        return key
+
     def read(self, values: npt.NDArray[Any]) -> tuple[Ids, Keys]:
         columns = np.array([len(text) for text in values], np.int64)
         words, prints = key_words(self.function, columns), read_fingerprints("".join(values))
@@ -163,7 +143,7 @@ class _FingerprintKeys(KeyForm):
 
 def key_form(function: SuperKeyHash) -> KeyForm:
     """Return the form that the keys of a hash function have in a database."""
-    return _FingerprintKeys(function) if function.by_column else _BitKeys(function)
+    return _FingerprintKeys(function) if function.by_column else KeyForm(function)
 
 
 def fingerprint_texts(fingerprints: Keys, sizes: Ids) -> pa.LargeStringArray:

@@ -62,14 +62,6 @@ def test_a_table_depends_neither_on_the_split_nor_on_the_chunk_size(cuts: list[i
     assert {chunk.table for chunk in parts} == {chunk.table for chunk in whole(SMALL)}
 
 
-def test_tables_are_the_same_on_every_machine() -> None:
-    """Written down once: a change here changes every lake, and old results no longer compare."""
-    chunk = next(iter(SyntheticLake().read(3, 4)))
-    assert chunk.table.header[:5] == ("count", "description", "last name", "share", "year")
-    assert chunk.rows == 21
-    assert chunk.cells.to_pylist()[:8:2] == ["34", "Rapoov", "2023", "Berlin"]
-
-
 def digest(chunks: Iterable[Chunk]) -> str:
     """Return the SHA-256 of names and cells."""
     written = hashlib.sha256()
@@ -97,6 +89,7 @@ def digest(chunks: Iterable[Chunk]) -> str:
     ],
 )
 def test_a_seed_gives_the_same_bytes_for_ever(address: str, tables: str) -> None:
+    """A change here changes every lake, and old results no longer compare."""
     assert digest(whole(SyntheticLake.parse(address))) == tables
 
 

@@ -5,67 +5,45 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Self
 
 import psutil
 
+from tests.sql.listener import Listener
 from tests.vertica.standin.wire import ClosedError
-
-Fault = Callable[[str, Any, str], None]
-"""Called with what happens ("statement", "copy data", "done"), the line and a detail; may raise `ClosedError`."""
 
 _SSL_REQUEST = 80877103
 
 
-class Proxy:
+class Proxy(Listener):
     """Passes messages on to a server, and tells of them. Use it as a context."""
 
     def __init__(self, port: int) -> None:
+        super().__init__()
         self._server_port = port
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=100)
-        self.port = int(self._listener.getsockname()[1])
-        self.statements: list[str] = []
-        self.fault: Fault | None = None
         self.lines: list[Line] = []
-        self.most_lines = 0
+        self.most_sessions = 0
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        self.stop_listening()
+        self.cut()
+
+    def cut(self) -> None:
+        """Cut the lines of all clients."""
         for line in list(self.lines):
             line.cut()
 
-    @contextmanager
-    def faulty(self, fault: Fault) -> Iterator[None]:
-        """Let something go wrong for a while."""
-        self.fault = fault
-        try:
-            yield
-        finally:
-            self.fault = None
-
-    def _listen(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            self.lines = [line for line in self.lines if line.is_open]
-            self.lines.append(Line(self, client, socket.create_connection(("127.0.0.1", self._server_port))))
-            self.most_lines = max(self.most_lines, len(self.lines))
-
-    def happens(self, event: str, line: Line, detail: str) -> None:
-        if event == "statement":
-            self.statements.append(detail)
-        if self.fault is not None:
-            self.fault(event, line, detail)
+    def accept(self, connection: socket.socket) -> None:
+        """Connect to the server."""
+        self.lines = [line for line in self.lines if line.is_open]
+        self.lines.append(Line(self, connection, socket.create_connection(("127.0.0.1", self._server_port))))
+        self.most_sessions = max(self.most_sessions, len(self.lines))
 
 
 class Line:

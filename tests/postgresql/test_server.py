@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,6 @@ import pytest
 
 from mate.build.changes.updates import Updates
 from mate.errors import StoreError
-from mate.lake.folder import open_folder
 from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.sql.address import Address
@@ -21,27 +19,15 @@ from mate.sql.dialects import open_session
 from mate.sql.dialects.session import Session
 from mate.sql.schema import Column
 from mate.stores import open_index, open_target
-from tests.postgresql.proxy import Proxy
 from tests.postgresql.server import PASSWORD, PostgresServer, shared_server
-from tests.sql.compare import same
-from tests.sql.places import index, open_database, postgresql_place
-from tests.sql.small import built_lake, write_people
-from tests.vertica.standin.wire import ClosedError
-
-QUERY = QueryTable(
-    "query", pa.table({"a": [f"name {n}" for n in range(30)], "b": [f"city {n % 5}" for n in range(30)]})
-)
+from tests.sql.places import index, postgresql_place
+from tests.sql.small import PEOPLE_QUERY
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> PostgresServer:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     return shared_server()
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    return write_people(tmp_path / "lake")
 
 
 @pytest.fixture
@@ -75,7 +61,7 @@ def test_a_reader_needs_grants_only_and_keeps_them_through_a_rebuild(
     server.run(f"GRANT USAGE ON SCHEMA {name} TO reader", f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO reader")
     for _ in range(3):
         with open_index(reader) as found:
-            assert [r.joinability for r in find_system("column-first")(found, QUERY, ["a", "b"])] == [30]
+            assert [r.joinability for r in find_system("column-first")(found, PEOPLE_QUERY, ["a", "b"])] == [30]
             assert found.sizes()["postings"] > 0
         index(files, address)
     with pytest.raises(StoreError, match="permission denied"):
@@ -94,10 +80,10 @@ def test_a_reader_needs_temporary_tables_where_they_were_revoked(
     server.run("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
     try:
         with pytest.raises(StoreError, match=r"temporary tables .*ask the owner"), open_index(reader) as found:
-            find_system("column-first")(found, QUERY, ["a", "b"])
+            find_system("column-first")(found, PEOPLE_QUERY, ["a", "b"])
         server.run("GRANT TEMPORARY ON DATABASE postgres TO reader")
         with open_index(reader) as found:
-            assert [r.joinability for r in find_system("column-first")(found, QUERY, ["a", "b"])] == [30]
+            assert [r.joinability for r in find_system("column-first")(found, PEOPLE_QUERY, ["a", "b"])] == [30]
     finally:
         server.run("GRANT TEMPORARY ON DATABASE postgres TO PUBLIC")
 
@@ -137,25 +123,6 @@ def test_no_timeout_ends_the_session_that_holds_the_lock(
         server.run(*(f"ALTER ROLE postgres RESET {name}" for name in known))
 
 
-def test_a_lock_that_was_lost_publishes_nothing(server: PostgresServer, address: str, files: Path) -> None:
-    class Unlucky:
-        def __call__(self, event: str, line: Any, detail: str) -> None:
-            if event == "statement" and "INSERT INTO" in detail and ".tokens_" in detail:
-                server.run(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                    " WHERE query LIKE 'LOCK TABLE%' AND state = 'idle in transaction'"
-                )
-
-    before = built_lake(files, files.parent / "before.mate", hashes=())
-    with Proxy(server.port) as proxy, proxy.faulty(Unlucky()):
-        through = address.replace(f":{server.port}/", f":{proxy.port}/")
-        with pytest.raises(StoreError, match="the connection was lost"):
-            index(files, through, hashes=())
-    with open_database(address) as found:
-        assert found.generation.number == 1
-        assert len(found.tables()) == len(before.tables())
-
-
 # Connections
 
 
@@ -164,36 +131,6 @@ def test_sessions_that_the_server_ends_are_replaced(server: PostgresServer, addr
         before = found.cells(0, np.arange(5))
         server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mate'")
         assert found.cells(0, np.arange(5)) == before
-
-
-@pytest.mark.parametrize("moment", ["copy data", "statement", "COMMIT", "answer"])
-def test_a_change_that_breaks_off_is_there_as_a_whole_or_not_at_all(
-    server: PostgresServer, address: str, files: Path, moment: str
-) -> None:
-    lake = built_lake(files, files.parent / "same.mate", hashes=())
-    index(files, address, hashes=())
-    if moment == "answer":
-        Updates(lake.address, master="none").update_cells(0, [(0, 0, "new value")])
-
-    def fault(event: str, line: Any, detail: str) -> None:
-        line.loads = line.loads or (event == "copy data" and ".cells_" in detail)
-        hit = {
-            "copy data": event == "copy data" and ".cells_" in detail,
-            "statement": event == "statement" and detail.startswith("UPDATE") and ".manifest" in detail,
-            "COMMIT": event == "statement" and detail == "COMMIT" and line.loads,
-            "answer": event == "done" and detail == "COMMIT" and line.loads,
-        }[moment]
-        if hit:
-            raise ClosedError
-
-    with Proxy(server.port) as proxy, proxy.faulty(fault):
-        through = address.replace(f":{server.port}/", f":{proxy.port}/")
-        with pytest.raises(StoreError, match="the connection was lost") as error:
-            Updates(through, master="none").update_cells(0, [(0, 0, "new value")])
-    assert PASSWORD not in str(error.value)
-    assert ("mate stats tells whether it was" in str(error.value)) == (moment in ("COMMIT", "answer"))
-    with open_database(address) as found:
-        same(found, open_folder(lake.address))
 
 
 def test_a_server_that_is_gone(address: str, tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

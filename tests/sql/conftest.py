@@ -16,10 +16,8 @@ import pytest
 
 from mate.lake.base import Ids
 from mate.lake.folder import LakeFolder
-from mate.lake.manifest import HashSpec
 from mate.sql.dialects.session import Session
 from mate.values.text import token
-from tests.keys import to_ints
 from tests.sql.places import PLACES, index
 
 LIMIT = 1_000
@@ -103,7 +101,6 @@ class ModelTable:
     path: Path
     header: tuple[str, ...]
     rows: list[list[str]]
-    first_row: int
 
 
 class Model:
@@ -116,12 +113,10 @@ class Model:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.tables: list[ModelTable] = []
-        rows = 0
         for path in sorted(folder.glob("*.csv")):
             with path.open(newline="", encoding="utf-8") as stream:
                 header, *body = csv.reader(stream)
-            self.tables.append(ModelTable(path, tuple(header), body, rows))
-            rows += len(body)
+            self.tables.append(ModelTable(path, tuple(header), body))
 
     @cached_property
     def rows(self) -> list[list[str]]:
@@ -151,18 +146,6 @@ class Model:
                 if text is not None:
                     found[text].append((self.table_of[row], column, row))
         return dict(found)
-
-    def super_keys(self, spec: HashSpec) -> list[int]:
-        """The super key of every row: the OR of its tokens' hashes."""
-        vocabulary = sorted(self.postings)
-        hashes = dict(zip(vocabulary, to_ints(spec.function().hash(vocabulary)), strict=True))
-        keys = []
-        for texts in self.tokens:
-            key = 0
-            for text in texts:
-                key |= hashes[text] if text is not None else 0
-            keys.append(key)
-        return keys
 
     def sources(self) -> dict[str, tuple[int, str]]:
         """Bytes and SHA-256 of every file, readable or not."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TypeAlias
 
 import pytest
 
@@ -17,37 +17,20 @@ from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD as VERTICA_PASSWORD
 
 
-class FaultyServer(Protocol):
-    """A server that tells what happens, and on which something can go wrong."""
-
-    statements: list[str]
-
-    @property
-    def most_sessions(self) -> int:
-        """How many sessions there were at the same time, at most."""
-
-    def address(self, schema: str = "mate", **options: object) -> str:
-        """Return the address that the store takes."""
-
-    def faulty(self, fault: Callable[[str, Any, str], None]) -> AbstractContextManager[None]:
-        """Let something go wrong for a while."""
-
-
-class FaultyPostgres:
+class FaultyPostgres(Proxy):
     """A real server behind a proxy."""
 
-    def __init__(self, server: PostgresServer, proxy: Proxy) -> None:
-        self._server, self.proxy = server, proxy
-        self.statements, self.faulty = proxy.statements, proxy.faulty
-
-    @property
-    def most_sessions(self) -> int:
-        """How many sessions there were at the same time, at most."""
-        return self.proxy.most_lines
+    def __init__(self, server: PostgresServer) -> None:
+        super().__init__(server.port)
+        self._server = server
 
     def address(self, schema: str = "mate", **options: object) -> str:
         """Return the address that the store takes."""
-        return self._server.address(schema, port=self.proxy.port, **options)
+        return self._server.address(schema, port=self.port, **options)
+
+
+FaultyServer: TypeAlias = StandIn | FaultyPostgres
+"""A server that tells what happens, and on which something can go wrong."""
 
 
 @contextmanager
@@ -59,8 +42,8 @@ def _vertica() -> Iterator[FaultyServer]:
 @contextmanager
 def _postgresql() -> Iterator[FaultyServer]:
     server = shared_server()
-    with Proxy(server.port) as proxy:
-        yield FaultyPostgres(server, proxy)
+    with FaultyPostgres(server) as behind_a_proxy:
+        yield behind_a_proxy
     server.run("DROP SCHEMA IF EXISTS mate CASCADE")
 
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+
 from mate.build.build import BuildSettings, HashRequest, build
 from mate.build.lake_target import LakeTarget
 from mate.lake.folder import LakeFolder, open_folder
+from mate.search.query import QueryTable
 from tests.sql.conftest import HOSTILE, write_csv
 
 HASHES = (HashRequest("xash", 128), HashRequest("bf", 512))
+PEOPLE_QUERY = QueryTable(
+    "query", pa.table({"a": [f"name {n}" for n in range(30)], "b": [f"city {n % 5}" for n in range(30)]})
+)
+"""Thirty of `write_people`: more key tuples than stand in a statement as constants."""
 
 
 def write_small_lake(folder: Path) -> Path:

@@ -14,7 +14,6 @@ import pytest
 from mate.build.changes.updates import Updates
 from mate.errors import ChangedError, StoreError
 from mate.search.joins import enrich
-from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.sql.address import Address
 from mate.sql.dialects import open_session
@@ -23,11 +22,9 @@ from mate.sql.dialects.session import SessionPool
 from mate.sql.index import DatabaseIndex
 from mate.sql.schema import Column
 from tests.sql.places import index, open_database
+from tests.sql.small import PEOPLE_QUERY
 
 CITIES, PEOPLE = 0, 1
-QUERY = QueryTable(
-    "query", pa.table({"a": [f"name {n}" for n in range(30)], "b": [f"city {n % 5}" for n in range(30)]})
-)
 search = find_system("column-first")
 
 
@@ -57,7 +54,7 @@ def rename_ten(address: str) -> None:
 
 
 def scores(found: DatabaseIndex) -> list[int]:
-    return [result.joinability for result in search(found, QUERY, ["a", "b"])]
+    return [result.joinability for result in search(found, PEOPLE_QUERY, ["a", "b"])]
 
 
 def test_a_search_that_met_a_change_is_repeated(
@@ -96,10 +93,10 @@ def remove_half(updates: Updates) -> None:
 def test_nothing_is_added_to_an_answer_that_was_found_before_a_change(
     address: str, opened: DatabaseIndex, change: Callable[[Updates], object]
 ) -> None:
-    answer = search(opened, QUERY, ["a", "b"])
+    answer = search(opened, PEOPLE_QUERY, ["a", "b"])
     [kept] = answer.found
     assert len(kept.matches.row) == 30
-    [later] = search(opened, QUERY, ["a", "b"]).found
+    [later] = search(opened, PEOPLE_QUERY, ["a", "b"]).found
     change(Updates(address, master="none"))
     for ask in (later.find_matches, later.find_evidence, lambda: enrich(opened, ["a", "b"], answer.key, kept)):
         with pytest.raises(StoreError, match=r"changed since it was searched|no more|has no table 1;"):
@@ -117,14 +114,14 @@ def test_an_index_that_was_replaced_twice_while_it_was_searched(
 ) -> None:
     after_the_first_search(monkeypatch, lambda: [index(files, address) for _ in range(2)])
     with pytest.raises(ChangedError, match="was built again, twice, since it was opened: open it again"):
-        search(opened, QUERY, ["a", "b"])
+        search(opened, PEOPLE_QUERY, ["a", "b"])
     with pytest.raises(ChangedError, match="open it again"):
         opened.tables()
 
 
 def test_the_time_that_a_database_takes_is_told(opened: DatabaseIndex) -> None:
     for name in ("column-first", "mate"):
-        assert find_system(name)(opened, QUERY, ["a", "b"]).statistics.seconds["fetch postings"] > 0
+        assert find_system(name)(opened, PEOPLE_QUERY, ["a", "b"]).statistics.seconds["fetch postings"] > 0
 
 
 def test_a_temporary_table_outlives_a_rollback(address: str) -> None:

@@ -71,3 +71,8 @@ def test_a_stream_is_read_in_pieces_and_does_not_end_at_an_empty_one() -> None:
 
 def test_super_keys_are_written_in_hexadecimal() -> None:
     assert "(number, text, key0 FORMAT 'hex')" in copy_statement("mate.t", COLUMNS)
+
+
+def test_no_record_is_cut_or_left_out() -> None:
+    """By default, Vertica does either silently."""
+    assert copy_statement("mate.t", COLUMNS).endswith(" ENFORCELENGTH ABORT ON ERROR NO COMMIT")

@@ -1,4 +1,4 @@
-"""Loads whose tasks are killed, cut off, run twice, or lose their machine: every record is there once.
+"""Loads and changes that are killed, cut off, run twice, or lose their machine: every record is there once.
 
 MATE_WEBTABLES=FOLDER takes the load on Spark to a lake of your own, such as ten thousand web tables.
 """
@@ -20,8 +20,9 @@ from typing import Any
 import pytest
 
 from mate.build.build import BuildSettings, build
+from mate.build.changes.updates import Updates
 from mate.errors import MateError, StoreError
-from mate.lake.folder import LakeFolder
+from mate.lake.folder import LakeFolder, open_folder
 from mate.lake.manifest import Manifest
 from mate.sql.target import DatabaseTarget
 from tests.sql.compare import same
@@ -158,22 +159,21 @@ class Chaos:
             return new
 
 
+def run_on_spark(driver: str, *arguments: object) -> None:
+    """Run a program of its own to its end."""
+    command = [sys.executable, "-c", driver, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=MOST_SECONDS)
+    assert done.returncode == 0, done.stderr[-3_000:]
+
+
 def test_tasks_killed_and_retried_on_spark(
     server: FaultyServer, chosen_lake: Path, built: LakeFolder, record_testsuite_property: Callable[[str, object], None]
 ) -> None:
     chaos = Chaos()
     began = time.monotonic()
     with server.faulty(chaos):
-        done = subprocess.run(
-            [sys.executable, "-c", DRIVER, str(chosen_lake), server.address(connections=2), str(SEGMENTS)],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
-            timeout=MOST_SECONDS,
-        )
+        run_on_spark(DRIVER, chosen_lake, server.address(connections=2), SEGMENTS)
     record_testsuite_property("seconds of the load", round(time.monotonic() - began))
-    assert done.returncode == 0, done.stderr[-3_000:]
     assert set(chaos.happened) >= {"task killed", "connection cut", "executor lost", "answer lost"}
     assert server.most_sessions <= 2 + 2 * 2  # the driver's two; two loading, and what lost ones leave for a moment
     logged = [statement for statement in server.statements if statement.startswith(LOGGED)]
@@ -193,15 +193,7 @@ def test_tasks_killed_while_they_load_a_file_on_spark(
     happened = tmp_path / "happened"
     happened.mkdir()
     with duckdb_place() as address:
-        done = subprocess.run(
-            [sys.executable, "-c", FILE_DRIVER, str(small_lake), address, str(SEGMENTS), str(happened)],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
-            timeout=MOST_SECONDS,
-        )
-        assert done.returncode == 0, done.stderr[-3_000:]
+        run_on_spark(FILE_DRIVER, small_lake, address, SEGMENTS, happened)
         killed = {path.name for path in happened.glob("killed *")}
         assert killed == {"killed while loading", "killed before the commit", "killed after the commit"}
         with open_database(address) as found:
@@ -259,6 +251,54 @@ def test_twins_that_load_a_segment_at_the_same_time_count_once(
     loaded_twice(server, small_lake, partial(at_the_same_time, 3))
     with open_database(server.address()) as store:
         same(store, small_folder)
+
+
+def test_a_lock_that_was_lost_publishes_nothing(server: FaultyServer, files: Path) -> None:
+    class Unlucky(DatabaseTarget):
+        def publish(self, *given: Any) -> None:
+            server.cut()
+            super().publish(*given)
+
+    index(files, server.address())
+    with pytest.raises(StoreError, match="the connection was lost"), Unlucky(server.address()) as target:
+        build([str(files)], target, BuildSettings(master="none"))
+    with open_database(server.address()) as found:
+        assert (found.generation.number, len(found.tables())) == (1, 2)
+
+
+@pytest.mark.parametrize("moment", ["copy data", "statement", "dictionary", "COMMIT", "answer"])
+def test_a_change_that_breaks_off_is_there_as_a_whole_or_not_at_all(
+    server: FaultyServer, files: Path, moment: str
+) -> None:
+    def fault(event: str, session: Any, detail: str) -> None:
+        loads = event == "copy data" and ".cells_" in detail
+        session.loads = session.loads or loads
+        hit = {
+            "copy data": loads,
+            "statement": event == "statement" and detail.startswith("UPDATE mate.manifest"),
+            "dictionary": event == "statement" and detail.startswith("INSERT INTO mate.tokens_"),
+            "COMMIT": event == "statement" and detail == "COMMIT" and session.loads,
+            "answer": event == "done" and detail == "COMMIT" and session.loads,
+        }[moment]
+        if hit:
+            raise ClosedError
+
+    def change(place: str) -> None:
+        Updates(place, master="none").update_cells(0, [(0, 0, "new value")])
+
+    lake = built_lake(files, files.parent / "same.mate")
+    index(files, server.address(), hashes=HASHES)
+    with server.faulty(fault), pytest.raises(StoreError, match="the connection was lost") as error:
+        change(server.address())
+    assert "s3cret" not in str(error.value)
+    assert ("mate stats tells whether it was" in str(error.value)) == (moment in ("COMMIT", "answer"))
+    if moment != "answer":
+        with open_database(server.address()) as found:
+            same(found, lake)
+        change(server.address())
+    change(lake.address)
+    with open_database(server.address()) as found:
+        same(found, open_folder(lake.address))
 
 
 def test_a_segment_that_is_missing_is_noticed(server: FaultyServer, small_lake: Path) -> None:

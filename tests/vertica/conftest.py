@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mate.lake.folder import LakeFolder
-from tests.sql.small import built_lake, write_small_lake
+from tests.sql.conftest import files as files
+from tests.sql.conftest import small_folder as small_folder
+from tests.sql.conftest import small_lake as small_lake
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 
@@ -23,15 +24,3 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with StandIn(lock_timeout=0.5) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def small_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A few small files."""
-    return write_small_lake(tmp_path_factory.mktemp("small") / "lake")
-
-
-@pytest.fixture(scope="module")
-def lake(small_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> LakeFolder:
-    """The same files in a lake."""
-    return built_lake(small_lake, tmp_path_factory.mktemp("built") / "lake.mate")

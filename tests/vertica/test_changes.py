@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
-from mate.build.build import HashRequest
 from mate.build.changes.updates import Updates
 from mate.errors import StoreError
-from mate.lake.folder import open_folder
 from tests.keys import token_id
-from tests.sql.compare import same
 from tests.sql.conftest import write_csv
 from tests.sql.places import index, open_database
-from tests.sql.small import built_lake, write_people
 from tests.vertica.grammar import problems
 from tests.vertica.standin import StandIn
-from tests.vertica.standin.server import PASSWORD
-from tests.vertica.standin.wire import ClosedError
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    return write_people(tmp_path / "lake")
 
 
 @pytest.fixture
@@ -47,35 +34,6 @@ def test_a_change_takes_as_many_statements_however_large_it_is(server: StandIn, 
         for statement in sorted({s if len(s) < 2_000 else s[:40] for s in server.statements}):
             assert len(statement) == 40 or problems(statement) == [], statement
     assert counts[1] <= counts[0]
-
-
-@pytest.mark.parametrize("moment", ["copy data", "statement", "dictionary", "COMMIT"])
-def test_a_change_that_breaks_off_leaves_nothing(server: StandIn, address: str, files: Path, moment: str) -> None:
-    before = built_lake(files, files.parent / "before.mate", hashes=(HashRequest(),))
-
-    def fault(event: str, session: Any, detail: str) -> None:
-        hit = {
-            "copy data": event == "copy data" and ".cells_" in detail,
-            "statement": event == "statement" and detail.startswith("UPDATE mate.manifest"),
-            "dictionary": event == "statement" and detail.startswith("INSERT INTO mate.tokens_"),
-            "COMMIT": event == "statement" and detail == "COMMIT" and session.loads,
-        }[moment]
-        if event == "copy data" and ".cells_" in detail:
-            session.loads = True
-        if hit:
-            raise ClosedError
-
-    with server.faulty(fault), pytest.raises(StoreError, match="the connection was lost") as error:
-        Updates(address).update_cells(0, [(0, 0, "new value")])
-    assert PASSWORD not in str(error.value)
-    assert ("mate stats tells whether it was" in str(error.value)) == (moment == "COMMIT")
-    with open_database(address) as found:
-        same(found, before)
-    for place in (address, before.address):
-        Updates(place).update_cells(0, [(0, 0, "new value")])
-    with open_database(address) as found:
-        assert found.cells(0, np.array([0]))[0][0] == "new value"
-        same(found, open_folder(before.address))
 
 
 def test_two_texts_that_share_a_number_are_refused(server: StandIn, address: str, tmp_path: Path) -> None:

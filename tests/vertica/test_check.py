@@ -18,7 +18,10 @@ from tests.vertica.standin.server import PASSWORD
 from tests.vertica.standin.wire import ServerError
 
 
-def found_in(file: Path) -> dict[str, dict[str, Any]]:
+def checked(server: StandIn, folder: Path, code: int) -> dict[str, dict[str, Any]]:
+    """Run the command, and return what it wrote into its file, by trial."""
+    file = folder / "found.json"
+    assert main(["vertica-check", server.address(), "-o", str(file)]) == code
     return {finding["trial"]: finding for finding in json.loads(file.read_text())}
 
 
@@ -29,13 +32,11 @@ def schemas_left(server: StandIn) -> list[list[str]]:
 def test_everything_holds_and_is_written_down(
     server: StandIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "found.json"
-    assert main(["vertica-check", server.address(), "-o", str(file)]) == 0, capsys.readouterr().out
-    found = found_in(file)
+    found = checked(server, tmp_path, 0)
     assert len(found) == 8
     assert all(finding["held"] for finding in found.values())
     told = capsys.readouterr()
-    assert PASSWORD not in told.out + told.err + file.read_text()
+    assert PASSWORD not in told.out + told.err + str(found)
     assert schemas_left(server) == []
     plans = found["plans of the main queries"]["detail"].split("\n\n")
     assert len(plans) == 4
@@ -51,12 +52,9 @@ def test_what_does_not_hold_is_told(server: StandIn, tmp_path: Path, capsys: pyt
         if event == "statement" and detail == "SELECT COUNT(*) FROM mate_check_numbers":
             raise ServerError('Relation "mate_check_numbers" does not exist', "42V01", 4566)
 
-    file = tmp_path / "found.json"
     with server.faulty(fault):
-        assert main(["vertica-check", server.address(), "-o", str(file)]) == 1
-    assert [trial for trial, finding in found_in(file).items() if not finding["held"]] == [
-        "temporary table after rollback"
-    ]
+        found = checked(server, tmp_path, 1)
+    assert [trial for trial in found if not found[trial]["held"]] == ["temporary table after rollback"]
     assert "FAILED" in capsys.readouterr().out
 
 
@@ -70,10 +68,8 @@ def refusing(part: str) -> Callable[[str, Any, str], None]:
 
 def test_a_user_who_may_not_create_a_schema_gets_a_file(server: StandIn, tmp_path: Path) -> None:
     """No trial holds only because there is nothing to try it on."""
-    file = tmp_path / "found.json"
     with server.faulty(refusing("CREATE SCHEMA")):
-        assert main(["vertica-check", server.address(), "-o", str(file)]) == 1
-    found = found_in(file)
+        found = checked(server, tmp_path, 1)
     assert len(found) == 8
     held = {trial for trial, finding in found.items() if finding["held"]}
     assert held == {"version", "temporary table after rollback", "nothing is left"}
@@ -82,10 +78,8 @@ def test_a_user_who_may_not_create_a_schema_gets_a_file(server: StandIn, tmp_pat
 
 
 def test_a_schema_that_cannot_be_dropped_is_told_in_the_file(server: StandIn, tmp_path: Path) -> None:
-    file = tmp_path / "found.json"
     with server.faulty(refusing("DROP SCHEMA")):
-        assert main(["vertica-check", server.address(), "-o", str(file)]) == 1
-    found = found_in(file)
+        found = checked(server, tmp_path, 1)
     assert len(found) == 8
     assert not found["nothing is left"]["held"]
 
@@ -97,10 +91,8 @@ def test_an_interrupted_check_leaves_a_file_and_no_schema(
         session.execute(f"LOCK TABLE {trials.schema}.builds IN EXCLUSIVE MODE")
         raise KeyboardInterrupt
 
-    file = tmp_path / "found.json"
     monkeypatch.setattr(Trials, "enforced_key", interrupted)
-    assert main(["vertica-check", server.address(), "-o", str(file)]) == 130
-    assert "rollback of a copy" in found_in(file)
+    assert "rollback of a copy" in checked(server, tmp_path, 130)
     assert schemas_left(server) == []
 
 

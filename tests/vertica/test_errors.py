@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mate.build.build import BuildSettings, build
 from mate.cli.program import main
 from mate.errors import StoreError
 from mate.lake.base import Index
@@ -179,8 +178,7 @@ def test_a_server_that_disappears_in_the_middle_of_a_search(server: StandIn, sma
 def test_a_session_that_died_while_idle_is_replaced(server: StandIn, small_lake: Path) -> None:
     index(small_lake, server.address())
     with open_index(server.address()) as store:
-        for session in list(server.sessions):
-            session.line.cut()
+        server.cut()
         assert store.cells(0, np.array([3])) == [["name 3", "city 3", "0"]]
         with server.faulty(cut_when("statement", "tokens_1")):
             assert postings_of(store, "name 1") == 8
@@ -215,7 +213,7 @@ def test_an_open_index_stays_readable_while_the_next_one_is_published(server: St
     ],
 )
 def test_a_connection_that_is_cut_while_loading(
-    server: StandIn, small_lake: Path, lake: LakeFolder, event: str, part: str
+    server: StandIn, small_lake: Path, small_folder: LakeFolder, event: str, part: str
 ) -> None:
     address = server.address()
     index(small_lake, address, hashes=HASHES)
@@ -225,10 +223,12 @@ def test_a_connection_that_is_cut_while_loading(
     assert "\n" not in str(caught.value)
     assert tables(server) == before
     with open_database(address) as store:
-        same(store, lake)
+        same(store, small_folder)
 
 
-def test_a_commit_whose_answer_is_lost_has_published(server: StandIn, small_lake: Path, lake: LakeFolder) -> None:
+def test_a_commit_whose_answer_is_lost_has_published(
+    server: StandIn, small_lake: Path, small_folder: LakeFolder
+) -> None:
     publishing: list[Any] = []
 
     def fault(event: str, session: Any, detail: str) -> None:
@@ -240,7 +240,7 @@ def test_a_commit_whose_answer_is_lost_has_published(server: StandIn, small_lake
     with server.faulty(fault), pytest.raises(StoreError, match="the connection was lost"):
         index(small_lake, server.address(), hashes=HASHES)
     with open_database(server.address()) as store:
-        same(store, lake)
+        same(store, small_folder)
 
 
 def test_a_record_that_is_rejected(server: StandIn, small_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,18 +251,6 @@ def test_a_record_that_is_rejected(server: StandIn, small_lake: Path, monkeypatc
     monkeypatch.setattr(Vertica, "type_of", narrow)
     with pytest.raises(StoreError, match=r"a record was rejected: .*record 1 .*too wide for column \(source\)"):
         index(small_lake, server.address())
-    assert tables(server) == {"builds", "manifest"}
-
-
-def test_a_lock_that_was_lost_publishes_nothing(server: StandIn, small_lake: Path) -> None:
-    class Unlucky(DatabaseTarget):
-        def publish(self, *given: Any) -> None:
-            for session in list(server.sessions):
-                session.line.cut()
-            super().publish(*given)
-
-    with pytest.raises(StoreError), Unlucky(server.address()) as target:
-        build([str(small_lake)], target, BuildSettings(master="none"))
     assert tables(server) == {"builds", "manifest"}
 
 

@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from mate.build.build import BuildSettings, build
 from mate.cli.program import main
-from mate.errors import MateError, StoreError
+from mate.errors import StoreError
 from mate.lake.folder import LakeFolder
-from mate.sql.target import DatabaseTarget
 from tests.sql.compare import same
 from tests.sql.places import index, open_database
 from tests.sql.small import HASHES
@@ -61,7 +59,7 @@ class Full:
 def test_a_database_that_runs_full(
     server: StandIn,
     small_lake: Path,
-    lake: LakeFolder,
+    small_folder: LakeFolder,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
@@ -88,10 +86,10 @@ def test_a_database_that_runs_full(
     assert PASSWORD not in told + caplog.text
     assert tables(server) == before
     with open_database(address) as store:
-        same(store, lake)
+        same(store, small_folder)
 
 
-def test_after_room_was_made_a_build_goes_through(server: StandIn, small_lake: Path, lake: LakeFolder) -> None:
+def test_after_room_was_made_a_build_goes_through(server: StandIn, small_lake: Path, small_folder: LakeFolder) -> None:
     """The first build of a schema leaves nothing behind but what all builds share."""
     address = server.address()
     with server.faulty(Full("copy data", ".cells_1", 1, DISK)), pytest.raises(StoreError, match="no room left"):
@@ -101,18 +99,4 @@ def test_after_room_was_made_a_build_goes_through(server: StandIn, small_lake: P
         open_database(address)
     index(small_lake, address, hashes=HASHES)
     with open_database(address) as store:
-        same(store, lake)
-
-
-def test_on_spark_it_is_one_line_too(spark: object, server: StandIn, small_lake: Path, lake: LakeFolder) -> None:
-    address = server.address()
-    index(small_lake, address, hashes=HASHES)
-    before = tables(server)
-    full = pytest.raises(MateError, match=r"the database has no room left: Could not write .*SQLSTATE 53100")
-    with full as told, server.faulty(Full("copy data", ".cells_2", 1, DISK)), DatabaseTarget(address) as target:
-        build([str(small_lake)], target, BuildSettings(hashes=HASHES[:1], master="local[2]"))
-    assert "\n" not in str(told.value)
-    assert PASSWORD not in str(told.value)
-    assert tables(server) == before
-    with open_database(address) as store:
-        same(store, lake)
+        same(store, small_folder)

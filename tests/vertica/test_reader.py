@@ -4,30 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from mate.build.changes.updates import Updates
 from mate.errors import StoreError
-from mate.search.query import QueryTable
 from mate.search.systems import find_system
 from mate.stores import open_index
 from tests.sql.places import index
-from tests.sql.small import write_people
+from tests.sql.small import PEOPLE_QUERY
 from tests.vertica.standin import StandIn
 from tests.vertica.standin.server import PASSWORD
 
-ROWS = 30
-"""More key tuples than stand in a statement as constants: a temporary table is needed."""
-QUERY = QueryTable(
-    "query", pa.table({"a": [f"name {n}" for n in range(ROWS)], "b": [f"city {n % 5}" for n in range(ROWS)]})
-)
 GRANTS = ("GRANT USAGE, SELECT ON SCHEMA mate TO reader", "GRANT TEMP ON DATABASE VMart TO reader")
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    return write_people(tmp_path / "lake")
 
 
 @pytest.fixture
@@ -40,7 +28,7 @@ def reader(server: StandIn) -> str:
 def found_by(reader: str) -> list[int]:
     with open_index(reader) as found:
         assert found.sizes()["postings"] > 0
-        return [result.joinability for result in find_system("column-first")(found, QUERY, ["a", "b"])]
+        return [result.joinability for result in find_system("column-first")(found, PEOPLE_QUERY, ["a", "b"])]
 
 
 def test_a_reader_needs_grants_only_and_keeps_them_through_a_rebuild(server: StandIn, reader: str, files: Path) -> None:
@@ -49,9 +37,9 @@ def test_a_reader_needs_grants_only_and_keeps_them_through_a_rebuild(server: Sta
         open_index(reader)
     server.run(*GRANTS)
     for _ in range(3):
-        assert found_by(reader) == [ROWS]
+        assert found_by(reader) == [30]
         index(files, server.address())
-    assert found_by(reader) == [ROWS]
+    assert found_by(reader) == [30]
 
 
 def test_a_reader_changes_nothing(server: StandIn, reader: str, files: Path) -> None:
@@ -84,7 +72,7 @@ def test_a_schema_that_was_there_before_is_altered_before_the_first_build(
     server.run("DROP SCHEMA mate CASCADE", "CREATE SCHEMA mate", "ALTER SCHEMA mate DEFAULT INCLUDE PRIVILEGES")
     index(files, server.address())
     server.run(GRANTS[0])
-    assert found_by(reader) == [ROWS]
+    assert found_by(reader) == [30]
 
 
 def test_a_builder_needs_a_schema_of_its_own_or_create_on_the_database(server: StandIn, files: Path) -> None:

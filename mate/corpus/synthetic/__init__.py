@@ -27,9 +27,10 @@ import numpy as np
 import pyarrow as pa
 
 from mate.corpus.synthetic import values
-from mate.corpus.synthetic.values import ColumnBatch, Hashes, Numbers, Units, mix, starts_of, stream, unit_of
+from mate.corpus.synthetic.values import ColumnBatch, Numbers, Units, starts_of, unit_of
 from mate.corpus.table import Chunk, Limits, Table
 from mate.errors import CorpusError, did_you_mean
+from mate.values.splitmix import Hashes, mixed, stream
 
 SCHEME = "synthetic:"
 
@@ -155,7 +156,7 @@ class SyntheticLake:
     # --- shapes: what is decided before any cell ---
 
     def _root(self) -> Hashes:
-        return mix(np.array([self.seed], np.uint64))
+        return mixed(np.array([self.seed], np.uint64))
 
     def _shapes(self, numbers: Numbers) -> TableBatch:
         key = stream(self._root(), numbers)

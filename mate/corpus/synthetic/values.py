@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from string import ascii_uppercase
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,24 +17,10 @@ import pyarrow.compute as pc
 
 from mate.corpus.synthetic.words import COMPANIES, ENDS, HEADS, KNOWN, MIDDLES
 from mate.values.arrow import strings_from_buffers
+from mate.values.splitmix import Hashes, stream
 
-Hashes: TypeAlias = npt.NDArray[np.uint64]
 Numbers: TypeAlias = npt.NDArray[np.int64]
 Units: TypeAlias = npt.NDArray[np.float64]
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-def mix(x: Hashes) -> Hashes:
-    """Scramble the bits of each number."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-def stream(key: Hashes, place: Any) -> Hashes:
-    """Return the hash at a place of a key's stream."""
-    return mix(key + (np.atleast_1d(place).astype(np.uint64) + np.uint64(1)) * _GOLDEN)
 
 
 def unit_of(hashes: Hashes) -> Units:
@@ -141,7 +127,7 @@ _YEARS = [str(year) for year in [*range(2024, 1899, -1), *range(2025, 2031)]]
 def vocabulary_of(size: int) -> Vocabulary:
     """Return the values of all kinds, the most frequent of each kind first; 1 s per million, once per process."""
     wanted = {name: round(kind.share * size) for name, kind in KINDS.items()}
-    days = pa.array(_DAYS[np.argsort(stream(mix(np.zeros(1, np.uint64)), np.arange(len(_DAYS))))])
+    days = pa.array(_DAYS[np.argsort(stream(np.zeros(1, np.uint64), np.arange(len(_DAYS))))])
     made_up = {name: _composed(name, wanted[name]) for name in ENDS}
     pools = {
         **made_up,
@@ -188,7 +174,7 @@ def _phrases(words: pa.StringArray, count: int) -> pa.StringArray:
     """Return three to six words each; the first two never come twice, so that no two phrases are the same."""
     base = 1 + int(np.sqrt(count))
     number = np.arange(count) * 1_000_003 % base**2
-    key = stream(mix(np.zeros(1, np.uint64)), number)
+    key = stream(np.zeros(1, np.uint64), number)
     chosen = [number % base, number // base]
     chosen += [(unit_of(stream(key, place)) ** 3 * len(words)).astype(np.int64) for place in range(4)]
     length = 3 + (stream(key, 4) % np.uint64(4)).astype(np.int64)

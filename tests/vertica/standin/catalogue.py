@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tests.vertica.standin.statements import Definition, Grant
@@ -36,7 +36,6 @@ class Table:
     owner: str
     inherits: bool
     number: int
-    grants: Grants = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -102,8 +101,7 @@ class Catalogue:
         if made.temporary:
             return Table("v_temp_schema", made, user, False, next(self._numbers))
         schema = self.schema(name[0] or EVERYBODY)
-        inherits = schema.inherits if made.inherits is None else made.inherits
-        return Table(schema.name, made, user, inherits, next(self._numbers))
+        return Table(schema.name, made, user, schema.inherits, next(self._numbers))
 
     def tables_of(self, schema: str) -> list[Table]:
         return [table for table in self.tables.values() if table.schema == schema]
@@ -114,11 +112,10 @@ class Catalogue:
         return privilege in grants.get(user, ()) or privilege in grants.get(EVERYBODY, ())
 
     def may(self, user: str, privilege: str, table: Table) -> bool:
-        """Tell whether a user may do something with a table, by itself or through its schema."""
+        """Tell whether a user may do something with a table, as its owner or through its schema."""
         if user in (SUPERUSER, table.owner):
             return True
-        inherited = table.inherits and self.has(user, privilege, self.schemas[table.schema].grants)
-        return inherited or self.has(user, privilege, table.grants)
+        return table.inherits and self.has(user, privilege, self.schemas[table.schema].grants)
 
     def need_usage(self, user: str, name: str) -> None:
         schema = self.schema(name)
@@ -153,19 +150,16 @@ class Catalogue:
         return user in (SUPERUSER, schema.owner) or bool(schema.grants.get(user) or schema.grants.get(EVERYBODY))
 
     def grant(self, user: str, given: Grant) -> None:
-        """Give or take privileges."""
+        """Give privileges."""
         for name in given.users:
             if name not in self.users and name != EVERYBODY:
                 raise ServerError(f'User "{name}" does not exist', "42704", 4643)
-        kind = "TABLE" if given.kind == "ALL TABLES" else given.kind
-        unknown = set(given.privileges) - PRIVILEGES[kind]
+        unknown = set(given.privileges) - PRIVILEGES[given.kind]
         if unknown:
-            raise ServerError(f'Invalid privilege "{min(unknown)}" for {kind.lower()}', "42601", 3698)
+            raise ServerError(f'Invalid privilege "{min(unknown)}" for {given.kind.lower()}', "42601", 3698)
         for grants in self._granted(user, given):
             for name in given.users:
-                held = grants.setdefault(name, set())
-                change: Callable[[Iterable[str]], None] = held.update if given.gives else held.difference_update
-                change(given.privileges)
+                grants.setdefault(name, set()).update(given.privileges)
 
     def _granted(self, user: str, given: Grant) -> list[Grants]:
         """Return what a user may grant on."""
@@ -174,14 +168,7 @@ class Catalogue:
                 raise ServerError(f'Database "{given.names[0]}" does not exist', "3D000", 2983)
             self.need_owner(user, (), f"database {self.database}")
             return [self.grants]
-        if given.kind == "SCHEMA":
-            schemas = [self.schema(name) for name in given.names]
-            for schema in schemas:
-                self.need_owner(user, [schema.owner], f"schema {schema.name}")
-            return [schema.grants for schema in schemas]
-        tables = [self.table(name) for name in given.names] if given.kind == "TABLE" else []
-        if given.kind == "ALL TABLES":
-            tables = [table for name in given.names for table in self.tables_of(self.schema(name).name)]
-        for table in tables:
-            self.need_owner(user, [table.owner], f"relation {table.name}")
-        return [table.grants for table in tables]
+        schemas = [self.schema(name) for name in given.names]
+        for schema in schemas:
+            self.need_owner(user, [schema.owner], f"schema {schema.name}")
+        return [schema.grants for schema in schemas]

@@ -35,34 +35,28 @@ def _unescaped(text: bytes) -> bytes:
     return re.sub(rb"\\(.)", rb"\1", text, flags=re.S) if b"\\" in text else text
 
 
-def convert(
-    data: bytes, copy: Copy, fields: Sequence[Field], hexadecimal: Sequence[bool]
-) -> tuple[list[list[Any]], list[str]]:
-    """Return the rows by column, and why the others were rejected."""
+def convert(data: bytes, copy: Copy, fields: Sequence[Field], hexadecimal: Sequence[bool]) -> list[list[Any]]:
+    """Return the rows by column; one that does not fit is an error."""
     columns: list[list[Any]] = [[] for _ in fields]
-    rejected: list[str] = []
     for number, record in enumerate(records(data, copy), 1):
         try:
-            row = _row(record, fields, hexadecimal, copy)
+            row = _row(record, fields, hexadecimal)
         except ValueError as error:
-            rejected.append(f"Row {number}: {error}")
-            if copy.abort:
-                raise ServerError(f"COPY: Input record {number} has been rejected ({error})", "22V04", 2035) from None
-            continue
+            raise ServerError(f"COPY: Input record {number} has been rejected ({error})", "22V04", 2035) from None
         for column, value in zip(columns, row, strict=True):
             column.append(value)
-    return columns, rejected
+    return columns
 
 
-def _row(record: list[str | None], fields: Sequence[Field], hexadecimal: Sequence[bool], copy: Copy) -> list[Any]:
+def _row(record: list[str | None], fields: Sequence[Field], hexadecimal: Sequence[bool]) -> list[Any]:
     if len(record) < len(fields):
         raise ValueError("Too few columns found")
     if len(record) > len(fields):
         raise ValueError("Too many columns found")
-    return [_value(v, f, x, copy) for v, f, x in zip(record, fields, hexadecimal, strict=True)]
+    return [_value(v, f, x) for v, f, x in zip(record, fields, hexadecimal, strict=True)]
 
 
-def _value(text: str | None, field: Field, hexadecimal: bool, copy: Copy) -> Any:
+def _value(text: str | None, field: Field, hexadecimal: bool) -> Any:
     if text is None:
         if field.required:
             raise ValueError(f"Cannot set a NOT NULL column ({field.name}) to a NULL value")
@@ -73,9 +67,7 @@ def _value(text: str | None, field: Field, hexadecimal: bool, copy: Copy) -> Any
         return int(text)
     data = bytes.fromhex(text) if hexadecimal else text.encode()
     if 0 < field.type.octets < len(data):
-        if copy.enforce_length:
-            raise ValueError(f"The {len(data)}-byte value is too wide for column ({field.name})")
-        data = data[: field.type.octets]
+        raise ValueError(f"The {len(data)}-byte value is too wide for column ({field.name})")
     if field.type.duckdb == "BIT":
         return "".join(f"{byte:08b}" for byte in data)
     return data.decode(errors="ignore")

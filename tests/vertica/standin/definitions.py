@@ -39,8 +39,6 @@ class Definitions:
                 "CREATE USER": self._create_user,
                 "DROP TABLE": self._drop_tables,
                 "DROP SCHEMA": self._drop_schemas,
-                "DROP USER": self._drop_users,
-                "TRUNCATE": self._truncate,
             }[statement.kind]
             run(detail)
         self._session.finish(commit=True)
@@ -102,12 +100,6 @@ class Definitions:
             if self._catalogue.tables.pop(table.full_name, None) is not None:
                 self._session.records.drop(table)
 
-    def _truncate(self, given: Names) -> None:
-        session = self._session
-        table = session.table(given.names[0], "TRUNCATE")
-        session.take_lock(table, "X")
-        session.records.empty(table)
-
     # Schemas
 
     def _create_schema(self, given: Names) -> None:
@@ -147,9 +139,3 @@ class Definitions:
         with self._guard:
             self._catalogue.need_owner(self._session.user, (), "the database")
             self._catalogue.users[given.names[0]] = given.word
-
-    def _drop_users(self, given: Names) -> None:
-        with self._guard:
-            self._catalogue.need_owner(self._session.user, (), "the database")
-            for name in given.names:
-                self._catalogue.users.pop(name, None)

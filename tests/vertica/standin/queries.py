@@ -10,7 +10,6 @@ from tests.vertica.standin.wire import ServerError
 from tests.vertica.standin.words import FUNCTIONS, OTHERS_CALL, TYPES
 
 _BINARY = ("+", "-", "*", "/", "%", "<", ">", "=", "<>", "!=", "<=", ">=", "||", "<<", ">>", "&", "|", "#")
-_LITERALS = {"DATE", "TIME", "TIMETZ", "TIMESTAMP", "TIMESTAMPTZ"}
 
 
 class Queries(Reader):
@@ -35,14 +34,8 @@ class Queries(Reader):
             self._list(self._ordered)
         if self._word("LIMIT"):
             self._number()
-        if self._word("OFFSET"):
-            self._number()
 
     def _select(self) -> None:
-        if self._symbol("("):
-            self._query()
-            self._need_symbol(")")
-            return
         self._need("SELECT")
         self._hint()
         self._word("DISTINCT")
@@ -130,17 +123,13 @@ class Queries(Reader):
             if not self._word("NULL", "TRUE", "FALSE"):
                 raise self._fail()
             return True
-        if self._is_word("NOT") and self._is_word("IN", "LIKE", "BETWEEN", ahead=1):
+        if self._is_word("NOT") and self._is_word("IN", "LIKE", ahead=1):
             self._next()
         if self._word("IN"):
             self._need_symbol("(")
             self._listed_or_query()
             self._need_symbol(")")
         elif self._word("LIKE"):
-            self._operand()
-        elif self._word("BETWEEN"):
-            self._operand()
-            self._need("AND")
             self._operand()
         else:
             return False
@@ -178,20 +167,10 @@ class Queries(Reader):
             self._need_symbol(")")
         elif self._word("CASE"):
             self._case()
-        elif self._word("CAST"):
-            self._need_symbol("(")
-            self._expression()
-            self._need("AS")
-            self._cast()
-            self._need_symbol(")")
-        elif token.text.upper() in _LITERALS and self._peek(1).kind == "string":
-            self._at += 2
         else:
             self._named()
 
     def _case(self) -> None:
-        if not self._is_word("WHEN"):
-            self._expression()
         while self._word("WHEN"):
             self._expression()
             self._need("THEN")

@@ -6,23 +6,16 @@ import itertools
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 import vertica_python
 
+from tests.sql.listener import Listener
 from tests.vertica.standin.catalogue import SUPERUSER, Catalogue
 from tests.vertica.standin.storage import Storage
 from tests.vertica.standin.wire import ClosedError, Line, ServerError
 
 USER, PASSWORD, DATABASE = SUPERUSER, "s3cret pass/word", "VMart"
-
-Fault = Callable[[str, Any, str], None]
-"""Called with what happens ("statement", "copy data", "done"), the session and a detail.
-
-May raise `ClosedError`, or `ServerError` before a statement is done.
-"""
 
 _PATIENCE = 30.0
 """Seconds within which a session has to end when its line is cut."""
@@ -67,10 +60,11 @@ class Locks:
             self._changed.notify_all()
 
 
-class StandIn:
+class StandIn(Listener):
     """The stand-in for a server, on a free port of this machine. Use it as a context."""
 
     def __init__(self, *, max_sessions: int = 50, lock_timeout: float = 10.0, port: int = 0) -> None:
+        super().__init__(port)
         self.storage = Storage()
         self.catalogue = Catalogue(DATABASE, PASSWORD)
         self.guard = threading.RLock()
@@ -78,18 +72,13 @@ class StandIn:
         self.numbers = itertools.count(1)
         self.max_sessions = max_sessions
         self.locks = Locks(lock_timeout)
-        self.statements: list[str] = []
         self.most_sessions = 0
         self.idle_timeout: float | None = None
         """Seconds after which a session ends that sends nothing: IDLESESSIONTIMEOUT, for every user."""
-        self.fault: Fault | None = None
         self.sessions: set[Any] = set()
         self._lines: set[Line] = set()
         self._threads: list[threading.Thread] = []
         self._gone = False
-        self._listener = socket.create_server(("127.0.0.1", port), backlog=100)
-        self.port = int(self._listener.getsockname()[1])
-        self._thread = threading.Thread(target=self._listen, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -106,15 +95,18 @@ class StandIn:
 
     def vanish(self) -> None:
         """Stop listening and cut every line, like a server that loses its power."""
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        self.stop_listening()
         self.locks.close()
         with self.guard:
             self._gone = True
             lines = list(self._lines)
         for line in lines:
             line.cut()
+
+    def cut(self) -> None:
+        """Cut the lines of all sessions."""
+        for session in list(self.sessions):
+            session.line.cut()
 
     def address(self, schema: str = "mate", user: str = USER, **options: object) -> str:
         """Return the address that the store takes."""
@@ -136,30 +128,11 @@ class StandIn:
                 rows = cursor.fetchall()
         return rows
 
-    def happens(self, event: str, session: object, detail: str) -> None:
-        if event == "statement":
-            self.statements.append(detail)
-        if self.fault is not None:
-            self.fault(event, session, detail)
-
-    @contextmanager
-    def faulty(self, fault: Fault) -> Iterator[None]:
-        """Let something go wrong for a while."""
-        self.fault = fault
-        try:
-            yield
-        finally:
-            self.fault = None
-
-    def _listen(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
-            self._threads.append(thread)
-            thread.start()
+    def accept(self, connection: socket.socket) -> None:
+        """Serve a client in a thread of its own."""
+        thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def _serve(self, connection: socket.socket) -> None:
         from tests.vertica.standin.session import Session

@@ -23,7 +23,7 @@ from tests.vertica.standin.syntax import parse
 from tests.vertica.standin.system_tables import Started, View
 from tests.vertica.standin.tokens import split
 from tests.vertica.standin.wire import ClosedError, Column, Line, ServerError
-from tests.vertica.standin.words import OTHERS_CALL, RESOURCE_POOLS
+from tests.vertica.standin.words import OTHERS_CALL
 
 _OIDS = {
     "BOOLEAN": wire.BOOL,
@@ -68,7 +68,7 @@ class Session:
         self.is_open = False
         self._definitions = Definitions(self)
         self._autocommit = False
-        self._accepted = self._rejected = 0
+        self._accepted = 0
         self._refused_copy = False
 
     def end(self) -> None:
@@ -203,9 +203,6 @@ class Session:
                 for table in made:
                     self.temporary.pop(table.name, None)
                     self.records.drop(table)
-            for table in self.temporary.values():
-                if not table.definition.keep_rows:
-                    self.records.empty(table)
         finally:
             self.server.locks.release(self)
 
@@ -214,11 +211,8 @@ class Session:
 
     def _set(self, detail: object) -> Result:
         assert isinstance(detail, Names)
-        if detail.names == ("AUTOCOMMIT",):
-            self._autocommit = detail.word == "ON"
-            self.line.send("S", wire.parameter("auto_commit", detail.word.lower()))
-        elif detail.word not in RESOURCE_POOLS:
-            raise ServerError(f'Resource pool "{detail.word}" does not exist', "42704", 4600)
+        self._autocommit = detail.word == "ON"
+        self.line.send("S", wire.parameter("auto_commit", detail.word.lower()))
         return Result("SET")
 
     # Tables
@@ -292,7 +286,7 @@ class Session:
 
     def _lock_table(self, detail: object) -> Result:
         assert isinstance(detail, Names)
-        table = self.table(detail.names[0], *_WRITES, "TRUNCATE")
+        table = self.table(detail.names[0], *_WRITES)
         self.take_lock(table, "X", 0.0 if detail.word else None)
         self.is_open = True
         return Result("LOCK TABLE")
@@ -341,7 +335,7 @@ class Session:
             return Result("SELECT", [Column("VERSION", wire.VARCHAR)], [["a protocol stand-in, not Vertica"]])
         if name == "ANALYZE_STATISTICS":
             self.table(argument.lower(), *_WRITES)
-        count = {"GET_NUM_ACCEPTED_ROWS": self._accepted, "GET_NUM_REJECTED_ROWS": self._rejected}.get(name, 0)
+        count = self._accepted if name == "GET_NUM_ACCEPTED_ROWS" else 0
         return Result("SELECT", [Column(name, wire.INT)], [[count]])
 
     def _planned(self, statement: Statement) -> Result:
@@ -375,9 +369,9 @@ class Session:
         fields = [_field(table, name) for name, _ in named]
         self.take_lock(table, "X" if table.definition.keys else "I")
         self.is_open = True
-        columns, rejected = convert(self._stream(copy.table), copy, fields, [h for _, h in named])
+        columns = convert(self._stream(copy.table), copy, fields, [h for _, h in named])
         self.records.append(table, fields, columns)
-        self._accepted, self._rejected = len(columns[0]), len(rejected)
+        self._accepted = len(columns[0])
         if copy.commit:
             self.finish(commit=True)
         return Result("COPY")

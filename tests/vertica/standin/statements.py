@@ -60,7 +60,7 @@ class Change(NamedTuple):
 
 
 class Names(NamedTuple):
-    """Things to drop, truncate or create."""
+    """Things to drop or create."""
 
     names: tuple[str, ...]
     unless: bool = False
@@ -70,13 +70,12 @@ class Names(NamedTuple):
 
 
 class Grant(NamedTuple):
-    """GRANT or REVOKE."""
+    """GRANT."""
 
     privileges: tuple[str, ...]
     kind: str
     names: tuple[str, ...]
     users: tuple[str, ...]
-    gives: bool
 
 
 class Field(NamedTuple):
@@ -94,13 +93,11 @@ class Definition(NamedTuple):
     name: str
     temporary: bool
     unless_there: bool
-    keep_rows: bool
     fields: tuple[Field, ...]
     keys: tuple[tuple[str, ...], ...]
     """Columns of the keys that are enforced."""
     order: tuple[str, ...]
     segmented: tuple[str, ...]
-    inherits: bool | None
 
 
 class CopyColumn(NamedTuple):
@@ -117,6 +114,4 @@ class Copy(NamedTuple):
     columns: tuple[CopyColumn, ...]
     delimiter: str = "|"
     enclosed: str = ""
-    enforce_length: bool = False
-    abort: bool = False
     commit: bool = True

@@ -65,11 +65,6 @@ class Records:
         with self._writing:
             self._cursor.execute(f"DROP TABLE {table.stored}")
 
-    def empty(self, table: Table) -> None:
-        self._touched.discard(table)
-        with self._writing:
-            self._cursor.execute(f"DELETE FROM {table.stored}")
-
     def show(self, name: str, table: pa.Table) -> None:
         """Let queries see a table that is none of DuckDB's."""
         self._cursor.register(name, table)
@@ -221,10 +216,6 @@ def explained(error: duckdb.Error) -> ServerError:
         return ServerError(f'Relation "{name}" does not exist', "42V01", 4566)
     if isinstance(error, duckdb.BinderException):
         return ServerError(f'Column "{name}" does not exist', "42703", 2624)
-    if isinstance(error, duckdb.ParserException):
-        return ServerError(f"Syntax error: {text}", "42601", 4856)
-    if isinstance(error, duckdb.ConversionException):
-        return ServerError(f"Invalid input: {text}", "22V02", 3681)
     return ServerError(text, "XX000", 2000)
 
 

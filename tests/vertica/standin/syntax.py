@@ -31,8 +31,8 @@ class Parser(Queries):
             **dict.fromkeys(_PLAIN, self._plain),
             **dict.fromkeys(("SELECT", "EXPLAIN"), self._reading),
             **{"INSERT": self._insert, "UPDATE": self._update, "DELETE": self._delete, "COPY": self._copy},
-            **{"CREATE": self._create, "DROP": self._drop, "TRUNCATE": self._truncate, "ALTER": self._alter},
-            **{"GRANT": self._grant, "REVOKE": self._grant, "LOCK": self._lock, "SET": self._set},
+            **{"CREATE": self._create, "DROP": self._drop, "ALTER": self._alter},
+            **{"GRANT": self._grant, "LOCK": self._lock, "SET": self._set},
         }
         if self._peek().kind != "name" or word not in readers:
             raise self._fail()
@@ -114,17 +114,13 @@ class Parser(Queries):
 
     def _drop(self) -> None:
         self._need("DROP")
-        kind = self._word("TABLE", "SCHEMA", "USER")
+        kind = self._word("TABLE", "SCHEMA")
         if not kind:
             raise self._fail()
         unless = self._words("IF", "EXISTS")
         names = self._list(self._table_name if kind == "TABLE" else lambda: self._name().lower())
         self._found.detail = Names(tuple(names), unless, self._word("CASCADE"))
         self._found.kind = f"DROP {kind}"
-
-    def _truncate(self) -> None:
-        self._need("TRUNCATE", "TABLE")
-        self._found.detail = Names((self._table_name(),))
 
     def _alter(self) -> None:
         self._need("ALTER", "SCHEMA")
@@ -141,39 +137,29 @@ class Parser(Queries):
         self._found.detail = Names((table,), word=self._word("NOWAIT"))
 
     def _set(self) -> None:
-        self._need("SET", "SESSION")
-        name = self._word("AUTOCOMMIT", "RESOURCE_POOL")
-        if name == "AUTOCOMMIT" and self._word("TO"):
-            value = self._word("ON", "OFF")
-        elif name == "RESOURCE_POOL" and self._symbol("="):
-            value = self._name().lower()
-        else:
-            raise self._fail()
+        self._need("SET", "SESSION", "AUTOCOMMIT", "TO")
+        value = self._word("ON", "OFF")
         if not value:
             raise self._fail()
-        self._found.detail = Names((name,), word=value)
+        self._found.detail = Names((), word=value)
 
     def _grant(self) -> None:
-        gives = self._next().text.upper() == "GRANT"
+        self._need("GRANT")
         privileges = self._list(lambda: self._next().text.upper())
         self._need("ON")
-        if self._words("ALL", "TABLES", "IN", "SCHEMA"):
-            kind, names = "ALL TABLES", self._list(lambda: self._name().lower())
-        elif self._is_word("SCHEMA", "DATABASE"):
-            kind, names = self._next().text.upper(), self._list(lambda: self._name().lower())
-        else:
-            self._word("TABLE")
-            kind, names = "TABLE", self._list(self._table_name)
-        self._need("TO" if gives else "FROM")
+        kind = self._word("SCHEMA", "DATABASE")
+        if not kind:
+            raise self._fail()
+        names = self._list(lambda: self._name().lower())
+        self._need("TO")
         users = self._list(lambda: self._name().lower())
-        self._found.detail = Grant(tuple(privileges), kind, tuple(names), tuple(users), gives)
+        self._found.detail = Grant(tuple(privileges), kind, tuple(names), tuple(users))
 
     # Tables
 
     def _definition(self) -> Definition:
-        scope = self._word("LOCAL", "GLOBAL")
-        temporary = bool(self._word("TEMP", "TEMPORARY"))
-        if (scope and not temporary) or not self._word("TABLE"):
+        temporary = bool(self._word("LOCAL"))
+        if (temporary and not self._word("TEMP", "TEMPORARY")) or not self._word("TABLE"):
             raise self._fail()
         unless = self._words("IF", "NOT", "EXISTS")
         name = self._table_name()
@@ -181,25 +167,17 @@ class Parser(Queries):
         keys: list[tuple[str, ...]] = []
 
         def element() -> None:
-            if self._is_word("CONSTRAINT", "PRIMARY", "UNIQUE"):
+            if self._is_word("CONSTRAINT", "PRIMARY"):
                 self._constraint(keys)
             else:
-                fields.append(self._field(keys))
+                fields.append(self._field())
 
         self._in_parentheses(element)
-        keep = False
-        if temporary and self._words("ON", "COMMIT"):
-            keep = self._word("PRESERVE", "DELETE") == "PRESERVE"
-            self._need("ROWS")
+        if temporary:  # otherwise they would be gone after a commit
+            self._need("ON", "COMMIT", "PRESERVE", "ROWS")
         order = self._list(self._name) if self._words("ORDER", "BY") else []
         segmented = self._segmentation()
-        inherits = self._word("INCLUDE", "EXCLUDE")
-        if inherits and (self._word("SCHEMA"), self._word("PRIVILEGES"))[1] != "PRIVILEGES":
-            raise self._fail()
-        wanted = None if not inherits else inherits == "INCLUDE"
-        made = Definition(
-            name, temporary, unless, keep, tuple(fields), tuple(keys), tuple(order), tuple(segmented), wanted
-        )
+        made = Definition(name, temporary, unless, tuple(fields), tuple(keys), tuple(order), tuple(segmented))
         _check_columns(made)
         return made
 
@@ -216,27 +194,22 @@ class Parser(Queries):
     def _constraint(self, keys: list[tuple[str, ...]]) -> None:
         if self._word("CONSTRAINT"):
             self._name()
-        if not self._word("UNIQUE"):
-            self._need("PRIMARY", "KEY")
+        self._need("PRIMARY", "KEY")
         columns = tuple(name.lower() for name in self._in_parentheses(self._name))
         if self._word("ENABLED", "DISABLED") == "ENABLED":
             keys.append(columns)
 
-    def _field(self, keys: list[tuple[str, ...]]) -> Field:
+    def _field(self) -> Field:
         name, kind = self._name(), self._type()
         required, encoding = False, "AUTO"
         while not self._is_symbol(",", ")"):
             if self._words("NOT", "NULL"):
                 required = True
-            elif self._words("PRIMARY", "KEY"):
-                required = True
-                if self._word("ENABLED", "DISABLED") == "ENABLED":
-                    keys.append((name.lower(),))
             elif self._word("ENCODING"):
                 encoding = self._next().text.upper()
                 if encoding not in ENCODINGS:
                     raise ServerError(f'Encoding type "{encoding}" does not exist', "42704", 3264)
-            elif not self._word("NULL"):
+            else:
                 raise self._fail()
         return Field(name, kind, required, encoding)
 
@@ -267,14 +240,8 @@ class Parser(Queries):
             return {"delimiter": self._string()}
         if self._words("ENCLOSED", "BY"):
             return {"enclosed": self._string()}
-        if self._words("RECORD", "TERMINATOR"):
-            if self._string() != "\n":
-                raise ServerError("a record ends with a newline here", "42601", 4856)
-            return {}
-        if self._word("ENFORCELENGTH"):
-            return {"enforce_length": True}
-        if self._words("ABORT", "ON", "ERROR"):
-            return {"abort": True}
+        if self._word("ENFORCELENGTH") or self._words("ABORT", "ON", "ERROR"):
+            return {}  # a record that does not fit is always an error here
         if self._words("NO", "COMMIT"):
             return {"commit": False}
         raise self._fail()

@@ -1,4 +1,4 @@
-"""What of Vertica's language the stand-in knows: functions, types, encodings, settings, reserved words.
+"""What of Vertica's language the stand-in knows: functions, types, encodings, reserved words.
 
 Whatever is not listed is an error, also where the database behind it would know what to do.
 """
@@ -23,7 +23,6 @@ FUNCTIONS = {
 OTHERS_CALL = {
     "CURRENT_SESSION": f"{_REFERENCE}/system-information-functions/current-session/",
     "VERSION": f"{_REFERENCE}/system-information-functions/version/",
-    "GET_NUM_REJECTED_ROWS": f"{_REFERENCE}/management-functions/session-functions/get-num-rejected-rows/",
     "THROW_ERROR": f"{_REFERENCE}/error-handling-functions/throw-error/",
     "ATAN": f"{_REFERENCE}/mathematical-functions/atan/",
 }
@@ -60,8 +59,6 @@ ENCODINGS = {
     *("GCDDELTA", "GZIP_COMP", "RLE", "ZSTD_COMP", "ZSTD_FAST_COMP", "ZSTD_HIGH_COMP"),
 }
 """https://docs.vertica.com/latest/en/sql-reference/statements/create-statements/create-projection/encoding-types/"""
-
-RESOURCE_POOLS = {"general"}
 
 PRIVILEGES = {
     "TABLE": {"SELECT", "INSERT", "UPDATE", "DELETE", "REFERENCES", "TRUNCATE", "ALTER", "DROP"},

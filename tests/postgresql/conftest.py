@@ -1,0 +1,3 @@
+"""Files to build an index of."""
+
+from tests.sql.conftest import files as files
