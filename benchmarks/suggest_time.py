@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import random
 import time
-from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 import mate
 from mate.cli.options import whole
@@ -56,8 +57,9 @@ def run(options: argparse.Namespace) -> None:
     rows = [(call.name, call.columns, call.rows, call.suggestions, f"{call.seconds:.3f}") for call in calls]
     screen = console()
     screen.print(table(("table", "columns", "rows", "suggestions", "seconds"), rows))
-    header = ("cells of the lake", "calls", "first (s)", "median (s)", "most (s)")
-    row = (cells, len(spent), f"{first.seconds:.3f}", f"{median(spent):.3f}", f"{max(spent):.3f}")
+    header = ("cells of the lake", "calls", "first (s)", "median (s)", "95% (s)", "most (s)")
+    times = (first.seconds, *np.quantile(spent, (0.5, 0.95, 1)))
+    row = (cells, len(spent), *(f"{seconds:.3f}" for seconds in times))
     screen.print(table(header, [row], title="suggest, after the first call"))
 
 
