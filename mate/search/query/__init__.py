@@ -171,10 +171,13 @@ def key_tuples(query: QueryTable, key: Sequence[str], nulls: Set[str]) -> KeyTup
     """Return the distinct combinations of key values of the query table, in the order of their coming."""
     columns = key_columns(query, key)
     cells = string_array(pa.chunked_array([string_array(query.columns.column(name)) for name in columns], pa.string()))
-    text, bounds, place, row_tuple = number_key(*normal_buffers(cells), len(columns), *null_buffers(frozenset(nulls)))
+    text, bounds = normal_buffers(cells)
+    absent, ends = null_buffers(frozenset(nulls))
+    every = np.concatenate([absent, text]), np.concatenate([ends[:-1], bounds + len(absent)])
+    cell, place, row_tuple = number_key(*every, len(ends) - 1, len(columns))
     if not len(place):
         raise QueryError(f"no row of {query.name} has a value in every key column ({', '.join(columns)})")
-    found = strings_from_buffers(text, bounds)
+    found = strings_from_buffers(text, bounds).take(pa.array(cell - (len(ends) - 1)))
     return KeyTuples(columns, found, place, row_tuple, int(np.count_nonzero(row_tuple < 0)))
 
 
