@@ -128,10 +128,10 @@ def test_the_tight_bound_counts_a_tuple_once_per_column() -> None:
     )
     probe = probes(part)
     groups = group(part.segment.native, probe.value, part.wanted_tables())
-    bounds = bound(part.segment.arrays, groups, probe)
-    assert bounds.postings.tolist() == [10, 3]
-    assert bounds.pairs.tolist() == [5 * 3 + 5, 3 + 2]
-    assert bounds.tight.tolist() == [3 + 1, 1 + 1]
+    loose, tight = (bound(part.segment.arrays, groups, probe, tight=tight) for tight in (False, True))
+    assert loose.limit.tolist() == loose.most.tolist() == [10, 3]
+    assert loose.pairs.tolist() == tight.pairs.tolist() == [5 * 3 + 5, 3 + 2]
+    assert tight.limit.tolist() == tight.most.tolist() == [3 + 1, 1 + 1]
 
 
 @settings(max_examples=40)
