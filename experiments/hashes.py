@@ -3,9 +3,12 @@
 There are three readings of XASH. Its alpha, the number of bits that it sets for a value, follows from the number of
 distinct values of the corpus (equation 5). The paper's corpus has 700 million, which gives 6, 5 and 4 bits at 128, 256
 and 512; a lake of a million values gives 3 or 4. ``xash`` has what equation 5 gives for the lake at hand,
-``xash-paper`` the paper's alpha whatever the lake, and ``xash-released`` is what the code does that the authors
-released: five characters at every size, counted from place 0, and another rotation. A fair Bloom filter sets as many
-bits per value as XASH does; there is one for each reading.
+``xash-paper`` the paper's alpha whatever the lake, and ``xash-released`` is the function that the authors released, bit
+for bit (`baselines.hashes.released`). It takes five characters at every size, as the code that makes their index does;
+``xash-released-six`` takes six, as their commands for the paper's tables do; ``xash-released-cleaned`` hashes values as
+they clean them. A fair Bloom filter sets as many bits per value as XASH does; there is one for each reading. Bloom
+filters with the paper's H have the number of hash functions that its set-up (section 7.1) gives for web tables, V = 5,
+and for open data, V = 26, whatever the lake; ``bf`` has the lake's own V.
 
 An index tells its hash functions apart by name and size, so each of these has a name of its own. They are registered
 by importing this module; `Spec` sees to it that the workers of a Spark build import it, too.
@@ -15,7 +18,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from baselines.hashes.bloom import BloomFilter
+from baselines.hashes.bloom import BloomFilter, hashes_for
+from baselines.hashes.released import Released, ReleasedCleaned
 from experiments.bloom_mistakes import MISTAKES
 from mate.hashing import CorpusStatistics, register
 from mate.hashing.xash import Rotation, Xash, alpha_for
@@ -42,23 +46,13 @@ RELEASED_ALPHA = 6
 
 
 @register
-class ReleasedXash(Xash):
-    """XASH as in the code that the authors released."""
+class ReleasedSixXash(Released):
+    """XASH as released, with the six characters that the authors' commands for the paper's tables ask for."""
 
-    name = "xash-released"
+    name = "xash-released-six"
 
-    def __init__(self, bits: int = 128, alpha: int = RELEASED_ALPHA) -> None:
-        super().__init__(bits, alpha, rotation=Rotation.SPREAD, first_place=0)
-
-    @classmethod
-    def for_corpus(cls, bits: int, corpus: CorpusStatistics) -> Self:
-        """Return the same, whatever the corpus."""
-        return cls(bits)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Alpha; the rest belongs to the name."""
-        return {"alpha": self.alpha}
+    def __init__(self, bits: int = 128, characters: int = 6) -> None:
+        super().__init__(bits, characters)
 
 
 class _Part(PaperXash):
@@ -155,6 +149,37 @@ class ReleasedFairBloomFilter(BloomFilter):
         return cls(bits, RELEASED_ALPHA)
 
 
+class _PaperBloomFilter(BloomFilter):
+    """A Bloom filter with the number of hash functions that the paper takes for one of its corpora."""
+
+    columns: ClassVar[float]
+    """V, the corpus's mean number of columns."""
+
+    def __init__(self, bits: int = 128, hashes: int | None = None) -> None:
+        super().__init__(bits, hashes_for(bits, self.columns) if hashes is None else hashes)
+
+    @classmethod
+    def for_corpus(cls, bits: int, corpus: CorpusStatistics) -> Self:
+        """Return the same, whatever the corpus."""
+        return cls(bits)
+
+
+@register
+class WebTablesBloomFilter(_PaperBloomFilter):
+    """The paper's filter for web tables, V = 5: 18, 35 and 71 hash functions."""
+
+    name = "bf-paper-5"
+    columns = 5.0
+
+
+@register
+class OpenDataBloomFilter(_PaperBloomFilter):
+    """The paper's filter for open data, V = 26: 3, 7 and 14 hash functions."""
+
+    name = "bf-paper-26"
+    columns = 26.0
+
+
 COMPONENTS: dict[str, str] = {
     LengthOnly.name: "length",
     CharactersOnly.name: "rare characters",
@@ -174,16 +199,23 @@ class Spec(HashSpec):
 SIZES = (128, 256, 512)
 FIXED = ("md5", "murmur", "city")
 """Have 128 bits and no other size."""
+CLEANED = (ReleasedCleaned.name,)
+"""Compared at 128 bits, the paper's usual size, alone."""
 FAIR = (FairBloomFilter.name, PaperFairBloomFilter.name, ReleasedFairBloomFilter.name)
-READINGS = ("xash", PaperXash.name, ReleasedXash.name)
+PAPERS_H = (WebTablesBloomFilter.name, OpenDataBloomFilter.name)
+READINGS = ("xash", PaperXash.name, Released.name)
 """XASH as it can be read."""
-SIZED = ("simhash", "ht", "bf", *FAIR, "lhbf", *READINGS)
+SIZED = ("simhash", "ht", "bf", *PAPERS_H, *FAIR, "lhbf", *READINGS, ReleasedSixXash.name)
 
 _VARIANTS = {
     **{name: ("bf", mistake) for name, mistake in MISTAKES.items()},
     **{name: ("xash", variant) for name, variant in COMPONENTS.items()},
     PaperXash.name: ("xash", "paper's alpha"),
-    ReleasedXash.name: ("xash", "released"),
+    Released.name: ("xash", "released"),
+    ReleasedSixXash.name: ("xash", "released, six characters"),
+    ReleasedCleaned.name: ("xash", "released, cleaned"),
+    WebTablesBloomFilter.name: ("bf", "paper's H, V = 5"),
+    OpenDataBloomFilter.name: ("bf", "paper's H, V = 26"),
     FairBloomFilter.name: ("bf", "fair"),
     PaperFairBloomFilter.name: ("bf", "fair, paper's alpha"),
     ReleasedFairBloomFilter.name: ("bf", "fair, released"),
@@ -197,7 +229,7 @@ def described(name: str) -> tuple[str, str]:
 
 def compared() -> list[tuple[str, int]]:
     """Return the hash functions of tables 2 and 3, with their sizes."""
-    return [(name, 128) for name in FIXED] + [(name, bits) for name in SIZED for bits in SIZES]
+    return [(name, 128) for name in (*FIXED, *CLEANED)] + [(name, bits) for name in SIZED for bits in SIZES]
 
 
 def components() -> list[tuple[str, int]]:

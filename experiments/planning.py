@@ -14,7 +14,10 @@ from experiments.query_sets import SetSpec
 from experiments.records import Recorded, read
 from experiments.settings import RunSettings, chosen_lakes, set_specs
 
-ON_ARRAYS_ONLY = {("scr-josie", "mcr-josie"): "a database has no column sets for"}
+ON_ARRAYS_ONLY = {
+    ("scr-josie", "mcr-josie"): "a database has no column sets for",
+    ("mate-length-first",): "a database compares whole keys, not",
+}
 """Systems that are not measured in a database, and why."""
 
 

@@ -1,6 +1,8 @@
-"""Native loops of the Bloom filters, with MurmurHash3 (x86, 32 bits), and of SimHash: many values at a time."""
+"""Native loops of the Bloom filters, with MurmurHash3 (x86, 32 bits), of SimHash and of XASH as released: many values
+at a time."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libcpp.algorithm cimport sort
 
 from mate.native cimport Arena, Matrix, Span, bytes_of, int32s, int64s, run, uint32s, uint64_matrix, uint64s
 
@@ -22,6 +24,15 @@ cdef struct Votes:
     Span[int32_t] features
     Span[int64_t] offsets
     Matrix[uint64_t] digests
+    Matrix[uint64_t] keys
+
+
+cdef struct Released:
+    Span[uint8_t] data
+    Span[int64_t] offsets
+    int64_t characters
+    int64_t beta
+    int64_t length_bits
     Matrix[uint64_t] keys
 
 
@@ -173,3 +184,84 @@ cdef void _vote(void* state) noexcept nogil:
                     counter[d] = before ^ carry
                     carry &= before
                 s.keys[i][word] |= carry
+
+
+def released_keys(
+    const uint8_t[::1] data, const int64_t[::1] offsets, int64_t characters, int64_t beta, int64_t length_bits,
+    uint64_t[:, ::1] keys,
+):
+    """Set the bits of `baselines.hashes.released.released` in the key of every string."""
+    cdef Released state
+    state.data, state.offsets, state.keys = bytes_of(data), int64s(offsets), uint64_matrix(keys)
+    state.characters, state.beta, state.length_bits = characters, beta, length_bits
+    with nogil:
+        run(&_released_keys, &state)
+
+
+cdef inline uint32_t _next_point(Span[uint8_t] data, int64_t* p) noexcept nogil:
+    """Return the code point at `p`, and move on to the one after it; Arrow has checked that it is valid."""
+    cdef uint32_t point = data[p[0]]
+    cdef int64_t more = 0 if point < 0x80 else 1 if point < 0xE0 else 2 if point < 0xF0 else 3
+    if more:
+        point &= 0x3F >> more
+    p[0] += 1
+    for _ in range(more):
+        point = point << 6 | (data[p[0]] & 0x3F)
+        p[0] += 1
+    return point
+
+
+cdef inline int64_t _segment_of(uint32_t point) noexcept nogil:
+    """Return the number of a character's segment, -1 if it has none."""
+    if c"0" <= point <= c"9":
+        return point - c"0" + 1
+    if c"a" <= point <= c"z":
+        return point - c"a" + 11
+    return 0 if point == c" " else -1
+
+
+cdef int64_t _rarest(Span[uint32_t] points, int64_t wanted, Span[uint32_t] chosen, Span[int64_t] count) noexcept nogil:
+    """Put the least frequent of sorted code points into `chosen`, of equals the lowest; return how many there are."""
+    cdef int64_t i = 0, first, place, found = 0
+    while i < points.size:
+        first = i
+        while i < points.size and points[i] == points[first]:
+            i += 1
+        place = found
+        while place and count[place - 1] > i - first:
+            if place < wanted:
+                chosen[place], count[place] = chosen[place - 1], count[place - 1]
+            place -= 1
+        if place < wanted:
+            chosen[place], count[place] = points[first], i - first
+            found = min(found + 1, wanted)
+    return found
+
+
+cdef void _released_keys(void* state) noexcept nogil:
+    cdef Released* s = <Released*>state
+    cdef Arena arena
+    cdef Span[uint32_t] points = arena.empty[uint32_t](64), chosen = arena.empty[uint32_t](s.characters)
+    cdef Span[int64_t] count = arena.empty[int64_t](s.characters), places = arena.empty[int64_t](37)
+    cdef int64_t character_bits = 37 * s.beta, last = 64 * s.keys.columns - 1
+    cdef int64_t i, p, end, length, segment, area, turned, c
+    for i in range(s.keys.rows):
+        p, end, length = s.offsets[i], s.offsets[i + 1], 0
+        if end - p > points.size:
+            points = arena.empty[uint32_t](2 * (end - p))
+        places.fill(0)
+        while p < end:
+            points[length] = _next_point(s.data, &p)
+            segment = _segment_of(points[length])
+            if segment >= 0:
+                places[segment] += length
+            length += 1
+        sort(points.data, points.data + length)
+        _set_bit(s.keys[i], last - character_bits - length % s.length_bits)
+        turned = character_bits * (length % s.length_bits) // s.length_bits
+        for c in range(_rarest(points.slice(0, length), s.characters, chosen, count)):
+            segment = _segment_of(chosen[c])
+            if segment >= 0:
+                # The mean place, times beta, by the length, rounded up, and one less: from 0 on.
+                area = (places[segment] * s.beta + count[c] * length - 1) // (count[c] * length) - 1
+                _set_bit(s.keys[i], last - (segment * s.beta + max(area, 0) + turned) % character_bits)

@@ -3,6 +3,7 @@
 from experiments.bloom_mistakes import MISTAKES
 from experiments.definitions import Method
 from experiments.experiment import SearchExperiment
+from experiments.hashes import PAPERS_H
 from experiments.query_mistakes import QUERY_MISTAKES
 
 EXPERIMENT = SearchExperiment(
@@ -13,6 +14,7 @@ EXPERIMENT = SearchExperiment(
     methods=(
         Method("mate", "bf", 128),
         Method("mate", "ht", 128),
+        *(Method("mate", name, 128) for name in PAPERS_H),
         *(Method("mate", name, 128) for name in MISTAKES),
         *(Method(system, "bf", 128, mistake) for system, mistake in QUERY_MISTAKES.items()),
     ),

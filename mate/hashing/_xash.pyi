@@ -12,6 +12,5 @@ def hash_strings(
     length_bits: int,
     with_length: bool,
     with_location: bool,
-    before: int,
-    rotation: int,
+    rotated: bool,
 ) -> None: ...

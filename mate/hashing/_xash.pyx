@@ -23,8 +23,7 @@ cdef struct Hashing:
     int64_t length_bits
     bint with_length
     bint with_location
-    int64_t before
-    int64_t rotation
+    bint rotated
 
 
 cdef struct Tally:
@@ -44,19 +43,18 @@ def hash_strings(
     int64_t length_bits,
     bint with_length,
     bint with_location,
-    int64_t before,
-    int64_t rotation,
+    bint rotated,
 ):
     """Set the bits of every string in its row of `keys`, `wanted` characters each.
 
     `ranks` has the place of code points in the alphabet, the space first. `order` has the ranks in the order of choice,
-    none for "by how often the value has them". `rotation` is the place of one among `Rotation`.
+    none for "by how often the value has them".
     """
     cdef Hashing state
     state.data, state.offsets, state.ranks = bytes_of(data), int64s(offsets), bytes_of(ranks)
     state.order, state.keys = bytes_of(order), uint64_matrix(keys)
     state.wanted, state.beta, state.length_bits = wanted, beta, length_bits
-    state.with_length, state.with_location, state.before, state.rotation = with_length, with_location, before, rotation
+    state.with_length, state.with_location, state.rotated = with_length, with_location, rotated
     with nogil:
         run(&_hash_strings, &state)
 
@@ -106,13 +104,6 @@ cdef int64_t _first_of(uint64_t mask, Span[uint8_t] order) noexcept nogil:
     return order[i]
 
 
-cdef inline int64_t _shift(Hashing* s, int64_t length, int64_t character_bits) noexcept nogil:
-    """Return by how many bits characters rotate."""
-    if s.rotation == 0:
-        return length % character_bits
-    return character_bits * (length % s.length_bits) // s.length_bits if s.rotation == 1 else 0
-
-
 cdef inline void _set_bit(Span[uint64_t] key, int64_t position) noexcept nogil:
     key[position >> 6] |= <uint64_t>1 << (63 - (position & 63))
 
@@ -121,7 +112,8 @@ cdef void _hash_strings(void* state) noexcept nogil:
     cdef Hashing* s = <Hashing*>state
     cdef Span[uint8_t] data = s.data, ranks = s.ranks
     cdef Span[uint64_t] key
-    cdef int64_t character_bits = ALPHABET * s.beta, i, p, end, length, rank, shift, position
+    cdef int64_t beta = s.beta, length_bits = s.length_bits, character_bits = ALPHABET * s.beta
+    cdef int64_t i, p, end, length, rank, shift, position
     cdef int64_t[ALPHABET] place
     cdef uint64_t present, repeated, singles, bit
     cdef double offset, per_length
@@ -141,8 +133,10 @@ cdef void _hash_strings(void* state) noexcept nogil:
             continue
         key = s.keys[i]
         if s.with_length:
-            _set_bit(key, (length - 1) % s.length_bits)
-        shift = _shift(s, length, character_bits)
+            _set_bit(key, (length - 1) % length_bits)
+        shift = length if s.rotated else 0
+        if shift >= character_bits:  # a division takes long
+            shift %= character_bits
         singles = present & ~repeated
         # ceil(a / b) - 1 = floor((a - 1/2) / b) for whole a, b, and the half keeps rounding errors harmless.
         per_length = 1.0 / length
@@ -159,14 +153,13 @@ cdef void _hash_strings(void* state) noexcept nogil:
             bit = <uint64_t>1 << rank
             if singles & bit:
                 singles ^= bit
-                offset = ((place[rank] - s.before) * s.beta - 0.5) * per_length
+                offset = (place[rank] * beta - 0.5) * per_length
             else:
                 repeated ^= bit
-                offset = tally.place_sum[rank] - s.before * tally.count[rank]
-                offset = (offset * s.beta - 0.5) / (tally.count[rank] * length)
-            position = (rank - 1 if rank else ALPHABET - 1) * s.beta - shift
+                offset = (tally.place_sum[rank] * beta - 0.5) / (tally.count[rank] * length)
+            position = (rank - 1 if rank else ALPHABET - 1) * beta - shift
             if s.with_location:
                 position += <int64_t>offset
             if position < 0:
                 position += character_bits
-            _set_bit(key, position + s.length_bits)
+            _set_bit(key, position + length_bits)

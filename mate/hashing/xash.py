@@ -40,9 +40,6 @@ class Rotation(StrEnum):
 
     LENGTH = "length"
     """The length of the value (section 5.3.4)."""
-    SPREAD = "spread"
-    """As in the released code: floor(W * (l mod S) / S), W being the width of the character segments and S that of the
-    length segment."""
     OFF = "off"
 
 
@@ -54,8 +51,6 @@ class Features:
     characters: bool = True
     location: bool = True
     rotation: Rotation = Rotation.LENGTH
-    first_place: int = 1
-    """The location of a value's first character: 1 in the paper, 0 in the released code."""
     rare_first: str = ""
     """The alphabet, rarest character of a corpus first: chooses characters in this order instead of by frequency in the
     value."""
@@ -63,8 +58,6 @@ class Features:
     def __post_init__(self) -> None:
         if self.rotation not in list(Rotation):
             raise HashError(f"rotation must be one of {', '.join(Rotation)}, not {self.rotation!r}")
-        if self.first_place not in (0, 1):
-            raise HashError(f"first_place must be 0 or 1, not {self.first_place!r}")
         if self.rare_first and sorted(self.rare_first) != sorted(SEGMENTS):
             raise HashError(f"rare_first must name each of the {len(SEGMENTS)} characters once")
 
@@ -97,8 +90,6 @@ class BitLayout:
 
     def shift(self, length: int, rotation: Rotation) -> int:
         """Return by how many bits the character segments of a value rotate."""
-        if rotation == Rotation.SPREAD:
-            return self.character_bits * (length % self.length_bits) // self.length_bits
         return length % self.character_bits if rotation == Rotation.LENGTH else 0
 
 
@@ -145,16 +136,16 @@ def xash(value: str, bits: int, alpha: int, features: Features = PAPER) -> int:
         in_corpus = [character for character in features.rare_first if character in folded]
         chosen = in_corpus[: alpha - 1] if features.rare_first else rarest(folded, alpha - 1)
         for character in chosen:
-            place = _segment_bit(folded, character, layout.beta, features.first_place) if features.location else 0
+            place = _segment_bit(folded, character, layout.beta) if features.location else 0
             place += SEGMENTS.index(character) * layout.beta
             positions.append(layout.length_bits + (place - shift) % layout.character_bits)
     return sum(1 << (bits - 1 - position) for position in positions)
 
 
-def _segment_bit(value: str, character: str, beta: int, first_place: int) -> int:
-    """Return the 0-based bit for a character's mean location: x - 1, x = max(1, ceil(lambda * beta / l_v))."""
-    places = [place for place, other in enumerate(value, start=first_place) if other == character]
-    return max(1, -(-sum(places) * beta // (len(places) * len(value)))) - 1
+def _segment_bit(value: str, character: str, beta: int) -> int:
+    """Return the 0-based bit for a character's mean location: x - 1, x = ceil(lambda * beta / l_v)."""
+    places = [place for place, other in enumerate(value, start=1) if other == character]
+    return -(-sum(places) * beta // (len(places) * len(value))) - 1
 
 
 @register
@@ -204,8 +195,7 @@ class Xash(SuperKeyHash):
                 layout.length_bits,
                 features.length,
                 features.location,
-                1 - features.first_place,
-                list(Rotation).index(features.rotation),
+                features.rotation == Rotation.LENGTH,
             )
 
         in_parts(hash_part, len(tokens))

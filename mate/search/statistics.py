@@ -29,6 +29,14 @@ class Statistics:
     """Postings paired with the key tuples that share their value: what the row filter decides on."""
     candidates: int = 0
     """Pairs that passed the row filter, of the tables that the search came to."""
+    rows_compared: int = 0
+    """Postings whose rows were compared by their first bits before the others (`RowFilter.first_bits`)."""
+    rows_cut_by_first_bits: int = 0
+    """Of these, those that had no key tuple left then."""
+    pairs_compared: int = 0
+    """Their pairs with key tuples."""
+    pairs_cut_by_first_bits: int = 0
+    """Of these, those whose row lacks one of the first bits."""
     tables: int = 0
     """Tables that were bounded: with a posting of the initial column, or of every key column (column-first)."""
     tables_cut_rule_1: int = 0
@@ -103,6 +111,10 @@ class Statistics:
 
 
 WORK = (
+    "rows_compared",
+    "rows_cut_by_first_bits",
+    "pairs_compared",
+    "pairs_cut_by_first_bits",
     "candidates",
     "tables_checked",
     "mappings_bounded",

@@ -293,7 +293,7 @@ def test_a_hash_as_it_is_written(text: str, request_: HashRequest) -> None:
         ("xash:many", "a hash is written NAME"),
         ("xash:128:alpha", "a hash is written NAME"),
         ("xash:128:alpha=x", "alpha must be a whole number from 1"),
-        ("xash::rotation=up", "rotation must be one of length, spread, off, not 'up'"),
+        ("xash::rotation=up", "rotation must be one of length, off, not 'up'"),
         ("xsah", 'did you mean "xash"'),
         ("", 'unknown hash ""; known: '),
     ],

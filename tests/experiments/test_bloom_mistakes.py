@@ -17,7 +17,7 @@ from mate.stores import open_index
 VALUES = [f"value {i}" for i in range(500)]
 
 
-NUMBERS = [("bf-log10", 7, 8), ("bf-log2", 20, 26), ("bf-floor", 15, 17), ("bf-one", 1, 1), ("bf-v26", 2.9, 3)]
+NUMBERS = [("bf-log10", 7, 8), ("bf-log2", 20, 26), ("bf-one", 1, 1)]
 
 
 @pytest.mark.parametrize(("name", "least", "most"), NUMBERS)

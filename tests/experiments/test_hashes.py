@@ -1,8 +1,8 @@
 """The variants of XASH are XASH without some of its parts; fair Bloom filters set as many bits as XASH."""
 
 import pickle
-from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from experiments.hashes import COMPONENTS, RARE_FIRST, compared, components, described
 from experiments.lakes import Request
-from mate.hashing import CorpusStatistics, find, fit, get
-from mate.hashing.xash import SEGMENTS, Features, Rotation, xash
+from mate.hashing import CorpusStatistics, find, fit, get, or_aggregate
+from mate.hashing.xash import Features, Rotation, xash
 from tests.keys import from_ints
 
 FEATURES = {
@@ -20,7 +20,6 @@ FEATURES = {
     "xash-characters-location": Features(length=False, rotation=Rotation.OFF),
     "xash-characters-length-location": Features(rotation=Rotation.OFF),
     "xash-paper": Features(),
-    "xash-released": Features(rotation=Rotation.SPREAD, first_place=0),
     "xash-corpus-rare": Features(rare_first=RARE_FIRST),
 }
 LAKE = CorpusStatistics(distinct_tokens=1_000_000, mean_columns=9.0)
@@ -32,21 +31,6 @@ def test_variants_are_xash_without_some_parts(values: list[str], name: str) -> N
         function = get(name, bits, alpha=5)
         wanted = from_ints([xash(value, bits, 5, FEATURES[name]) for value in values], bits)
         assert (function.hash(pa.array(values)) == wanted).all()
-
-
-@given(st.text(SEGMENTS, min_size=1, max_size=40), st.sampled_from([128, 256, 512]))
-def test_the_released_code_step_by_step(value: str, bits: int) -> None:
-    """Five characters; the first third, sixth, ... that holds their mean place from 0; lengths spread over all bits."""
-    beta = {128: 3, 256: 6, 512: 13}[bits]
-    wide, length = 37 * beta, bits - 37 * beta
-    expected = 1 << (bits - 1 - (len(value) - 1) % length)
-    for character in sorted(set(value), key=lambda c: (value.count(c), c))[:5]:
-        places = [place for place, other in enumerate(value) if other == character]
-        mean = Fraction(sum(places), len(places))
-        third = next(i for i in range(beta) if mean <= Fraction((i + 1) * len(value), beta))
-        turned = (SEGMENTS.index(character) * beta + third - wide * (len(value) % length) // length) % wide
-        expected |= 1 << (bits - 1 - length - turned)
-    assert (get("xash-released", bits).hash([value]) == from_ints([expected], bits)).all()
 
 
 def test_the_definition_and_the_kernel_agree_on_variants() -> None:
@@ -62,14 +46,32 @@ def test_alpha_is_that_of_the_lake_or_the_papers(bits: int, lakes: int, papers: 
     assert fit("xash-paper", bits, LAKE).parameters == {"alpha": papers}
     assert fit("bf-fair", bits, LAKE).parameters == {"hashes": lakes}
     assert fit("bf-fair-paper", bits, LAKE).parameters == {"hashes": papers}
-    assert fit("xash-released", bits, LAKE).parameters == {"alpha": 6}
+    assert fit("xash-released", bits, LAKE).parameters == {"characters": 5}
+    assert fit("xash-released-six", bits, LAKE).parameters == {"characters": 6}
     assert fit("bf-fair-released", bits, LAKE).parameters == {"hashes": 6}
     assert all(fit(name, bits, LAKE).parameters == {"alpha": papers} for name in COMPONENTS)
 
 
+@pytest.mark.parametrize("lake", [LAKE, CorpusStatistics(distinct_tokens=10, mean_columns=73.0)])
+def test_the_papers_h_is_that_of_its_set_up(lake: CorpusStatistics) -> None:
+    for name, hashes in {"bf-paper-5": (18, 35, 71), "bf-paper-26": (3, 7, 14)}.items():
+        assert [fit(name, bits, lake).parameters["hashes"] for bits in (128, 256, 512)] == [*hashes]
+        assert get(name).parameters == {"hashes": hashes[0]}
+    assert fit("bf", 128, CorpusStatistics(10, 73.0)).parameters == {"hashes": 1}
+
+
+@pytest.mark.parametrize("name", ["bf-paper-5", "bf-paper-26", "bf-fair-released", "xash-released-six", *COMPONENTS])
+@given(rows=st.lists(st.lists(st.text(max_size=12), min_size=1, max_size=8), min_size=1, max_size=4))
+def test_variants_lose_no_row(name: str, rows: list[list[str]]) -> None:
+    function = get(name, 128)
+    hashes = function.hash(pa.array([value for row in rows for value in row], pa.string()))
+    keys = or_aggregate(hashes, np.cumsum([0, *map(len, rows)]))
+    assert not (hashes & ~np.repeat(keys, [len(row) for row in rows], axis=0)).any()
+
+
 def test_every_compared_hash_can_be_made_again_from_its_record() -> None:
     wanted = [*compared(), *components()]
-    assert len(set(wanted)) == len(wanted) == 43
+    assert len(set(wanted)) == len(wanted) == 53
     for name, bits in wanted:
         spec = Request(name, bits).chosen(LAKE)
         assert pickle.loads(pickle.dumps(spec)) == spec
@@ -79,5 +81,8 @@ def test_every_compared_hash_can_be_made_again_from_its_record() -> None:
 
 def test_variants_are_described() -> None:
     assert described("bf-fair") == ("bf", "fair")
+    assert described("bf-paper-5") == ("bf", "paper's H, V = 5")
+    assert described("xash-released") == ("xash", "released")
+    assert described("xash-released-six") == ("xash", "released, six characters")
     assert described("xash-length") == ("xash", "length")
     assert described("md5") == ("md5", "")

@@ -54,7 +54,7 @@ def scan_plainly(task: Task, order: Ids, best: Best, *_: object) -> Counter[str]
         if task.filtering and task.bounds.limit[group] <= best.kth:
             tally["tables_cut_rule_1"] += len(order) - done
             break
-        candidates, cut = filter_rows(task, group, best.kth)
+        candidates, cut = filter_rows(task, group, best.kth, tally)
         tally["candidates"] += len(candidates)
         tally["tables_cut_rule_2" if cut else "tables_checked"] += 1
         if not cut:
@@ -79,7 +79,7 @@ def entry_rows(arrays: SegmentArrays, entry: int) -> Ids:
     return units[::2] + (units[1::2] << 16)
 
 
-def filter_rows(task: Task, group: int, kth: int) -> tuple[list[Candidate], bool]:
+def filter_rows(task: Task, group: int, kth: int, tally: Counter[str]) -> tuple[list[Candidate], bool]:
     """Return the candidates of a table, and whether rule 2 cut it before all its postings were looked at."""
     found: list[Candidate] = []
     table = int(task.groups.table[group])
@@ -94,7 +94,13 @@ def filter_rows(task: Task, group: int, kth: int) -> tuple[list[Candidate], bool
             entry = int(task.groups.entry[run])
             column = int(task.arrays.entry_column[entry]) - first_column
             for row in entry_rows(task.arrays, entry).tolist():
-                paired = (Candidate(row, column, number) for number in range(first, last))
+                paired = [Candidate(row, column, number) for number in range(first, last)]
+                if task.filter.first_bits:
+                    left = [covers(task, table, candidate, task.filter.first_bits) for candidate in paired]
+                    tally["rows_compared"] += 1
+                    tally["rows_cut_by_first_bits"] += not any(left)
+                    tally["pairs_compared"] += len(left)
+                    tally["pairs_cut_by_first_bits"] += left.count(False)
                 covered = [candidate for candidate in paired if covers(task, table, candidate)]
                 found += covered
                 met.update(candidate.key_tuple for candidate in covered)
@@ -109,15 +115,16 @@ def filter_rows(task: Task, group: int, kth: int) -> tuple[list[Candidate], bool
     return found, False
 
 
-def covers(task: Task, table: int, candidate: Candidate) -> bool:
-    """Tell whether a row's key does not rule a key tuple out."""
+def covers(task: Task, table: int, candidate: Candidate, first_bits: int = 0) -> bool:
+    """Tell whether a row's key does not rule a key tuple out, or so many bits of it."""
     keys = task.filter
     words = int(keys.words[table])
     row_at = int(keys.row_first[table]) + candidate.row * words
     row = keys.row_keys[row_at : row_at + words]
     if not keys.fingerprint:
         tuple_at = int(keys.tuple_first[table]) + candidate.key_tuple * words
-        return not np.any(keys.tuple_keys[tuple_at : tuple_at + words] & ~row)
+        lacking = keys.tuple_keys[tuple_at : tuple_at + words] & ~row
+        return not (int(lacking[0]) >> (64 - first_bits) if first_bits else np.any(lacking))
     columns = int(np.diff(task.arrays.table_column_first[table : table + 2])[0])
     listed = unpacked(row, columns, keys.fingerprint)
     listed[candidate.column] = -1

@@ -22,7 +22,7 @@ from mate.search.systems import find_system
 from tests.search import oracle
 from tests.search.memory_lake import XASH, MemoryLake
 
-EXACT = ("column-first", "mate", "scr", "mcr", "scr-josie")
+EXACT = ("column-first", "mate", "mate-length-first", "scr", "mcr", "scr-josie")
 """Systems that give the scores of brute force."""
 
 HASHES = [XASH if name == "xash" else HashSpec(name, find(name).sizes[0]) for name in available()]

@@ -19,7 +19,7 @@ from tests.search.memory_lake import MemoryLake
 
 
 def test_the_systems_that_are_declared() -> None:
-    assert {"column-first", "mate", "scr", "mcr", "scr-josie", "mcr-josie"} <= set(available())
+    assert {"column-first", "mate", "mate-length-first", "scr", "mcr", "scr-josie", "mcr-josie"} <= set(available())
     assert available() == sorted(available())
     assert find_system("mate").visit is algorithm_1
     assert find_system() is find_system("column-first")

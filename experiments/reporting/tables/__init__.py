@@ -12,6 +12,7 @@ from experiments.reporting.tables import (
     hashing,
     in_depth,
     indexing,
+    length_first,
     row_filter,
     searching,
 )
@@ -31,6 +32,7 @@ TABLES: Mapping[str, tuple[Callable[[Results], list[Table]], ...]] = {
     "row-filter": (row_filter.covered,),
     "own-table": (row_filter.own_table,),
     "bloom-mistakes": (bloom_mistakes.bloom_mistakes,),
+    "length-first": (length_first.length_first,),
 }
 BY_ENGINE: Mapping[str, tuple[Callable[[Results], list[Table]], ...]] = {
     "figure4": (engines.figure4,),

@@ -28,7 +28,8 @@ def bloom_mistakes(results: Results) -> list[Table]:
     header = [("", "Bloom filter"), *((results.title(lake), name) for lake, name in places), ("", "mean distance")]
     note = (
         "Mean precision at 128 bits; mean distance: from the paper's numbers, over the query sets that correspond to "
-        "one of its own. bf 128 is the filter that the paper's formula describes; the others make one mistake each."
+        "one of its own. bf 128 is the filter that the paper's formula gives for the lake; the paper's H is the number "
+        "that it gave for web tables (V = 5) and open data (V = 26); the others make one mistake each."
     )
     title = "The paper's Bloom filter and plausible mistakes"
     return [Table("bloom-mistakes", title, tuple(header), tuple(rows), means.reset_index(), (note,), left=1)]

@@ -100,6 +100,10 @@ def _quantities(frame: pd.DataFrame, lakes: list[str]) -> list[tuple[str, list[s
     josie = [seconds(_get(builds[lake], KEYED, "josie_seconds")) for lake in lakes]
     hours = [f"{table.loc['josie_index_hours', c]:.0f} h" for c in corpora]
     found.append(("time to make what JOSIE adds", josie, hours))
+    size = [gigabytes(_get(builds[lake], KEYED, "josie_index_bytes")) for lake in lakes]
+    found.append(("JOSIE's own index, on disk", size, [NOTHING] * len(corpora)))
+    took = [seconds(_get(builds[lake], KEYED, "josie_index_seconds")) for lake in lakes]
+    found.append(("time to build JOSIE's own index", took, [NOTHING] * len(corpora)))
     return found
 
 

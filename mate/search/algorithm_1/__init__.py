@@ -2,6 +2,11 @@
 
 The postings of the initial column's values are grouped by table, tables bounded and visited by falling bound. The row
 filter pairs postings with the key tuples whose super key the row's covers; what passes is compared with the row itself.
+
+Rules 1 and 2 cut a table whose bound is at most the k-th joinability: ``<=``, as the text of section 6.2 has it. The
+paper's pseudocode has ``<``, its authors' code ``<=`` in rule 1 and ``<`` in rule 2: tables that can but tie with the
+k-th are looked at as well, for the same scores. Which of the tables that tie at the last place are kept is left open.
+
 Relatives of the algorithm differ in the row filter (`scan`): none in SCR, marks of rows in MCR.
 """
 

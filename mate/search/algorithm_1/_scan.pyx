@@ -105,6 +105,10 @@ cdef struct Counts:
     int64_t tables_cut_rule_1
     int64_t tables_cut_rule_2
     int64_t tables_checked
+    int64_t rows_compared
+    int64_t rows_cut_by_first_bits
+    int64_t pairs_compared
+    int64_t pairs_cut_by_first_bits
     int64_t candidates
     int64_t rows_read
     int64_t true_positives
@@ -119,6 +123,8 @@ cdef struct Filter:
     Span[uint64_t] tuple_keys
     Span[int64_t] tuple_first
     int64_t fingerprint
+    # The bits of a key's first word that are compared before all others; 0: no bits are.
+    uint64_t first_bits
 
 
 cdef struct Option:
@@ -269,6 +275,30 @@ cdef inline int64_t _covered(
     return count
 
 
+cdef int64_t _covered_in_steps(
+    Filter* filter, Counts* counts, Span[uint64_t] keys, int64_t first, int64_t last, Span[uint64_t] row_key,
+    Span[int32_t] noted, int64_t count,
+) noexcept nogil:
+    """Do the same in two steps, and count what the first bits reject alone: where they do, nothing else is compared."""
+    cdef uint64_t lacks = ~row_key[0] & filter.first_bits
+    cdef int64_t word, key_tuple, words = row_key.size, cut = 0
+    for key_tuple in range(first, last):
+        if keys[key_tuple * words] & lacks:
+            cut += 1
+            continue
+        for word in range(words):
+            if keys[key_tuple * words + word] & ~row_key[word]:
+                break
+        else:
+            noted[count] = <int32_t>key_tuple
+            count += 1
+    counts.rows_compared += 1
+    counts.rows_cut_by_first_bits += cut == last - first
+    counts.pairs_compared += last - first
+    counts.pairs_cut_by_first_bits += cut
+    return count
+
+
 cdef bint _lists_all(
     Span[uint64_t] key, int64_t initial, Span[uint64_t] row_key, int64_t columns, int64_t bits, int64_t own
 ) noexcept nogil:
@@ -307,7 +337,7 @@ cdef bint _filter_rows(Scan* s, int64_t group) noexcept nogil:
     cdef int64_t columns = _columns(segment, table), room = s.room
     cdef int64_t place = s.run, posting = s.posting, slack = s.slack, kept = 0, count = 0
     cdef int64_t value, entry, first, last, start, stop, own, ahead, at, row, before, i, postings = 0
-    cdef bint cut = False, full = False, tight = s.tight, filtering = s.filtering
+    cdef bint cut = False, full = False, tight = s.tight, filtering = s.filtering, stepwise = s.filter.first_bits != 0
     keys = s.filter.tuple_keys.slice(s.filter.tuple_first[table], s.filter.tuple_keys.size)
     while place < end and not cut:
         value, entry = s.groups.value[place], s.groups.entry[place]
@@ -331,6 +361,8 @@ cdef bint _filter_rows(Scan* s, int64_t group) noexcept nogil:
                 for i in range(first, last):
                     noted[count] = <int32_t>i
                     count += _lists_all(keys.slice(i * width, (i + 1) * width), s.initial, row_key, columns, bits, own)
+            elif stepwise:
+                count = _covered_in_steps(&s.filter, &s.counts, keys, first, last, row_key, noted, count)
             elif words == 2:
                 count = _covered(keys, first, last, row_key, noted, count, 2)
             elif words == 4:
@@ -670,14 +702,16 @@ def scan_groups(task, const int64_t[::1] order, best, limits):
     cdef Arena arena
     cdef Interrupt interrupt
     cdef Scan s
+    cdef int64_t first_bits = task.filter.first_bits
     s.arena, s.interrupt, s.segment = &arena, &interrupt, &view.segment
     s.filter.row_keys, s.filter.tuple_keys = uint64s(task.filter.row_keys), uint64s(task.filter.tuple_keys)
     s.filter.row_first, s.filter.words = int64s(task.filter.row_first), int64s(task.filter.words)
     s.filter.tuple_first, s.filter.fingerprint = int64s(task.filter.tuple_first), task.filter.fingerprint
+    s.filter.first_bits = ~(<uint64_t>-1 >> first_bits)
     s.groups = _view_groups(view, task.groups)
     s.limit, s.most, s.filtering, s.tight = int64s(task.bounds.limit), int64s(task.bounds.most), task.filtering, task.tight
     s.order, s.best = int64s(order), view_best(best)
-    s.counts = Counts(0, 0, 0, 0, 0, 0, 0, 0)
+    s.counts = Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     s.initial, s.tuple_first, s.token = task.probes.initial, int64s(task.probes.first), int64s(task.probes.token)
     s.number, s.needed = _int32_matrix(task.probes.number), _int32_matrix(task.probes.needed)
     s.kept, s.masks_used, s.room, s.most_masks = 0, 0, limits.held, limits.masks

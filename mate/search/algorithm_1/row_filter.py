@@ -33,6 +33,9 @@ class RowFilter(NamedTuple):
     """Where the keys of the key tuples begin that rows of each table are compared with."""
     fingerprint: int
     """Bits of a fingerprint; 0: a row must have all bits of the key tuple."""
+    first_bits: int = 0
+    """How many bits of a key, fewer than a word has, are compared before the others; what they reject alone is counted.
+    0: all bits are compared at once."""
 
 
 MakeFilter: TypeAlias = Callable[[Probes, Groups], RowFilter]

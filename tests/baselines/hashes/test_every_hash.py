@@ -13,7 +13,8 @@ from mate.hashing import CorpusStatistics, available, bits_set, fit, get
 
 FILTERS = ("bf", "lhbf", "ht", "simhash")
 DIGESTS = ("md5", "murmur", "city")
-HASHES = [*product(FILTERS, (128, 256, 512)), *product(DIGESTS, (128,))]
+XASHES = ("xash-released",)
+HASHES = [*product((*FILTERS, *XASHES), (128, 256, 512)), *product(DIGESTS, (128,))]
 CORPUS = CorpusStatistics(distinct_tokens=1_000_000, mean_columns=9.5)
 
 every_hash = pytest.mark.parametrize(("name", "bits"), HASHES)
@@ -21,8 +22,9 @@ cells = st.none() | st.just("") | st.text(max_size=30)
 
 
 def test_all_are_found_by_name() -> None:
-    assert {*FILTERS, *DIGESTS} <= set(available())
-    assert all(get(name).name == name for name in (*FILTERS, *DIGESTS))
+    names = {*FILTERS, *XASHES, *DIGESTS, "xash-released-cleaned"}
+    assert names <= set(available())
+    assert all(get(name).name == name for name in names)
 
 
 @every_hash

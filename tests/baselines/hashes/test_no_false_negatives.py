@@ -17,7 +17,7 @@ from mate.hashing import Keys, SuperKeyHash, get, or_aggregate
 Row = list[str | None]
 
 HASHES = [
-    *product(["xash"], (64, 128, 256, 512)),
+    *product(["xash", "xash-released", "xash-released-cleaned"], (64, 128, 256, 512)),
     *product(["bf", "lhbf", "ht", "simhash"], (128, 256, 512)),
     *product(["md5", "murmur", "city"], (128,)),
 ]
