@@ -48,11 +48,14 @@ class SearchSegment:
     def places(self, ids: Array, texts: pa.StringArray | None = None) -> Array:
         """Return the places of tokens, `NO_PLACE` for those that it does not have.
 
-        A segment in memory has no texts, and ids are enough: a database has compared the texts itself.
+        Without texts, ids are enough: for tokens of the same lake, and where a database has compared the texts.
         """
-        no_texts = np.empty(0, np.uint8), np.zeros(len(ids) + 1, np.int64)
-        buffers = no_texts if texts is None else string_buffers(texts)
-        return find_places(self.native, np.ascontiguousarray(ids, np.int64), *buffers)
+        if texts is not None:
+            return find_places(self.native, np.ascontiguousarray(ids, np.int64), *string_buffers(texts))
+        known = self.arrays.token_id
+        place = np.searchsorted(known, ids)
+        found = np.take(known, place, mode="clip") == ids if len(known) else np.zeros(len(ids), bool)
+        return np.where(found, place, NO_PLACE)
 
     def texts(self, places: Array) -> pa.LargeStringArray:
         """Return the texts of tokens."""
