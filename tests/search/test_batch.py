@@ -18,27 +18,23 @@ from mate.search.query import from_arrow
 from mate.search.settings import SearchSettings
 from tests import lakes as lakes_on_disk
 from tests.search.memory_lake import MemoryLake
-from tests.search.test_ranking import Lake, lakes
+from tests.search.test_exactness import Case, query_of
+from tests.search.test_ranking import lakes
 
 SYSTEMS = ("column-first", "mate")
 
 
-def query_of(lake: Lake) -> BatchQuery:
-    columns = {f"q{c}": [row[c] for row in lake.query] for c in range(len(lake.query[0]))}
-    return BatchQuery("mine", from_arrow(pa.table(columns)), tuple(f"q{c}" for c in lake.key))
-
-
-def part_of(lake: Lake, parts: set[int], of: int) -> MemoryLake:
-    """Return some of the segments of a lake that has so many."""
-    dealt = [{n: rows for n, rows in enumerate(lake.tables) if n % of == part} for part in sorted(parts)]
-    return MemoryLake(*filter(None, dealt), headers=dict(enumerate(lake.headers)))
+Lake = tuple[Case, dict[int, list[str]]]
 
 
 def whole_and_merged(lake: Lake, search: BatchSearch, of: int, cut: int) -> tuple[Answered, Answered]:
-    query = query_of(lake)
-    shares = [set(range(cut)), set(range(cut, of))]
-    found = [search.answer(part_of(lake, share, of), query) for share in shares if share]
-    return search.answer(part_of(lake, set(range(of)), of), query), search.merge(found)
+    """Return the answer of a lake of so many segments, and that of the first ones and the others."""
+    (case, headers), (table, key) = lake, query_of(lake[0])
+    query = BatchQuery("mine", from_arrow(table), tuple(key))
+    dealt = [{n: rows for n, rows in enumerate(case.tables) if n % of == part} for part in range(of)]
+    shares = [MemoryLake(*filter(None, share), headers=headers) for share in (dealt[:cut], dealt[cut:]) if any(share)]
+    whole = MemoryLake(*filter(None, dealt), headers=headers)
+    return search.answer(whole, query), search.merge([search.answer(share, query) for share in shares])
 
 
 @settings(max_examples=150)
