@@ -67,25 +67,18 @@ class Evidence:
 
 
 def is_likely(joinability: float, chance: float, key_tuples: int) -> bool:
-    """Tell whether a joinability is to be expected where `chance` is."""
-    return bool(are_likely(np.array([float(joinability)]), np.array([float(chance)]), key_tuples, LIKELY)[0])
-
-
-def are_likely(joinability: Floats, chance: Floats, key_tuples: int, likely: float) -> npt.NDArray[np.bool_]:
-    """Tell which joinabilities are to be expected where `chance` is, by the Chernoff-Hoeffding bound.
+    """Tell whether a joinability is to be expected where `chance` is, by the Chernoff-Hoeffding bound.
 
     The probability that of n key tuples at least j join, where c are expected to, is at most
-    ``(c / j) ** j * ((n - c) / (n - j)) ** (n - j)``; what has at least the probability `likely` is to be expected.
+    ``(c / j) ** j * ((n - c) / (n - j)) ** (n - j)``; what has at least the probability `LIKELY` is to be expected.
     """
-    tried = (joinability > chance) & (chance > 0.0)
-    found: npt.NDArray[np.bool_] = joinability <= chance
-    joined, expected = joinability[tried], chance[tried]
-    left = key_tuples - joined
-    bound = joined * np.log(expected / joined)
-    some = left > 0
-    bound[some] += left[some] * np.log((key_tuples - expected[some]) / left[some])
-    found[tried] = bound > log(likely)
-    return found
+    if joinability <= chance or chance <= 0.0:
+        return joinability <= chance
+    left = key_tuples - joinability
+    bound = joinability * log(chance / joinability)
+    if left > 0:
+        bound += left * log((key_tuples - chance) / left)
+    return bound > log(LIKELY)
 
 
 class Measured(NamedTuple):
