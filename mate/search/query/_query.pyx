@@ -1,17 +1,14 @@
 """The loops of `mate.search.query.key_tuples`: distinct tokens, and distinct combinations of them, in one call."""
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
 
 from mate.native cimport Arena, Interrupt, Matrix, Span, bytes_of, int64s, run
+from mate.search.evidence._evidence cimport FREE, mix, new_slots
 
 import numpy as np
 
 ctypedef Span[uint8_t] Text
-
-cdef enum:
-    FREE = -1
-
 
 cdef struct Key:
     Arena* arena
@@ -21,26 +18,13 @@ cdef struct Key:
     int64_t width
     # Found: the cell in which each distinct token comes first, spellings of "no value" before all others, and the distinct
     # combinations of these others. Slots of hash tables have their numbers.
-    Span[int64_t] slots
+    Span[int32_t] slots
     Span[int64_t] first
     int64_t count
-    Span[int64_t] tuple_slots
+    Span[int32_t] tuple_slots
     Matrix[int64_t] tuples
     int64_t tuple_count
     Span[int64_t] row_tuple
-
-
-cdef inline uint64_t _mix(uint64_t hash, uint64_t more) noexcept nogil:
-    hash = (hash ^ more) * <uint64_t>0x9E3779B97F4A7C15
-    return hash ^ (hash >> 32)
-
-
-cdef inline Span[int64_t] _free_slots(Arena* arena, int64_t count) noexcept nogil:
-    """Return slots for so many numbers, at most half of which are taken."""
-    cdef int64_t room = 16
-    while room < 2 * count:
-        room *= 2
-    return arena.full[int64_t](room, FREE)
 
 
 cdef inline Text _token(Key* k, int64_t cell) noexcept nogil:
@@ -54,13 +38,13 @@ cdef int64_t _token_number(Key* k, int64_t cell) noexcept nogil:
     cdef int64_t i, slot, mask = k.slots.size - 1
     for i in range(token.size):
         hash = (hash ^ token[i]) * <uint64_t>0x100000001B3
-    slot = _mix(hash, 0) & mask
+    slot = mix(hash, 0) & mask
     while k.slots[slot] != FREE:
         other = _token(k, k.first[k.slots[slot]])
         if other.size == token.size and memcmp(other.data, token.data, token.size) == 0:
             return k.slots[slot]
         slot = (slot + 1) & mask
-    k.slots[slot] = k.count
+    k.slots[slot] = <int32_t>k.count
     k.first[k.count] = cell
     k.count += 1
     return k.slots[slot]
@@ -71,13 +55,13 @@ cdef int64_t _tuple_number(Key* k, Span[int64_t] combination) noexcept nogil:
     cdef uint64_t hash = 0
     cdef int64_t i, slot, mask = k.tuple_slots.size - 1
     for i in range(k.width):
-        hash = _mix(hash, combination[i])
+        hash = mix(hash, combination[i])
     slot = hash & mask
     while k.tuple_slots[slot] != FREE:
         if memcmp(k.tuples[k.tuple_slots[slot]].data, combination.data, k.width * sizeof(int64_t)) == 0:
             return k.tuple_slots[slot]
         slot = (slot + 1) & mask
-    k.tuple_slots[slot] = k.tuple_count
+    k.tuple_slots[slot] = <int32_t>k.tuple_count
     k.tuples[k.tuple_count].copy_from(combination)
     k.tuple_count += 1
     return k.tuple_slots[slot]
@@ -88,7 +72,7 @@ cdef void _number_key(void* state) noexcept nogil:
     cdef int64_t cells = k.bounds.size - 1, width = k.width, rows = k.row_tuple.size, cell, row, key
     cdef Span[int64_t] numbers = k.arena.empty[int64_t](cells - k.nulls), combination = k.arena.empty[int64_t](width)
     cdef Interrupt interrupt
-    k.slots, k.tuple_slots = _free_slots(k.arena, cells), _free_slots(k.arena, rows)
+    k.slots, k.tuple_slots = new_slots(cells, k.arena[0]), new_slots(rows, k.arena[0])
     k.first, k.count = k.arena.empty[int64_t](cells), 0
     for cell in range(k.nulls):
         _token_number(k, cell)
