@@ -224,12 +224,6 @@ def _sums(key: KeyTuples, postings: Numbers) -> list[int]:
     return [int(postings[np.unique(column)].sum()) for column in key.place.T]
 
 
-def _longest(key: KeyTuples) -> list[int]:
-    """Return the length of each key column's longest value."""
-    lengths = characters(key.tokens)
-    return [int(lengths[column].max()) for column in key.place.T]
-
-
 def _pairs(key: KeyTuples, postings: Numbers) -> Numbers:
     known = (postings[key.place] > 0).all(axis=1)
     pairs: Numbers = postings[key.place[known]].sum(axis=0)
@@ -239,7 +233,7 @@ def _pairs(key: KeyTuples, postings: Numbers) -> Numbers:
 STRATEGIES: Mapping[str, Callable[[KeyTuples, Numbers], np.intp | int]] = {
     "cardinality": lambda key, _: np.argmin([len(np.unique(column)) for column in key.place.T]),
     "order": lambda *_: 0,
-    "longest": lambda key, _: np.argmax(_longest(key)),
+    "longest": lambda key, _: np.argmax(characters(key.tokens)[key.place].max(axis=0)),
     "postings": lambda key, postings: np.argmin(_sums(key, postings)),
     "pairs": lambda key, postings: np.argmin(_pairs(key, postings)),
     "worst": lambda key, postings: np.argmax(_sums(key, postings)),
