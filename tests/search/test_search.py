@@ -216,14 +216,6 @@ def test_values_that_mean_something_elsewhere_are_only_values(system: str) -> No
 
 
 @EVERY_SYSTEM
-def test_a_very_wide_table(system: str) -> None:
-    wide = [[f"{row} {column}" for column in range(1_500)] for row in range(3)]
-    query = pa.table({f"q{i}": [f"{row} {1_499 - 7 * i}" for row in range(3)] for i in range(6)})
-    (result,) = find_system(system)(MemoryLake.of([wide, [["0 0", "0 1"]]]), query, query.column_names)
-    assert (result.joinability, result.column_ids) == (3, (1_499, 1_492, 1_485, 1_478, 1_471, 1_464))
-
-
-@EVERY_SYSTEM
 def test_a_query_of_many_tuples(system: str) -> None:
     count = 12_000
     rows = [[f"a{i}", f"b{i % 50}", f"c{i}"] for i in range(count)]
