@@ -262,10 +262,28 @@ cdef inline int64_t _covered(
 ) noexcept nogil:
     """Note the key tuples without a bit that the row's key lacks; return the end of the notes.
 
-    There is no branch, and none for words where their number is constant.
+    With a constant number of words, up to 8, the row's key stays in registers, and there is no branch.
     """
+    cdef uint64_t lacks[8]
     cdef uint64_t missing
     cdef int64_t word, key_tuple
+    for word in range(words):
+        lacks[word] = ~row_key[word]
+    for key_tuple in range(first, last):
+        noted[count] = <int32_t>key_tuple
+        missing = 0
+        for word in range(words):
+            missing |= keys[key_tuple * words + word] & lacks[word]
+        count += missing == 0
+    return count
+
+
+cdef int64_t _covered_any(
+    Span[uint64_t] keys, int64_t first, int64_t last, Span[uint64_t] row_key, Span[int32_t] noted, int64_t count
+) noexcept nogil:
+    """Do the same for any number of words, none of them included."""
+    cdef uint64_t missing
+    cdef int64_t word, key_tuple, words = row_key.size
     for key_tuple in range(first, last):
         noted[count] = <int32_t>key_tuple
         missing = 0
@@ -370,7 +388,7 @@ cdef bint _filter_rows(Scan* s, int64_t group) noexcept nogil:
             elif words == 8:
                 count = _covered(keys, first, last, row_key, noted, count, 8)
             else:
-                count = _covered(keys, first, last, row_key, noted, count, words)
+                count = _covered_any(keys, first, last, row_key, noted, count)
             if count > before:
                 s.held_row[kept], s.held_column[kept] = <int32_t>row, <int32_t>own
                 s.held_stop[kept] = <int32_t>count
@@ -532,7 +550,9 @@ cdef void _verify(Scan* s, int64_t group) noexcept nogil:
         s.interrupt.tick(s.held_stop[posting] - begin)
         for i in range(begin, s.held_stop[posting]):
             candidate.key_tuple = s.held_tuple[i]
-            found = _joins(s, group, &candidate)
+            if not _find_all_options(s, group, candidate.key_tuple):
+                continue
+            found = _joins(s, &candidate)
             complete += found >= 0
             if found > 0:
                 _add_joined(s, candidate)
@@ -553,6 +573,19 @@ cdef inline void _add_joined(Scan* s, Candidate candidate) noexcept nogil:
     s.joined_count += 1
 
 
+cdef bint _find_all_options(Scan* s, int64_t group, int64_t key_tuple) noexcept nogil:
+    """Look up all values of a key tuple but the initial one; return whether the table has them."""
+    cdef int64_t key, number
+    for key in range(s.number.columns):
+        if key != s.initial:
+            number = s.number[key_tuple][key]
+            if s.resolved[number] != group:
+                _find_options(s, group, number)
+            if s.option_first[number] == s.option_stop[number]:
+                return False
+    return True
+
+
 cdef inline bint _fits(Scan* s, Candidate* candidate, Option* option) noexcept nogil:
     """Tell whether a column, not the initial one, has the value of an option in the row of a candidate."""
     return (
@@ -561,7 +594,7 @@ cdef inline bint _fits(Scan* s, Candidate* candidate, Option* option) noexcept n
     )
 
 
-cdef int64_t _joins(Scan* s, int64_t group, Candidate* candidate) noexcept nogil:
+cdef int64_t _joins(Scan* s, Candidate* candidate) noexcept nogil:
     """Tell whether a row joins: each value is in as many columns but the initial one's as the key tuple needs it in.
 
     Return -1 if the row lacks a value altogether.
@@ -573,8 +606,6 @@ cdef int64_t _joins(Scan* s, int64_t group, Candidate* candidate) noexcept nogil
         if key == s.initial:
             continue
         number, found = numbers[key], 0
-        if s.resolved[number] != group:
-            _find_options(s, group, number)
         for o in range(s.option_first[number], s.option_stop[number]):
             found += _fits(s, candidate, &s.options[o])
         if found == 0 and number != numbers[s.initial]:
