@@ -48,14 +48,14 @@ class SearchSegment:
     def places(self, ids: Array, texts: pa.StringArray | None = None) -> Array:
         """Return the places of tokens, `NO_PLACE` for those that it does not have.
 
-        Without texts, ids are enough: they are the lake's own, or a database has compared the texts.
+        Without texts, ids are enough: for tokens of the same lake, and where a database has compared the texts.
         """
         if texts is not None:
             return find_places(self.native, np.ascontiguousarray(ids, np.int64), *string_buffers(texts))
         known = self.arrays.token_id
         place = np.searchsorted(known, ids)
-        found: Array = np.where(np.append(known, -1)[place] == ids, place, NO_PLACE)
-        return found
+        found = np.take(known, place, mode="clip") == ids if len(known) else np.zeros(len(ids), bool)
+        return np.where(found, place, NO_PLACE)
 
     def texts(self, places: Array) -> pa.LargeStringArray:
         """Return the texts of tokens."""

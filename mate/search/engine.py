@@ -23,7 +23,7 @@ from mate.search.best import Ranked
 from mate.search.evidence import Evidence, Measured, match_rows, measure, usefulness
 from mate.search.evidence.names import similarity
 from mate.search.evidence.ranking import JOINABILITY, USEFULNESS, Rank, floor
-from mate.search.query import QueryTable, as_query
+from mate.search.query import as_query
 from mate.search.results import Matches, Result, SearchResult
 from mate.search.search import Search, SegmentSearch, prepare
 from mate.search.settings import FilterSettings, SearchSettings
@@ -47,16 +47,17 @@ READ_TOGETHER = 100
 
 def run(system: System, index: Index, query: AnyQuery, key: Sequence[str], settings: SearchSettings) -> SearchResult:
     """Search an index with a system."""
-    return on_one_state(index, lambda: _run(system, index, as_query(query), key, settings))
+    table = as_query(query)
 
+    def search_once() -> SearchResult:
+        search = prepare(system.name, index, table, key, settings, column_first=system.column_first)
+        search.intersects = system.intersects
+        _search_segments(search, system)
+        if settings.rank == JOINABILITY:
+            return answer(search)
+        return SearchResult(_most_useful(search, system), search.key, search.statistics, settings.rank)
 
-def _run(system: System, index: Index, query: QueryTable, key: Sequence[str], settings: SearchSettings) -> SearchResult:
-    search = prepare(system.name, index, query, key, settings, column_first=system.column_first)
-    search.intersects = system.intersects
-    _search_segments(search, system)
-    if settings.rank == JOINABILITY:
-        return answer(search)
-    return SearchResult(_most_useful(search, system), search.key, search.statistics, settings.rank)
+    return on_one_state(index, search_once)
 
 
 def on_one_state(index: Index, search: Callable[[], SearchResult]) -> SearchResult:
@@ -163,9 +164,16 @@ class MeasuredTables:
 
     def __init__(self, search: Search, ranked: Sequence[Ranked]) -> None:
         self._search = search
-        self._ranked = {table: (score, table, mapping) for score, table, mapping in ranked}
-        self._unmeasured = dict(self._ranked)
+        self._ranked: dict[int, Ranked] = {}
+        self._unmeasured: dict[int, Ranked] = {}
         self._measured: dict[int, Measured] = {}
+        self.add(ranked)
+
+    def add(self, ranked: Sequence[Ranked]) -> None:
+        """Add tables that a further round found."""
+        added = {table: (score, table, mapping) for score, table, mapping in ranked}
+        self._ranked |= added
+        self._unmeasured |= added
 
     @property
     def tables(self) -> list[int]:
@@ -177,14 +185,6 @@ class MeasuredTables:
         """How useful each of them is."""
         keys = len(self._search.key)
         return [usefulness(self.of(table), keys) for table in self._ranked]
-
-    def add(self, ranked: Sequence[Ranked]) -> None:
-        """Add tables that a further round found, and measure them."""
-        added = {table: (score, table, mapping) for score, table, mapping in ranked}
-        self._ranked |= added
-        self._unmeasured |= added
-        for table in added:
-            self.of(table)
 
     def best(self, k: int) -> list[Ranked]:
         """Return those that are no less useful than the k-th."""
@@ -272,30 +272,24 @@ def match_table(
 
     A mapping is the table's column for each key column; the best one is looked for if there is none.
     """
-    settings = SearchSettings(k=1, filters=FilterSettings(row_filter=False), names=names)
-    return on_one_state(index, lambda: _match_table(index, as_query(query), key, table_id, mapping, settings))
-
-
-def _match_table(
-    index: Index,
-    query: QueryTable,
-    key: Sequence[str],
-    table_id: int,
-    mapping: Sequence[int] | None,
-    settings: SearchSettings,
-) -> SearchResult:
     from mate.search.column_first import SYSTEM
 
-    search = prepare(SYSTEM.name, index, query, key, settings, column_first=True)
-    found = index.table_segment(search, table_id)
-    if found is not None:
-        only = np.zeros(len(found.segment.live), np.bool_)
-        only[found.place] = True
-        part = search.part(replace(found.segment, live=only))
-        if mapping is not None:
-            joined = measure(found.segment.arrays, found.place, part.tuples, mapping).joinability
-            if joined:
-                search.best.offer(joined, table_id, mapping)
-        elif len(part.tuples):
-            search_segment(part, SYSTEM)
-    return answer(search)
+    settings = SearchSettings(k=1, filters=FilterSettings(row_filter=False), names=names)
+    table = as_query(query)
+
+    def match_once() -> SearchResult:
+        search = prepare(SYSTEM.name, index, table, key, settings, column_first=True)
+        found = index.table_segment(search, table_id)
+        if found is not None:
+            only = np.zeros(len(found.segment.live), np.bool_)
+            only[found.place] = True
+            part = search.part(replace(found.segment, live=only))
+            if mapping is not None:
+                joined = measure(found.segment.arrays, found.place, part.tuples, mapping).joinability
+                if joined:
+                    search.best.offer(joined, table_id, mapping)
+            elif len(part.tuples):
+                search_segment(part, SYSTEM)
+        return answer(search)
+
+    return on_one_state(index, match_once)

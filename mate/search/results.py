@@ -72,15 +72,15 @@ class SearchResult:
         if self.rank != "joinability":
             return self.found
         counts = Counter(result.joinability for result in self.found)
-        return sorted(self.found, key=lambda result: (-result.joinability, _not_unique(result, counts)))
+
+        def order(result: Result) -> tuple[int, float]:
+            ties = counts[result.joinability] > 1
+            return -result.joinability, -result.evidence.uniqueness if ties else 0.0
+
+        return sorted(self.found, key=order)
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)
 
     def __len__(self) -> int:
         return len(self.found)
-
-
-def _not_unique(result: Result, counts: Counter[int]) -> float:
-    """Return what puts a result behind others of equal joinability."""
-    return -result.evidence.uniqueness if counts[result.joinability] > 1 else 0.0

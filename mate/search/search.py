@@ -68,8 +68,11 @@ class Search:
     """Progress and cancellation."""
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
     """What the index keeps until the search ends, for further rounds."""
-    _segments: dict[int, _Places] = field(default_factory=dict, repr=False)
-    """Places of the query's tokens, by the identity of the segment."""
+    _segments: dict[int, tuple[SearchSegment, Ids, Ids, Ids]] = field(default_factory=dict, repr=False)
+    """Fields of a `SegmentSearch`, by the identity of the segment.
+
+    None leads back to the search, so that an index that is closed is freed with the last one, not when cycles are.
+    """
 
     @property
     def measures(self) -> bool:
@@ -194,34 +197,23 @@ class Search:
 
     def part(self, segment: SearchSegment) -> SegmentSearch:
         """Return the search of one segment."""
-        places = self._segments.get(id(segment))
-        if places is None:
-            places = self._places(segment)
+        known = self._segments.get(id(segment))
+        if known is None:
+            known = segment, *self._places(segment)
             if segment.row_number is None:
                 if len(self._segments) >= CACHED_SEGMENTS:
                     self._segments.clear()
-                self._segments[id(segment)] = places
-        return SegmentSearch(self, segment, places.tuple_id, places.tuples, self.best, places.all_tuples, {})
+                self._segments[id(segment)] = known
+        return SegmentSearch(self, *known, self.best, {})
 
-    def _places(self, segment: SearchSegment) -> _Places:
+    def _places(self, segment: SearchSegment) -> tuple[Ids, Ids, Ids]:
+        """Return the key tuples that a segment has, as numbers and as places, and the places of all."""
         texts = self.key.tokens if segment.row_number is None else None
         own = segment.places(self.ids, texts)
         np.logical_or(self.tokens_met, own >= 0, out=self.tokens_met)
         places = own[self.key.place]
         inside = np.flatnonzero((places >= 0).all(axis=1))
-        return _Places(segment, inside, places[inside], places)
-
-
-class _Places(NamedTuple):
-    """The query's key tuples in one segment (see `SegmentSearch`), without a way back to the search.
-
-    So an index that is closed is freed with the last search, not when cycles are collected.
-    """
-
-    segment: SearchSegment
-    tuple_id: Ids
-    tuples: Ids
-    all_tuples: Ids
+        return inside, places[inside], places
 
 
 class SegmentSearch(NamedTuple):
@@ -233,10 +225,10 @@ class SegmentSearch(NamedTuple):
     """Key tuples all of whose values the segment has."""
     tuples: Ids
     """Their tokens as places in the segment: one row per tuple, one column per key column."""
-    best: Best
-    """Takes the best tables: the search's own, or a copy where segments are searched at the same time."""
     all_tuples: Ids
     """The tokens of all key tuples, `NO_PLACE` for a value that the segment does not have."""
+    best: Best
+    """Takes the best tables: the search's own, or a copy where segments are searched at the same time."""
     prefetched: dict[str, Any]
     """What the system computed for this segment while another one was searched."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from mate.errors import QueryError
-from mate.search.evidence.ranking import JOINABILITY, check_ranking
+from mate.errors import QueryError, did_you_mean
+from mate.search.evidence.ranking import JOINABILITY, RANKINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class SearchSettings:
         """Raise QueryError if k or the ranking makes no sense, whatever the query."""
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
             raise QueryError(f"k must be a whole number of at least 1, not {self.k!r}")
-        check_ranking(self.rank)
+        if self.rank not in RANKINGS:
+            raise QueryError(f'there is no ranking "{self.rank}"; {did_you_mean(self.rank, RANKINGS)}')
 
     def unfiltered(self) -> SearchSettings:
         """Return the same settings without a row filter."""

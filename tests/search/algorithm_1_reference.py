@@ -51,7 +51,7 @@ def scan_plainly(task: Task, order: Ids, best: Best, *_: object) -> Counter[str]
     """Go through groups in this order and offer their tables; return what was counted."""
     tally: Counter[str] = Counter()
     for done, group in enumerate(order.tolist()):
-        if task.filtering and task.limit[group] <= best.kth:
+        if task.filtering and task.bounds.limit[group] <= best.kth:
             tally["tables_cut_rule_1"] += len(order) - done
             break
         candidates, cut = filter_rows(task, group, best.kth, tally)
@@ -86,7 +86,7 @@ def filter_rows(task: Task, group: int, kth: int, tally: Counter[str]) -> tuple[
     first_column = int(task.arrays.table_column_first[table])
     runs = list(range(*task.groups.first[group : group + 2].tolist()))
     by_value = [list(same) for _, same in groupby(runs, lambda run: int(task.groups.value[run]))]
-    unseen, matched = (_most(task, by_value) if task.tight else int(task.postings[group])), 0
+    unseen, matched = (_most(task, by_value) if task.tight else sum(_postings(task, run) for run in runs)), 0
     for same in by_value:
         first, last = task.probes.first[task.groups.value[same[0]] :][:2].tolist()
         met: set[int] = set()
@@ -139,8 +139,12 @@ def _most(task: Task, by_value: list[list[int]]) -> int:
     total = 0
     for runs in by_value:
         first, last = task.probes.first[task.groups.value[runs[0]] :][:2].tolist()
-        total += min(last - first, sum(len(entry_rows(task.arrays, int(task.groups.entry[run]))) for run in runs))
+        total += min(last - first, sum(_postings(task, run) for run in runs))
     return total
+
+
+def _postings(task: Task, run: int) -> int:
+    return len(entry_rows(task.arrays, int(task.groups.entry[run])))
 
 
 def _verify(task: Task, table: int, candidates: list[Candidate]) -> tuple[list[Candidate], int]:

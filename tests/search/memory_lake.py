@@ -71,8 +71,9 @@ class MemoryLake(LakeFolder):
         hashes: Sequence[HashSpec] = (XASH,),
         removed: Sequence[int] = (),
         headers: Mapping[int, Sequence[str]] | None = None,
+        names: Mapping[int, str] | None = None,
     ) -> None:
-        self._headers = headers or {}
+        self._headers, self._names = headers or {}, names or {}
         segments = []
         for place, tables in enumerate(parts):
             later = {number for other in parts[place + 1 :] for number in other}
@@ -93,8 +94,8 @@ class MemoryLake(LakeFolder):
 
     def _info(self, number: int) -> TableInfo:
         rows = self._rows[number]
-        names = tuple(self._headers.get(number, [""] * len(rows[0])))
-        return TableInfo(number, f"table {number}", f"table {number}", number, 1, names, len(rows))
+        header, name = tuple(self._headers.get(number, [""] * len(rows[0]))), self._names.get(number, f"table {number}")
+        return TableInfo(number, name, name, number, 1, header, len(rows))
 
     def cells(self, table_id: int, rows: Ids) -> list[list[str | None]]:
         return [list(self._rows[table_id][row]) for row in rows.tolist()]

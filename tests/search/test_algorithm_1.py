@@ -51,6 +51,13 @@ def replaced(**names: object) -> Iterator[None]:
         yield
 
 
+LOOPS = pytest.mark.parametrize("way", ["usual", "plain Python"])
+
+
+def unfiltered(semi_join: bool = False) -> SearchSettings:
+    return SearchSettings(filters=FilterSettings(row_filter=False, initial_column="one", semi_join=semi_join))
+
+
 @pytest.mark.parametrize("way", WAYS)
 @settings(max_examples=40)
 @given(case=st.one_of(cases(), ladders()), tight=st.booleans(), semi=st.booleans(), parts=st.integers(1, 3))
@@ -76,9 +83,7 @@ def test_columns_beyond_a_word(width: int, seed: int) -> None:
 
 
 def counted(statistics: Statistics) -> dict[str, object]:
-    return {
-        name: getattr(statistics, name) for name in Statistics.__dataclass_fields__ if name not in ("seconds", "_lock")
-    }
+    return {name: value for name, value in statistics.as_json().items() if name != "seconds"}
 
 
 @pytest.mark.parametrize("way", ["usual", "keys of two without masks"])
@@ -128,10 +133,10 @@ def test_the_tight_bound_counts_a_tuple_once_per_column() -> None:
     )
     probe = probes(part)
     groups = group(part.segment.native, probe.value, part.wanted_tables())
-    bounds = bound(part.segment.arrays, groups, probe)
-    assert bounds.postings.tolist() == [10, 3]
-    assert bounds.pairs.tolist() == [5 * 3 + 5, 3 + 2]
-    assert bounds.tight.tolist() == [3 + 1, 1 + 1]
+    loose, tight = (bound(part.segment.arrays, groups, probe, tight=tight) for tight in (False, True))
+    assert loose.limit.tolist() == loose.most.tolist() == [10, 3]
+    assert loose.pairs.tolist() == tight.pairs.tolist() == [5 * 3 + 5, 3 + 2]
+    assert tight.limit.tolist() == tight.most.tolist() == [3 + 1, 1 + 1]
 
 
 @settings(max_examples=40)
@@ -146,32 +151,30 @@ def test_certain_tables_only(case: Case, only: set[int]) -> None:
     assert [score for score, _, _ in prepared.best.ranked()] == expected
 
 
-def test_counts_are_those_of_the_funnel() -> None:
+@LOOPS
+def test_counts_are_those_of_the_funnel(way: str) -> None:
     """Two of seven pairs join, the others share the initial value only; without a filter all are candidates."""
     lake = MemoryLake.of([[["a", "x"], ["a", "y"], ["b", "x"]], [["a", "z"], ["c", "c"]]])
     query = pa.table({"one": ["a", "a", "b"], "two": ["x", "y", "z"]})
-    for way in ("usual", "plain Python"):
-        with replaced(**WAYS[way]):
-            settings = SearchSettings(filters=FilterSettings(row_filter=False, initial_column="one"))
-            found = find_system("mate")(lake, query, ["one", "two"], settings=settings)
-        counts = found.statistics
-        assert (counts.postings, counts.pairs, counts.candidates) == (4, 7, 7)
-        assert (counts.true_positives, counts.false_positives, counts.rows_read) == (2, 5, 4)
-        assert [(r.table_id, r.joinability) for r in found] == [(0, 2)]
+    with replaced(**WAYS[way]):
+        found = find_system("mate")(lake, query, ["one", "two"], settings=unfiltered())
+    counts = found.statistics
+    assert (counts.postings, counts.pairs, counts.candidates) == (4, 7, 7)
+    assert (counts.true_positives, counts.false_positives, counts.rows_read) == (2, 5, 4)
+    assert [(r.table_id, r.joinability) for r in found] == [(0, 2)]
 
 
-def test_without_a_semi_join_unknown_values_are_left_to_the_row_filter() -> None:
+@LOOPS
+@pytest.mark.parametrize(("semi_join", "expected"), [(True, (2, 2, 1)), (False, (4, 4, 3))])
+def test_without_a_semi_join_unknown_values_are_left_to_the_row_filter(
+    semi_join: bool, expected: tuple[int, int, int], way: str
+) -> None:
     """Of (a, x), (a, nowhere), (nowhere, x) the semi-join keeps the first; the second has candidates, too."""
     lake = MemoryLake.of([[["a", "x"], ["a", "y"]]])
     query = pa.table({"one": ["a", "a", "nowhere"], "two": ["x", "nowhere", "x"]})
-    for way in ("usual", "plain Python"):
-        for semi_join, expected in ((True, (2, 2, 1)), (False, (4, 4, 3))):
-            options = SearchSettings(
-                filters=FilterSettings(row_filter=False, initial_column="one", semi_join=semi_join)
-            )
-            with replaced(**WAYS[way]):
-                counts = find_system("mate")(lake, query, ["one", "two"], settings=options).statistics
-            assert (counts.pairs, counts.candidates, counts.false_positives) == expected
+    with replaced(**WAYS[way]):
+        counts = find_system("mate")(lake, query, ["one", "two"], settings=unfiltered(semi_join)).statistics
+    assert (counts.pairs, counts.candidates, counts.false_positives) == expected
 
 
 def test_unless_told_otherwise_it_is_as_in_the_paper() -> None:
@@ -191,18 +194,17 @@ def test_unless_told_otherwise_it_is_as_in_the_paper() -> None:
         assert (done.initial_column, done.postings, done.tables_cut_rule_1) == expected
 
 
+@LOOPS
 @pytest.mark.parametrize("keys", [2, 3])
-def test_false_positives_that_no_filter_can_remove_are_counted_apart(keys: int) -> None:
+def test_false_positives_that_no_filter_can_remove_are_counted_apart(keys: int, way: str) -> None:
     """A row with one "a" cannot serve the key (a, a): the candidate is held in full, but not injectively."""
     lake = MemoryLake.of([[["a", "b", "c"], ["a", "a", "b"], ["d", "b", "c"]]])
     names = ["one", "two", "three"][:keys]
     query = pa.table(dict(zip(names, (["a", "d"], ["a", "e"], ["b", "b"]), strict=False)))
-    for way in ("usual", "plain Python"):
-        options = SearchSettings(filters=FilterSettings(initial_column="one", semi_join=False, row_filter=False))
-        with replaced(**WAYS[way]):
-            counts = find_system("mate")(lake, query, names, settings=options).statistics
-        assert (counts.true_positives, counts.false_positives, counts.false_positives_held) == (2, 2, 1)
-        assert (counts.precision, counts.filter_precision) == (2 / 4, 2 / 3)
+    with replaced(**WAYS[way]):
+        counts = find_system("mate")(lake, query, names, settings=unfiltered()).statistics
+    assert (counts.true_positives, counts.false_positives, counts.false_positives_held) == (2, 2, 1)
+    assert (counts.precision, counts.filter_precision) == (2 / 4, 2 / 3)
 
 
 def test_results_do_not_depend_on_the_number_of_processors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,32 +13,28 @@ from hypothesis import strategies as st
 import mate
 from mate.errors import ChangedError
 from mate.lake.folder import open_folder
-from mate.search.batches import Answered, BatchQuery, BatchSearch, in_slices, partitions_of
+from mate.search.batches import Answered, BatchQuery, BatchSearch, batch_tasks, partitions_of
 from mate.search.query import from_arrow
 from mate.search.settings import SearchSettings
 from tests import lakes as lakes_on_disk
 from tests.search.memory_lake import MemoryLake
-from tests.search.test_ranking import Lake, lakes
+from tests.search.test_exactness import Case, query_of
+from tests.search.test_ranking import lakes
 
 SYSTEMS = ("column-first", "mate")
 
 
-def query_of(lake: Lake) -> BatchQuery:
-    columns = {f"q{c}": [row[c] for row in lake.query] for c in range(len(lake.query[0]))}
-    return BatchQuery("mine", from_arrow(pa.table(columns)), tuple(f"q{c}" for c in lake.key))
-
-
-def part_of(lake: Lake, parts: set[int], of: int) -> MemoryLake:
-    """Return some of the segments of a lake that has so many."""
-    dealt = [{n: rows for n, rows in enumerate(lake.tables) if n % of == part} for part in sorted(parts)]
-    return MemoryLake(*filter(None, dealt), headers=dict(enumerate(lake.headers)))
+Lake = tuple[Case, dict[int, list[str]]]
 
 
 def whole_and_merged(lake: Lake, search: BatchSearch, of: int, cut: int) -> tuple[Answered, Answered]:
-    query = query_of(lake)
-    shares = [set(range(cut)), set(range(cut, of))]
-    found = [search.answer(part_of(lake, share, of), query) for share in shares if share]
-    return search.answer(part_of(lake, set(range(of)), of), query), search.merge(found)
+    """Return the answer of a lake of so many segments, and that of the first ones and the others."""
+    (case, headers), (table, key) = lake, query_of(lake[0])
+    query = BatchQuery("mine", from_arrow(table), tuple(key))
+    dealt = [{n: rows for n, rows in enumerate(case.tables) if n % of == part} for part in range(of)]
+    shares = [MemoryLake(*filter(None, share), headers=headers) for share in (dealt[:cut], dealt[cut:]) if any(share)]
+    whole = MemoryLake(*filter(None, dealt), headers=headers)
+    return search.answer(whole, query), search.merge([search.answer(share, query) for share in shares])
 
 
 @settings(max_examples=150)
@@ -70,12 +66,18 @@ def test_an_error_of_a_share_is_that_of_the_query() -> None:
     assert search.merge([Answered("q"), Answered("q", error="no such column")]).error == "no such column"
 
 
-@given(st.integers(0, 50), st.integers(1, 60))
-def test_slices_are_even_and_leave_nothing_out(count: int, slices: int) -> None:
-    found = list(in_slices(count, slices))
-    assert [number for part in found for number in part] == list(range(count))
-    assert len(found) == min(count, slices)
-    assert max(map(len, found), default=0) - min(map(len, found), default=0) <= 1
+@given(st.integers(0, 50), st.integers(1, 60), st.integers(1, 3))
+def test_tasks_are_even_and_leave_nothing_out(count: int, tasks: int, segments: int) -> None:
+    queries = [BatchQuery(f"{number}", from_arrow(pa.table({"q": ["a"]})), ("q",)) for number in range(count)]
+    lake = MemoryLake.of([[["a"]]] * 3, segments)
+    lake.path = Path("lake")
+    items = batch_tasks(lake, queries, BatchSearch("column-first", SearchSettings()), tasks).items
+    every = [(partition, number) for partition, numbers in items for number in numbers]
+    partitions = {partition for partition, _ in items}
+    assert sorted(number for _, number in every) == sorted(list(range(count)) * len(partitions))
+    assert len(set(every)) == len(every)
+    sizes = [len(numbers) for _, numbers in items]
+    assert max(sizes, default=0) - min(sizes, default=0) <= 1
 
 
 def test_a_share_of_a_lake_that_was_changed_says_so(tmp_path: Path) -> None:

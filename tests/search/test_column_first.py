@@ -12,58 +12,40 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate.errors import CancelledError
-from mate.lake.segment import SearchSegment, memory_segment
 from mate.search import column_first as system
-from mate.search.best import Best
-from mate.search.engine import search_segment
-from mate.search.query import KeyTuples
-from mate.search.search import Search
+from mate.search.results import SearchResult
 from mate.search.settings import FilterSettings, SearchSettings
-from mate.search.statistics import WORK, Statistics
+from mate.search.statistics import WORK
 from mate.work import Work, doing
+from tests.search.memory_lake import MemoryLake
 from tests.search.oracle import joinability
 
 Rows = list[list[str | None]]
 
 
-def token_id(value: str | None) -> int:
-    return -1 if value is None else int.from_bytes(value.encode(), "big")
+def search(
+    tables: dict[int, Rows],
+    tuples: set[tuple[str, ...]],
+    options: SearchSettings,
+    parts: int = 1,
+    gone: Sequence[int] = (),
+) -> SearchResult:
+    """Search tables in so many segments for key tuples."""
+    dealt = [{n: rows for n, rows in tables.items() if n // 3 % parts == part} for part in range(parts)]
+    query = pa.table({f"key {n}": list(values) for n, values in enumerate(zip(*sorted(tuples), strict=True))})
+    return system.SYSTEM(MemoryLake(*filter(None, dealt), removed=gone), query, query.column_names, None, options)
 
 
-def segment(tables: dict[int, Rows], gone: Sequence[int] = ()) -> SearchSegment:
-    cells = [
-        (number, place, column, token_id(cell))
-        for number in sorted(tables)
-        for place, row in enumerate(tables[number])
-        for column, cell in enumerate(row)
-    ]
-    made = memory_segment(*np.array(cells, np.int64).reshape(-1, 4).T)
-    made.live[np.isin(made.arrays.table_id, list(gone))] = False
-    return made
-
-
-def search(segments: Sequence[SearchSegment], tuples: set[tuple[str, ...]], options: SearchSettings) -> Search:
-    """Search segments for key tuples, without an index around them."""
-    values = sorted({value for values in tuples for value in values})
-    place = np.array([[values.index(value) for value in values_] for values_ in sorted(tuples)])
-    names = tuple(f"key {number}" for number in range(place.shape[1]))
-    key = KeyTuples(names, pa.array(values, pa.string()), place, np.arange(len(place)), 0)
-    ids = np.array([token_id(value) for value in values])
-    best = Best.empty(options.k, place.shape[1])
-    found = Search(None, key, options, Statistics(), ids, best)  # type: ignore[arg-type]
-    for part in map(found.part, segments):
-        if len(part.tuples):
-            search_segment(part, system.SYSTEM)
-    return found
-
-
-def assert_exact(found: Search, tuples: set[tuple[str, ...]], tables: dict[int, Rows]) -> None:
+def assert_exact(found: SearchResult, tuples: set[tuple[str, ...]], tables: dict[int, Rows], k: int) -> None:
     truth = {number: joinability(tuples, rows) for number, rows in tables.items()}
-    ranked = found.best.ranked()
     scores = sorted((score for score, _ in truth.values() if score), reverse=True)
-    assert [score for score, _, _ in ranked] == scores[: found.settings.k]
-    for score, table, mapping in ranked:
-        assert (score, mapping) == truth[table]
+    assert [result.joinability for result in found] == scores[:k]
+    for result in found:
+        assert (result.joinability, result.column_ids) == truth[result.table_id]
+
+
+def ranked(found: SearchResult) -> list[tuple[int, int, tuple[int, ...]]]:
+    return [(result.joinability, result.table_id, result.column_ids) for result in found.found]
 
 
 @st.composite
@@ -116,12 +98,11 @@ def test_finds_what_the_oracle_finds(
     gone: bool,
 ) -> None:
     tuples, tables = lake
-    superseded = list(tables)[:1] if gone else []
-    dealt = [{n: rows for n, rows in tables.items() if n // 3 % parts == part} for part in range(parts)]
+    removed = list(tables)[:1] if gone else []
     options = SearchSettings(k=k, filters=FilterSettings(table_filters=filters))
     with costs(**WAYS[way]):
-        found = search([segment(some, superseded) for some in dealt if some], tuples, options)
-    assert_exact(found, tuples, {n: rows for n, rows in tables.items() if n not in superseded})
+        found = search(tables, tuples, options, parts, removed)
+    assert_exact(found, tuples, {n: rows for n, rows in tables.items() if n not in removed}, k)
 
 
 def numbers(rows: int, columns: int, below: int, seed: int) -> Rows:
@@ -135,9 +116,9 @@ def test_counts_what_it_did(by_row: int, width: int) -> None:
     tables = {0: numbers(300, 5, 30, 0)}
     tuples = {tuple(map(str, row[:width])) for row in tables[0]}
     with costs(by_row=by_row):
-        found = search([segment(tables)], tuples, SearchSettings(k=1))
+        found = search(tables, tuples, SearchSettings(k=1))
     done = found.statistics
-    assert found.best.ranked() == [(len(tuples), 0, tuple(range(width)))]
+    assert ranked(found) == [(len(tuples), 0, tuple(range(width)))]
     assert done.tables == done.tables_checked == 1
     assert done.tables_by_row == (by_row == -1)
     assert (done.mappings_checked > 0) == (by_row == NEVER)
@@ -151,7 +132,7 @@ def test_more_tables_and_key_tuples_than_bits_in_a_word(words: int, monkeypatch:
     tables = {number: numbers(20 + number % 7, 3, 16, number) for number in range(150)}
     tuples = {(row[0], row[1]) for number in range(12) for row in tables[number] if row[0] and row[1]}
     assert len(tuples) > 128
-    assert_exact(search([segment(tables)], tuples, SearchSettings(k=140)), tuples, tables)
+    assert_exact(search(tables, tuples, SearchSettings(k=140)), tuples, tables, 140)
 
 
 @pytest.mark.parametrize("by_row", [-1, NEVER])
@@ -160,9 +141,9 @@ def test_tables_with_postings_of_four_bytes(width: int, by_row: int) -> None:
     rows = numbers(66_000, 3, 40_000, 1)
     tuples = {tuple(map(str, row[:width])) for row in rows[-40:]} | {("0",) * width}
     with costs(by_row=by_row):
-        found = search([segment({7: rows})], tuples, SearchSettings(k=3))
+        found = search({7: rows}, tuples, SearchSettings(k=3))
     here = {tuple(row[:width]) for row in rows}
-    ((score, table, mapping),) = found.best.ranked()
+    ((score, table, mapping),) = ranked(found)
     assert (score, table) == (len(tuples & here), 7) or width == 1
     assert len(set(mapping)) == width
 
@@ -174,16 +155,16 @@ def test_what_is_found_and_done_does_not_depend_on_the_processors(monkeypatch: p
     found = []
     for processors in (1, 2, 8):
         monkeypatch.setattr("os.cpu_count", lambda count=processors: count)
-        done = search([segment(tables)], tuples, SearchSettings(k=3))
-        found.append((done.best.ranked(), {name: getattr(done.statistics, name) for name in WORK}))
+        done = search(tables, tuples, SearchSettings(k=3))
+        found.append((ranked(done), {name: getattr(done.statistics, name) for name in WORK}))
     assert found[0] == found[1] == found[2]
 
 
 def test_a_bound_that_is_not_reached_ends_the_search() -> None:
     tables = {0: numbers(50, 2, 20, 2), 1: [["0", "no"], ["no", "1"]]}
     tuples = {(row[0], row[1]) for row in tables[0] if row[0] and row[1]}
-    found = search([segment(tables)], tuples, SearchSettings(k=1))
-    assert found.best.ranked() == [(len(tuples), 0, (0, 1))]
+    found = search(tables, tuples, SearchSettings(k=1))
+    assert ranked(found) == [(len(tuples), 0, (0, 1))]
     assert found.statistics.tables_cut_rule_1 == found.statistics.tables - 1
     assert {"cover", "bound and check"} <= set(found.statistics.seconds)
 
@@ -191,8 +172,8 @@ def test_a_bound_that_is_not_reached_ends_the_search() -> None:
 def test_many_columns_with_small_numbers_are_counted_by_row() -> None:
     tables = {0: numbers(400, 80, 6, 3)}
     tuples = {(str(a), str(b)) for a in range(6) for b in range(6)}
-    found = search([segment(tables)], tuples, SearchSettings(k=1))
-    assert_exact(found, tuples, tables)
+    found = search(tables, tuples, SearchSettings(k=1))
+    assert_exact(found, tuples, tables, 1)
 
 
 @pytest.mark.parametrize("most", [1, 6])
@@ -202,8 +183,8 @@ def test_tables_are_found_through_few_directory_entries_or_many(most: int) -> No
     tables[6] = [["x", "y", "z"]]
     tuples = {(str(a), str(b)) for a in range(most) for b in range(most)} | {("x", "y")}
     for gone in ([], [6], [0, 3]):
-        found = search([segment(tables, gone)], tuples, SearchSettings(k=7, exclude=frozenset({1})))
-        assert_exact(found, tuples, {number: rows for number, rows in tables.items() if number not in {1, *gone}})
+        found = search(tables, tuples, SearchSettings(k=7, exclude=frozenset({1})), gone=gone)
+        assert_exact(found, tuples, {number: rows for number, rows in tables.items() if number not in {1, *gone}}, 7)
 
 
 def test_bounding_mappings_is_part_of_the_budget() -> None:
@@ -213,8 +194,8 @@ def test_bounding_mappings_is_part_of_the_budget() -> None:
     rows: Rows = [[str(value) for value in row] for row in columns.T.tolist()]
     tuples = {(str(row[0]), str(row[1]), str(row[2]), str(row[3])) for row in rows}
     with costs(waiting=10**5, by_row=1):
-        found = search([segment({0: rows})], tuples, SearchSettings(k=1))
-    assert found.best.ranked() == [(30, 0, (0, 1, 2, 3))]
+        found = search({0: rows}, tuples, SearchSettings(k=1))
+    assert ranked(found) == [(30, 0, (0, 1, 2, 3))]
     assert found.statistics.tables_by_row == 1
     assert found.statistics.mappings_bounded < 10_000 < 14 * 13 * 12 * 11
 
@@ -228,9 +209,8 @@ class Deaf(Work):
 
 def test_a_search_that_is_cancelled_ends_in_the_middle_of_a_table() -> None:
     """The loops look at the flag themselves: nothing but them runs here."""
-    part = segment({0: numbers(3_000, 120, 6, 3)})
     tuples = {(str(a), str(b)) for a in range(6) for b in range(6)}
     work = Deaf()
     work.cancel()
     with doing(work), pytest.raises(CancelledError):
-        search([part], tuples, SearchSettings(k=1))
+        search({0: numbers(3_000, 120, 6, 3)}, tuples, SearchSettings(k=1))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mate.lake.base import Ids
 from mate.lake.layout import SegmentArrays
 from mate.search import evidence as fast
-from mate.search.evidence import Evidence, match_rows, measure
+from mate.search.evidence import Evidence, measure
 from mate.search.settings import SearchSettings
 from mate.search.systems import find_system
 from tests.search import oracle
@@ -59,19 +59,6 @@ def test_measure_equals_the_reference(case: tuple[list[list[str | None]], list[i
     assert 0 <= found.joinability <= len(tuples)
     assert found.fan_out <= found.most_fan_out <= len(rows)
     assert 0 <= found.chance <= len(tuples) + 1e-9
-
-
-@settings(max_examples=100)
-@given(case=held())
-def test_matches_are_the_rows_that_hold_each_key_tuple(
-    case: tuple[list[list[str | None]], list[int], list[tuple[str, ...]]],
-) -> None:
-    rows, mapping, tuples = case
-    arrays, places = placed(rows, tuples)
-    number, row = match_rows(arrays, 0, places, mapping)
-    held_by = [tuple(own[c] for c in mapping) for own in rows]
-    expected = [(n, r) for n, values in enumerate(tuples) for r, own in enumerate(held_by) if own == values]
-    assert list(zip(number.tolist(), row.tolist(), strict=True)) == expected
 
 
 @pytest.mark.parametrize("rows", [70_000, 300])

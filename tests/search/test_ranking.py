@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mate.errors import QueryError
@@ -19,89 +17,58 @@ from mate.search.systems import find_system
 from tests.search import oracle
 from tests.search.evidence_reference import measure_rows
 from tests.search.memory_lake import MemoryLake
+from tests.search.test_exactness import EVERY_SYSTEM, Case, cases, ladders, query_of
 
 HEADERS = st.sampled_from(["", "q0", "q 0 x", "Q1", "table"])
-SYSTEMS = ("column-first", "mate", "scr", "mcr", "scr-josie")
-
-
-@dataclass(frozen=True)
-class Lake:
-    """Tables that hold some of a query's tuples, some of them more than once."""
-
-    tables: list[list[list[str | None]]]
-    headers: list[list[str]]
-    query: list[list[str | None]]
-    key: list[int]
-
-    def expected(self, *, names: bool, left_out: set[int]) -> list[tuple[float, float, int, int]]:
-        """Return what all tables rank by, best first."""
-        tuples = oracle.key_tuples(self.query, self.key)
-        found = []
-        for number, rows in enumerate(self.tables):
-            joinability, mapping = oracle.joinability(tuples, rows)
-            if joinability and number not in left_out:
-                held = [[oracle.token_of(row[c]) for c in mapping] for row in rows]
-                uniqueness = measure_rows(held, sorted(tuples)).uniqueness
-                info = MemoryLake(dict(enumerate(self.tables)), headers=dict(enumerate(self.headers))).table(number)
-                fit = similarity([f"q{c}" for c in self.key], info, mapping) if names else 0.0
-                found.append((-(joinability / len(tuples)) * uniqueness, -fit, -joinability, number))
-        return sorted(found)
 
 
 @st.composite
-def lakes(draw: st.DrawFn) -> Lake:
-    size = draw(st.integers(1, 6))
-    tables, headers = [], []
-    for _ in range(draw(st.integers(1, 12))):
-        rows: list[list[str | None]] = [
-            [f"x{i}", f"y{i}"] for i in draw(st.lists(st.integers(0, size), min_size=1, max_size=8))
-        ]
-        if draw(st.booleans()):
-            rows = [[row[1], row[0], "z"] for row in rows]
-        tables.append(rows)
-        headers.append([draw(HEADERS) for _ in rows[0]])
-    query: list[list[str | None]] = [[f"x{i}", f"y{i}"] for i in range(size)]
-    return Lake(tables, headers, query, draw(st.sampled_from([[0, 1], [1, 0], [0]])))
+def lakes(draw: st.DrawFn) -> tuple[Case, dict[int, list[str]]]:
+    """Return a lake with a query that joins, some of it more than once, and headers that fit more or less."""
+    case = draw(st.one_of(cases(most_keys=3), ladders()))
+    assume(oracle.key_tuples(case.query, case.key))
+    headers = {number: [draw(HEADERS) for _ in rows[0]] for number, rows in enumerate(case.tables)}
+    return case, headers
 
 
-def memory_lake(lake: Lake, parts: int, removed: set[int] = frozenset()) -> MemoryLake:  # type: ignore[assignment]
-    dealt = [{n: rows for n, rows in enumerate(lake.tables) if n % parts == part} for part in range(parts)]
-    return MemoryLake(*filter(None, dealt), headers=dict(enumerate(lake.headers)), removed=sorted(removed))
+def expected(case: Case, lake: MemoryLake, *, names: bool) -> list[tuple[float, float, int, int]]:
+    """Return what all tables rank by, best first."""
+    tuples = sorted(oracle.key_tuples(case.query, case.key))
+    found = []
+    for joinability, number, mapping in case.ranking:
+        if lake.tables([number]):
+            held = [[oracle.token_of(row[c]) for c in mapping] for row in case.tables[number]]
+            uniqueness = measure_rows(held, tuples).uniqueness
+            fit = similarity([f"q{c}" for c in case.key], lake.table(number), mapping) if names else 0.0
+            found.append((-(joinability / len(tuples)) * uniqueness, -fit, -joinability, number))
+    return sorted(found)
 
 
-def found_by(index: MemoryLake, lake: Lake, system: str, wanted: SearchSettings) -> list[tuple[float, float, int, int]]:
-    query = pa.table([pa.array([row[c] for row in lake.query]) for c in (0, 1)], names=["q0", "q1"])
-    found = find_system(system)(index, query, [f"q{c}" for c in lake.key], settings=wanted)
-    return [tuple(Rank.of(result.evidence, result.table_id)) for result in found]  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
+@EVERY_SYSTEM
 @settings(max_examples=40)
 @given(
-    lake=lakes(),
+    drawn=lakes(),
     k=st.integers(1, 6),
     parts=st.integers(1, 4),
     names=st.booleans(),
     gone=st.sets(st.integers(0, 5)),
-    excluded=st.sets(st.integers(0, 5), max_size=2),
+    excluded=st.frozensets(st.integers(0, 5), max_size=2),
 )
 def test_the_most_useful_tables_are_found(
-    lake: Lake, k: int, parts: int, names: bool, gone: set[int], excluded: set[int], system: str
+    drawn: tuple[Case, dict[int, list[str]]],
+    k: int,
+    parts: int,
+    names: bool,
+    gone: set[int],
+    excluded: frozenset[int],
+    system: str,
 ) -> None:
-    wanted = SearchSettings(k=k, rank="usefulness", names=names, exclude=frozenset(excluded))
-    index = memory_lake(lake, parts, gone & set(range(len(lake.tables) - 1)))
-    left_out = excluded | (gone & set(range(len(lake.tables) - 1)))
-    assert found_by(index, lake, system, wanted) == lake.expected(names=names, left_out=left_out)[:k]
-
-
-@settings(max_examples=40)
-@given(lake=lakes(), k=st.integers(1, 6), parts=st.integers(1, 3))
-def test_equal_joinability_is_ordered_by_uniqueness(lake: Lake, k: int, parts: int) -> None:
-    query = pa.table([pa.array([row[c] for row in lake.query]) for c in (0, 1)], names=["q0", "q1"])
-    found = find_system()(memory_lake(lake, parts), query, [f"q{c}" for c in lake.key], k)
-    assert len(found) == len(found.results)
-    ranks = [(-result.joinability, -result.evidence.uniqueness, result.table_id) for result in found]
-    assert ranks == sorted(ranks)
+    case, headers = drawn
+    lake = MemoryLake.of(case.tables, parts, headers=headers, removed=sorted(gone & set(range(len(case.tables) - 1))))
+    wanted = SearchSettings(k=k, rank="usefulness", names=names, exclude=excluded)
+    found = find_system(system)(lake, *query_of(case), settings=wanted)
+    best = [rank for rank in expected(case, lake, names=names) if rank[-1] not in excluded]
+    assert [Rank.of(result.evidence, result.table_id) for result in found] == best[:k]
 
 
 def test_a_table_far_down_by_joinability_is_found_in_further_rounds() -> None:

@@ -56,10 +56,7 @@ class Task(NamedTuple):
     filter: RowFilter
     probes: Probes
     groups: Groups
-    limit: Ids
-    """What rule 1 compares, by group."""
-    postings: Ids
-    """L_t, by group."""
+    bounds: Bounds
     filtering: bool
     """Whether rules 1 and 2 are applied."""
     tight: bool
@@ -87,20 +84,20 @@ def scan(part: SegmentSearch, row_filter: MakeFilter | None = None, only: Ids | 
         if not len(groups.table):
             return
     with statistics.phase("filter tables"):
-        bounds = bound(arrays, groups, probe)
-        limit = bounds.tight if settings.tight_bound else bounds.postings
-        order = np.lexsort((groups.table, -limit))
+        bounds = bound(arrays, groups, probe, tight=settings.tight_bound)
+        order = np.lexsort((groups.table, -bounds.limit))
         statistics.count({"tables": len(order)})
     with statistics.phase("filter rows and score"):
-        filters = settings.table_filters, settings.tight_bound
         keys = (row_filter or no_filter(part))(probe, groups)
-        _offer(Task(arrays, native, keys, probe, groups, limit, bounds.postings, *filters), bounds, part, order)
+        filters = settings.table_filters, settings.tight_bound
+        _offer(Task(arrays, native, keys, probe, groups, bounds, *filters), part, order)
 
 
-def _offer(task: Task, bounds: Bounds, part: SegmentSearch, order: Ids) -> None:
+def _offer(task: Task, part: SegmentSearch, order: Ids) -> None:
     """Offer the tables of the groups in this order, in blocks, and large blocks in parts."""
+    bounds = task.bounds
     for first, stop in _blocks(bounds.pairs[order]):
-        if task.filtering and task.limit[order[first]] <= part.best.kth:
+        if task.filtering and bounds.limit[order[first]] <= part.best.kth:
             part.search.statistics.count({"tables_cut_rule_1": len(order) - first})
             return
         block = order[first:stop]

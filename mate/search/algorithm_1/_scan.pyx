@@ -41,43 +41,39 @@ cdef struct Grouping:
     Groups groups
     Span[int64_t] token
     Span[uint8_t] wanted
-    # Runs by table, then the place of a table's next run.
-    Span[int64_t] runs
+    int64_t count
+    int64_t total
 
 
-cdef void _count_runs(void* state) noexcept nogil:
+cdef void _group_runs(void* state) noexcept nogil:
+    """Count the runs of each table, then put them in their places."""
     cdef Grouping* g = <Grouping*>state
-    cdef Segment* segment = g.groups.segment
-    cdef int64_t value, entry, table
+    cdef Groups groups = g.groups
+    cdef Segment* segment = groups.segment
+    cdef int64_t value, entry, table, place
+    cdef Arena arena
+    cdef Span[int64_t] runs = arena.zeros[int64_t](g.wanted.size)
     cdef Interrupt interrupt
     for value in range(g.token.size):
         for entry in range(segment.entry_first[g.token[value]], segment.entry_first[g.token[value] + 1]):
             interrupt.tick()
             table = segment.column_table[segment.entry_column[entry]]
-            g.runs[table] += g.wanted[table]
-
-
-cdef void _place_runs(void* state) noexcept nogil:
-    cdef Grouping* g = <Grouping*>state
-    cdef Segment* segment = g.groups.segment
-    cdef Groups groups = g.groups
-    cdef int64_t value, entry, table, place, count = 0, total = 0
-    cdef Interrupt interrupt
-    for table in range(g.runs.size):
-        if g.runs[table]:
-            groups.table[count], groups.first[count] = table, total
-            total += g.runs[table]
-            g.runs[table] = groups.first[count]
-            count += 1
-    groups.first[count] = total
+            runs[table] += g.wanted[table]
+    for table in range(runs.size):
+        if runs[table]:
+            groups.table[g.count], groups.first[g.count] = table, g.total
+            g.total += runs[table]
+            runs[table] = groups.first[g.count]  # the place of its next run
+            g.count += 1
+    groups.first[g.count] = g.total
     for value in range(g.token.size):
         for entry in range(segment.entry_first[g.token[value]], segment.entry_first[g.token[value] + 1]):
             interrupt.tick()
             table = segment.column_table[segment.entry_column[entry]]
             if g.wanted[table]:
-                place = g.runs[table]
+                place = runs[table]
                 groups.entry[place], groups.value[place] = entry, value
-                g.runs[table] += 1
+                runs[table] += 1
 
 
 cdef Groups _view_groups(SegmentView view, groups):
@@ -91,17 +87,15 @@ cdef Groups _view_groups(SegmentView view, groups):
 def group_runs(SegmentView view not None, const int64_t[::1] token, const uint8_t[::1] wanted):
     """Return the fields of `mate.search.algorithm_1.candidates.Groups` for tokens, in the tables that are wanted."""
     cdef Grouping g
-    runs = np.zeros(len(wanted), np.int64)
-    g.groups.segment = &view.segment
-    g.token, g.wanted, g.runs = int64s(token), bytes_of(wanted), int64s(runs)
+    cdef int64_t value, most = 0
+    for value in range(len(token)):
+        most += view.segment.entry_first[token[value] + 1] - view.segment.entry_first[token[value]]
+    table, first, entry, run_value = (np.empty(size, np.int64) for size in (len(wanted), len(wanted) + 1, most, most))
+    g.groups, g.token, g.wanted = _view_groups(view, (table, first, entry, run_value)), int64s(token), bytes_of(wanted)
+    g.count = g.total = 0
     with nogil:
-        run(&_count_runs, &g)
-    count, total = np.count_nonzero(runs), runs.sum()
-    groups = tuple(np.empty(size, np.int64) for size in (count, count + 1, total, total))
-    g.groups = _view_groups(view, groups)
-    with nogil:
-        run(&_place_runs, &g)
-    return groups
+        run(&_group_runs, &g)
+    return table[: g.count], first[: g.count + 1], entry[: g.total], run_value[: g.total]
 
 
 # The scan of groups
@@ -159,7 +153,7 @@ cdef struct Scan:
     Filter filter
     Groups groups
     Span[int64_t] limit
-    Span[int64_t] postings
+    Span[int64_t] most
     bint filtering
     bint tight
     Span[int64_t] order
@@ -171,6 +165,10 @@ cdef struct Scan:
     Matrix[int32_t] number
     Matrix[int32_t] needed
     Span[int64_t] token
+    # Where the row filter is in a group: the run, its next posting, and the slack of rule 2.
+    int64_t run
+    int64_t posting
+    int64_t slack
     # Candidates that were not compared with their rows yet: postings, each with the end of its key tuples.
     int64_t room
     int64_t kept
@@ -223,7 +221,7 @@ cdef void _scan(void* state) noexcept nogil:
     """Go through groups, and offer their tables."""
     cdef Scan* s = <Scan*>state
     cdef Segment* segment = s.segment
-    cdef int64_t at, group, table, slack, place, posting, score
+    cdef int64_t at, group, table, score
     cdef bint masked, cut
     _make_room(s)
     for at in range(s.order.size):
@@ -232,13 +230,12 @@ cdef void _scan(void* state) noexcept nogil:
             s.counts.tables_cut_rule_1 += s.order.size - at
             return
         table = s.groups.table[group]
-        slack = (_tuples_at_most(s, group) if s.tight else s.postings[group]) - kth_score(&s.best)
+        s.run, s.posting, s.slack = s.groups.first[group], 0, s.most[group] - kth_score(&s.best)
         masked = _make_masks(s, _columns(segment, table))
         s.option_count = s.joined_count = 0
         cut = False
-        place, posting = s.groups.first[group], 0
-        while place < s.groups.first[group + 1] and not cut:
-            cut = _filter_rows(s, group, &place, &posting, &slack)
+        while s.run < s.groups.first[group + 1] and not cut:
+            cut = _filter_rows(s, group)
             if not cut:
                 if masked:
                     _verify_pairs(s, group)
@@ -254,23 +251,6 @@ cdef void _scan(void* state) noexcept nogil:
         s.counts.tables_checked += 1
         if score > 0:
             offer(&s.best, score, segment.table_id[table], s.best_mapping)
-
-
-cdef int64_t _tuples_at_most(Scan* s, int64_t group) noexcept nogil:
-    """Key tuples that may have a candidate in a table: per value not more than it has postings.
-
-    The postings, which are read next, are asked for from memory.
-    """
-    cdef int64_t place = s.groups.first[group], end = s.groups.first[group + 1], value, size, total = 0
-    cdef int64_t units = units_per_posting(s.segment, s.groups.table[group])
-    while place < end:
-        value, size = s.groups.value[place], 0
-        while place < end and s.groups.value[place] == value:
-            s.segment.postings.prefetch(s.segment.posting_first[s.groups.entry[place]])
-            size += _size(s.segment, s.groups.entry[place], units)
-            place += 1
-        total += min(size, s.tuple_first[value + 1] - s.tuple_first[value])
-    return total
 
 
 # The row filter
@@ -358,10 +338,8 @@ cdef bint _lists_all(
     return True
 
 
-cdef bint _filter_rows(
-    Scan* s, int64_t group, int64_t* next_run, int64_t* next_posting, int64_t* slack_left
-) noexcept nogil:
-    """Hold the pairs of a posting and a key tuple whose keys agree, from a run's posting on, while there is room.
+cdef bint _filter_rows(Scan* s, int64_t group) noexcept nogil:
+    """Hold the next pairs of a posting and a key tuple whose keys agree, while there is room.
 
     Rule 2 compares what may still match with the k-th score. Their difference is the slack: it begins with all postings
     of the table, or key tuples that may have one, and loses those that turn out to have no candidate. Return whether
@@ -374,8 +352,8 @@ cdef bint _filter_rows(
     cdef int64_t table = s.groups.table[group], end = s.groups.first[group + 1], width = s.number.columns
     cdef int64_t units = units_per_posting(segment, table), words = s.filter.words[table], bits = s.filter.fingerprint
     cdef int64_t first_key = s.filter.row_first[table], first_column = segment.table_column_first[table]
-    cdef int64_t columns = _columns(segment, table), tuples = s.number.rows, room = s.room
-    cdef int64_t place = next_run[0], posting = next_posting[0], slack = slack_left[0], kept = 0, count = 0
+    cdef int64_t columns = _columns(segment, table), room = s.room
+    cdef int64_t place = s.run, posting = s.posting, slack = s.slack, kept = 0, count = 0
     cdef int64_t value, entry, first, last, start, stop, own, ahead, at, row, before, i, postings = 0
     cdef bint cut = False, full = False, tight = s.tight, filtering = s.filtering, stepwise = s.filter.first_bits != 0
     keys = s.filter.tuple_keys.slice(s.filter.tuple_first[table], s.filter.tuple_keys.size)
@@ -434,7 +412,7 @@ cdef bint _filter_rows(
             cut = filtering and slack <= 0
     s.kept = kept
     s.counts.candidates += count
-    next_run[0], next_posting[0], slack_left[0] = place, posting, slack
+    s.run, s.posting, s.slack = place, posting, slack
     return cut
 
 
@@ -762,7 +740,7 @@ def scan_groups(task, const int64_t[::1] order, best, limits):
     s.filter.tuple_first, s.filter.fingerprint = int64s(task.filter.tuple_first), task.filter.fingerprint
     s.filter.first_bits = ~(<uint64_t>-1 >> first_bits)
     s.groups = _view_groups(view, task.groups)
-    s.limit, s.postings, s.filtering, s.tight = int64s(task.limit), int64s(task.postings), task.filtering, task.tight
+    s.limit, s.most, s.filtering, s.tight = int64s(task.bounds.limit), int64s(task.bounds.most), task.filtering, task.tight
     s.order, s.best = int64s(order), view_best(best)
     s.counts = Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     s.initial, s.tuple_first, s.token = task.probes.initial, int64s(task.probes.first), int64s(task.probes.token)

@@ -53,15 +53,16 @@ class Groups(NamedTuple):
 class Bounds(NamedTuple):
     """What is known of each group before a posting is read."""
 
-    postings: Ids
-    """L_t of section 6.2."""
     pairs: Ids
     """Pairs of a posting and a key tuple that share their initial value."""
-    tight: Ids
-    """The most key tuples that may join, whatever column the initial one is mapped to.
+    limit: Ids
+    """What rule 1 compares: the postings, L_t of section 6.2.
 
-    Per table column: the sum over values of the lesser of postings there and key tuples with that value.
+    If tight, the most key tuples that may join, whatever column the initial one is mapped to. Per table column: the sum
+    over values of the lesser of postings there and key tuples with that value.
     """
+    most: Ids
+    """What rule 2 begins with: the postings; if tight, the key tuples that may have one."""
 
 
 def with_unknown(part: SegmentSearch) -> SegmentSearch:
@@ -93,13 +94,18 @@ def group(native: SegmentView, value: Ids, wanted: Array) -> Groups:
     return Groups(*group_runs(native, value, wanted.view(np.uint8)))
 
 
-def bound(arrays: SegmentArrays, groups: Groups, probe: Probes) -> Bounds:
-    """Count postings, pairs, and the key tuples that may join, of every group."""
+def bound(arrays: SegmentArrays, groups: Groups, probe: Probes, *, tight: bool) -> Bounds:
+    """Count pairs, and what may join, of every group."""
     size = entry_sizes(arrays, groups.entry)
     tuples = np.diff(probe.first)[groups.value]
+    first = groups.first[:-1]
+    pairs, postings = np.add.reduceat(size * tuples, first), np.add.reduceat(size, first)
+    if not tight:
+        return Bounds(pairs, postings, postings)
     column = arrays.entry_column[groups.entry]
     joining = np.bincount(column, np.minimum(size, tuples)).astype(np.int64)[column]
-    first = groups.first[:-1]
-    return Bounds(
-        np.add.reduceat(size, first), np.add.reduceat(size * tuples, first), np.maximum.reduceat(joining, first)
-    )
+    is_first = np.diff(groups.value, prepend=-1) != 0
+    is_first[first] = True
+    value = np.flatnonzero(is_first)
+    met = np.minimum(np.add.reduceat(size, value), tuples[value])
+    return Bounds(pairs, np.maximum.reduceat(joining, first), np.add.reduceat(met, np.searchsorted(value, first)))

@@ -6,11 +6,12 @@ query and this table. So the k best of all segments are among the k best of each
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
+
+import numpy as np
 
 from mate.errors import ChangedError, MateError, StoreError
 from mate.lake.base import Index
@@ -145,14 +146,6 @@ def partitions_of(lake: LakeFolder, most: int) -> list[Partition]:
     return [Partition(address, manifest, tuple(sorted(partition))) for partition in partitions]
 
 
-def in_slices(count: int, slices: int) -> Iterator[range]:
-    """Yield up to `slices` ranges of about the same size that make up ``range(count)``."""
-    bounds = [count * number // slices for number in range(slices + 1)]
-    for start, stop in pairwise(bounds):
-        if stop > start:
-            yield range(start, stop)
-
-
 @dataclass(frozen=True)
 class BatchTasks:
     """Tasks that answer queries wherever the lake's folder can be read, and how their results are put together.
@@ -160,12 +153,12 @@ class BatchTasks:
     The queries travel with the function, once for each machine, and not with each item.
     """
 
-    items: list[tuple[Partition, range]]
+    items: list[tuple[Partition, list[int]]]
     """A task each: a partition of the segments, and the queries by their numbers."""
     queries: list[BatchQuery]
     search: BatchSearch
 
-    def answer(self, item: tuple[Partition, range]) -> tuple[list[Answered], dict[str, int]]:
+    def answer(self, item: tuple[Partition, list[int]]) -> tuple[list[Answered], dict[str, int]]:
         """Answer the queries of a task."""
         partition, numbers = item
         lake = partition.open()
@@ -183,5 +176,6 @@ class BatchTasks:
 def batch_tasks(index: Index, queries: list[BatchQuery], search: BatchSearch, tasks: int) -> BatchTasks:
     """Cut a batch into about so many tasks: by segments first, then by queries."""
     partitions = partitions_of(require_folder(index, "a batch on Spark is for"), tasks)
-    slices = list(in_slices(len(queries), -(-tasks // len(partitions))))
-    return BatchTasks([(partition, numbers) for numbers in slices for partition in partitions], queries, search)
+    slices = np.array_split(np.arange(len(queries)), -(-tasks // len(partitions)))
+    numbers = [some.tolist() for some in slices if len(some)]
+    return BatchTasks([(partition, some) for some in numbers for partition in partitions], queries, search)

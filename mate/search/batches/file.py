@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from mate.errors import QueryError
 from mate.files import is_plain_file, private_folder, replacing
-from mate.search.batches import Answered, BatchAnswer
+from mate.search.batches import Answered
 
 SCHEMA = pa.schema(
     [
@@ -54,20 +54,15 @@ _UNFINISHED = re.compile(r"\.\d{6}\.parquet\.\d+\.part")
 
 def as_table(answered: Iterable[Answered]) -> pa.Table:
     """Return answers as rows."""
-    rows = [row for one in answered for row in _rows(one)]
+    rows: list[dict[str, object]] = []
+    for one in answered:
+        if one.error is not None:
+            rows.append({"query": one.query, "error": one.error})
+        for rank, answer in enumerate(one.answers, start=1):
+            known = {name: getattr(answer, name) for name in ("table_id", "table", "source")}
+            known |= {name: getattr(answer.evidence, name) for name in SCHEMA.names if hasattr(answer.evidence, name)}
+            rows.append({"query": one.query, "rank": rank, **known, "mapping": list(answer.mapping.items())})
     return pa.Table.from_pylist(rows, SCHEMA)
-
-
-def _rows(one: Answered) -> list[dict[str, object]]:
-    if one.error is not None:
-        return [{"query": one.query, "error": one.error}]
-    return [{"query": one.query, "rank": rank, **_row(answer)} for rank, answer in enumerate(one.answers, start=1)]
-
-
-def _row(answer: BatchAnswer) -> dict[str, object]:
-    own = {name: getattr(answer, name) for name in ("table_id", "table", "source")}
-    evidence = {name: getattr(answer.evidence, name) for name in SCHEMA.names if hasattr(answer.evidence, name)}
-    return {**own, **evidence, "mapping": list(answer.mapping.items())}
 
 
 class AnswersFile:

@@ -17,7 +17,7 @@ from mate.lake._arrays import SegmentView
 from mate.lake.base import Ids
 from mate.lake.columns import column_codes, column_dictionary
 from mate.lake.layout import SegmentArrays
-from mate.search.evidence._evidence import count_distinct, count_rows, tuples_of_rows
+from mate.search.evidence._evidence import count_distinct, tuples_of_rows
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,16 +52,8 @@ class Evidence:
     @classmethod
     def of(cls, measured: Measured, key_tuples: int, names: float | None) -> Self:
         """Return the evidence that follows from what was measured of a table."""
-        return cls(
-            containment=measured.joinability / key_tuples,
-            uniqueness=measured.uniqueness,
-            fan_out=measured.fan_out,
-            most_fan_out=measured.most_fan_out,
-            chance=measured.chance,
-            names=names,
-            joinability=measured.joinability,
-            key_tuples=key_tuples,
-        )
+        containment = measured.joinability / key_tuples
+        return cls(containment=containment, names=names, key_tuples=key_tuples, **measured._asdict())
 
     @property
     def usefulness(self) -> float:
@@ -75,25 +67,18 @@ class Evidence:
 
 
 def is_likely(joinability: float, chance: float, key_tuples: int) -> bool:
-    """Tell whether a joinability is to be expected where `chance` is."""
-    return bool(are_likely(np.array([float(joinability)]), np.array([float(chance)]), key_tuples, LIKELY)[0])
-
-
-def are_likely(joinability: Floats, chance: Floats, key_tuples: int, likely: float) -> npt.NDArray[np.bool_]:
-    """Tell which joinabilities are to be expected where `chance` is, by the Chernoff-Hoeffding bound.
+    """Tell whether a joinability is to be expected where `chance` is, by the Chernoff-Hoeffding bound.
 
     The probability that of n key tuples at least j join, where c are expected to, is at most
-    ``(c / j) ** j * ((n - c) / (n - j)) ** (n - j)``; what has at least the probability `likely` is to be expected.
+    ``(c / j) ** j * ((n - c) / (n - j)) ** (n - j)``; what has at least the probability `LIKELY` is to be expected.
     """
-    tried = (joinability > chance) & (chance > 0.0)
-    found: npt.NDArray[np.bool_] = joinability <= chance
-    joined, expected = joinability[tried], chance[tried]
-    left = key_tuples - joined
-    bound = joined * np.log(expected / joined)
-    some = left > 0
-    bound[some] += left[some] * np.log((key_tuples - expected[some]) / left[some])
-    found[tried] = bound > log(likely)
-    return found
+    if joinability <= chance or chance <= 0.0:
+        return joinability <= chance
+    left = key_tuples - joinability
+    bound = joinability * log(chance / joinability)
+    if left > 0:
+        bound += left * log((key_tuples - chance) / left)
+    return bound > log(LIKELY)
 
 
 class Measured(NamedTuple):
@@ -158,7 +143,11 @@ class KeyCounts:
         if key not in self._uniqueness:
             if len(self._uniqueness) >= COMBINATIONS:
                 self._uniqueness.clear()
-            rows, distinct = self._count_distinct(key)
+            if len(key) == 1:
+                counts = self.counts(key[0])
+                rows, distinct = self.rows - int(counts[0]), int(np.count_nonzero(counts[1:]))
+            else:  # rows that have a value in every column, and their distinct combinations
+                rows, distinct = count_distinct(self.native, self._places(key))
             self._uniqueness[key] = distinct / rows if rows else 0.0
         return self._uniqueness[key]
 
@@ -166,7 +155,8 @@ class KeyCounts:
         """Return how many rows hold each key tuple."""
         if len(columns) == 1:
             return np.where(asked[:, 0] > 0, self.counts(columns[0])[asked[:, 0]], 0)
-        return count_rows(self.native, self._places(columns), np.ascontiguousarray(asked))
+        number = self.tuples_of_rows(columns, asked)
+        return np.bincount(number[number >= 0], minlength=len(asked))
 
     def tuples_of_rows(self, columns: Sequence[int], asked: Ids) -> Ids:
         """Return for each row the number of the key tuple that it holds, -1 for none."""
@@ -197,13 +187,6 @@ class KeyCounts:
         occurs.sort(axis=0)
         together: Floats = (occurs[1:] / self.rows).prod(axis=0)
         return float((1 - (1 - together) ** occurs[0]).sum())
-
-    def _count_distinct(self, columns: Sequence[int]) -> tuple[int, int]:
-        """Return how many rows have a value in every column, and how many distinct combinations these have."""
-        if len(columns) == 1:
-            counts = self.counts(columns[0])
-            return self.rows - int(counts[0]), int(np.count_nonzero(counts[1:]))
-        return count_distinct(self.native, self._places(columns))
 
     def _places(self, columns: Sequence[int]) -> Ids:
         """Return the numbers of columns in the segment."""

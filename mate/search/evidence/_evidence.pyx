@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from mate.lake._arrays cimport Segment, SegmentView
 from mate.native cimport Arena, Interrupt, Matrix, Span, int64_matrix, int64s, run
 from mate.search.evidence._evidence cimport (
-    FREE, ROWS_PER_TICK, HeldColumns, KeyTuples, count_tuples, held_code, hold_columns, index_tuples, mix_row, new_slots,
+    FREE, ROWS_PER_TICK, HeldColumns, KeyTuples, held_code, hold_columns, index_tuples, mix_row, new_slots,
     tuple_of,
 )
 
@@ -47,14 +47,6 @@ cdef void _count_distinct(void* state) noexcept nogil:
     c.found[0], c.found[1] = whole, distinct
 
 
-cdef void _count_rows(void* state) noexcept nogil:
-    cdef Counting* c = <Counting*>state
-    cdef Arena arena
-    cdef Interrupt interrupt
-    cdef KeyTuples tuples = index_tuples(hold_columns(c.segment, c.columns, arena), c.tuples, arena)
-    count_tuples(&tuples, 0, c.found, interrupt)
-
-
 cdef void _tuples_of_rows(void* state) noexcept nogil:
     cdef Counting* c = <Counting*>state
     cdef Arena arena
@@ -79,11 +71,6 @@ cdef _count(void (*loop)(void*) noexcept nogil, SegmentView view, columns, tuple
 def count_distinct(SegmentView view not None, columns):
     """Return how many rows of a table have a value in every column, and how many distinct combinations these have."""
     return tuple(_count(&_count_distinct, view, columns, np.empty((0, 0), np.int64), np.zeros(2, np.int64)).tolist())
-
-
-def count_rows(SegmentView view not None, columns, tuples):
-    """Return how many rows of a table hold each of some distinct key tuples, given as codes of the columns."""
-    return _count(&_count_rows, view, columns, tuples, np.zeros(len(tuples), np.int64))
 
 
 def tuples_of_rows(SegmentView view not None, columns, tuples, int64_t rows):

@@ -6,7 +6,6 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mate.errors import QueryError, did_you_mean
 from mate.search.evidence import Evidence
 
 JOINABILITY, USEFULNESS = "joinability", "usefulness"
@@ -26,12 +25,6 @@ class Rank(NamedTuple):
     def of(cls, evidence: Evidence, table_id: int) -> Rank:
         """Return the rank of a table."""
         return cls(-evidence.usefulness, -(evidence.names or 0.0), -evidence.joinability, table_id)
-
-
-def check_ranking(name: str) -> None:
-    """Refuse a ranking that there is not."""
-    if name not in RANKINGS:
-        raise QueryError(f'there is no ranking "{name}"; {did_you_mean(name, RANKINGS)}')
 
 
 def floor(held: Sequence[float], k: int, key_tuples: int) -> int:

@@ -126,8 +126,7 @@ class JoinGraph:
         work = checked = 0
         for other in promising[:PARTNERS]:
             growth = finder.growth(asked, other)
-            grown = list(finder.grown(asked, other, growth, self.most_columns))
-            found += [key for key in grown if key.usefulness * key.support >= LEAST]
+            found += [key for key in growth.grow(self.most_columns) if key.usefulness * key.support >= LEAST]
             work += growth.work
             checked += 1
             if work > MOST_WORK:

@@ -171,10 +171,13 @@ def key_tuples(query: QueryTable, key: Sequence[str], nulls: Set[str]) -> KeyTup
     """Return the distinct combinations of key values of the query table, in the order of their coming."""
     columns = key_columns(query, key)
     cells = string_array(pa.chunked_array([string_array(query.columns.column(name)) for name in columns], pa.string()))
-    text, bounds, place, row_tuple = number_key(*normal_buffers(cells), len(columns), *null_buffers(frozenset(nulls)))
+    text, bounds = normal_buffers(cells)
+    absent, ends = null_buffers(frozenset(nulls))
+    every = np.concatenate([absent, text]), np.concatenate([ends[:-1], bounds + len(absent)])
+    cell, place, row_tuple = number_key(*every, len(ends) - 1, len(columns))
     if not len(place):
         raise QueryError(f"no row of {query.name} has a value in every key column ({', '.join(columns)})")
-    found = strings_from_buffers(text, bounds)
+    found = strings_from_buffers(text, bounds).take(pa.array(cell - (len(ends) - 1)))
     return KeyTuples(columns, found, place, row_tuple, int(np.count_nonzero(row_tuple < 0)))
 
 
@@ -221,12 +224,6 @@ def _sums(key: KeyTuples, postings: Numbers) -> list[int]:
     return [int(postings[np.unique(column)].sum()) for column in key.place.T]
 
 
-def _longest(key: KeyTuples) -> list[int]:
-    """Return the length of each key column's longest value."""
-    lengths = characters(key.tokens)
-    return [int(lengths[column].max()) for column in key.place.T]
-
-
 def _pairs(key: KeyTuples, postings: Numbers) -> Numbers:
     known = (postings[key.place] > 0).all(axis=1)
     pairs: Numbers = postings[key.place[known]].sum(axis=0)
@@ -236,7 +233,7 @@ def _pairs(key: KeyTuples, postings: Numbers) -> Numbers:
 STRATEGIES: Mapping[str, Callable[[KeyTuples, Numbers], np.intp | int]] = {
     "cardinality": lambda key, _: np.argmin([len(np.unique(column)) for column in key.place.T]),
     "order": lambda *_: 0,
-    "longest": lambda key, _: np.argmax(_longest(key)),
+    "longest": lambda key, _: np.argmax(characters(key.tokens)[key.place].max(axis=0)),
     "postings": lambda key, postings: np.argmin(_sums(key, postings)),
     "pairs": lambda key, postings: np.argmin(_pairs(key, postings)),
     "worst": lambda key, postings: np.argmax(_sums(key, postings)),

@@ -1,10 +1,4 @@
-import numpy as np
-import numpy.typing as npt
-
 from mate.lake.base import Ids
+from mate.values.arrow import Bytes
 
-_Bytes = npt.NDArray[np.uint8]
-
-def number_key(
-    text: _Bytes, bounds: Ids, width: int, nulls: _Bytes, null_bounds: Ids
-) -> tuple[_Bytes, Ids, Ids, Ids]: ...
+def number_key(text: Bytes, bounds: Ids, nulls: int, width: int) -> tuple[Ids, Ids, Ids]: ...

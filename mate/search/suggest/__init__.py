@@ -190,7 +190,7 @@ class KeySearch:
             with effort.phase("keys"):
                 growth = finder.growth(asked, table)
                 checks = min(MOST_CHECKS // place, TABLE_WORK // growth.cost)
-                found = list(finder.grown(asked, table, growth, most_columns, max(CHECKS, checks)))
+                found = list(growth.grow(most_columns, max(CHECKS, checks)))
             effort.tables_tried += 1
             effort.checks += growth.checks
             yield found

@@ -9,7 +9,6 @@ import numpy as np
 
 from mate.lake.records import TableInfo
 from mate.search.suggest.columns import AskingTable, Floats, Pairs
-from mate.search.suggest.keys import GrownKey
 
 UNIQUE = 0.95
 """Uniqueness of a key whose columns make rows unique, errors aside."""
@@ -95,11 +94,11 @@ def single_support(asking: AskingTable, pairs: Pairs, tables: int) -> Floats:
     return found
 
 
-def joint_support(asking: AskingTable, key: GrownKey, rows: int) -> float:
+def joint_support(asking: AskingTable, key: Candidate, fit: float, rows: int) -> float:
     """Return how much the values of a key of several columns tell, in a table of so many rows.
 
     Numbers tell as much as their combinations are unlikely, or as they cover of the table's; small integers besides as
-    much as their names fit. What all rows would cover is estimated from the sample.
+    much as their names fit, on average. What all rows would cover is estimated from the sample.
     """
     enough = key.joined / (key.joined + DOUBT)
     columns = [asking.columns[column] for column in key.own]
@@ -109,4 +108,4 @@ def joint_support(asking: AskingTable, key: GrownKey, rows: int) -> float:
     sampled, every = len(asking.sample.places[0]), len(asking.columns[0].number)
     joined = key.joined * (1 + (every / sampled - 1) * key.asked / sampled)
     telling = max(unlikely, min(1.0, joined / (key.uniqueness * rows)))
-    return enough * telling * (key.fit if all(column.is_small for column in columns) else 1.0)
+    return enough * telling * (fit if all(column.is_small for column in columns) else 1.0)

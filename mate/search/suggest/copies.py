@@ -159,12 +159,8 @@ def _shared(one: Ids, other: Ids) -> tuple[int, float]:
 def _first_alike(rows: dict[int, Ids]) -> dict[int, int]:
     """Return for each table that has exactly the rows of an earlier one, the first of these."""
     known: dict[bytes, int] = {}
-    found: dict[int, int] = {}
-    for number, own in rows.items():
-        first = known.setdefault(hashlib.sha256(own.tobytes()).digest(), number)
-        if first != number:
-            found[number] = first
-    return found
+    first = {n: known.setdefault(hashlib.sha256(own.tobytes()).digest(), n) for n, own in rows.items()}
+    return {number: same for number, same in first.items() if same != number}
 
 
 def _near_copies(rows: dict[int, Ids]) -> list[Copy]:

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from math import ceil, inf
@@ -22,9 +21,9 @@ from mate.lake.records import TableInfo
 from mate.search.evidence import KeyCounts
 from mate.search.evidence.names import NameIndex, common_words, words
 from mate.search.suggest._suggest import cover
-from mate.search.suggest.candidates import Candidate, joint_support, single_support
+from mate.search.suggest.candidates import Candidate, single_support
 from mate.search.suggest.columns import AskingTable, Flags, Pairs, value_kinds
-from mate.search.suggest.keys import CHECKS, LEAST, KeyGrowth, SamplePlaces, worth_growing
+from mate.search.suggest.keys import LEAST, KeyGrowth, SamplePlaces, worth_growing
 
 PARTNERS = 3
 """Columns of a table that are tried for one column: those that hold the most of it, and whose name is its own."""
@@ -252,14 +251,6 @@ class KeyFinder:
         uniqueness = pairs.distinct / np.maximum(1, within.filled(first + pairs.other))
         constant = np.array([len(column.ids) == 1 for column in asked.table.columns])[pairs.own]
         chosen = worth_growing(pairs, uniqueness, ~constant | (pairs.fit > 0))
-        sample, places = asked.table.sample, asked.sampled(segment)
-        return KeyGrowth(self.counts(table), first, sample, places, pairs.chosen(chosen), uniqueness[chosen])
-
-    def grown(
-        self, asked: Asked, table: int, growth: KeyGrowth, most_columns: int, checks: int = CHECKS
-    ) -> Iterator[Candidate]:
-        """Yield the keys of several columns in a table."""
-        for key in growth.grow(most_columns, checks):
-            measured = key.joined, key.asked, key.uniqueness, key.chance
-            support = joint_support(asked.table, key, self.counts(table).rows)
-            yield Candidate(table, self._infos[table], key.own, key.other, *measured, support, key.names)
+        places, pairs = asked.sampled(segment), pairs.chosen(chosen)
+        info, counts = self.info(table), self.counts(table)
+        return KeyGrowth(asked.table, table, info, counts, first, places, pairs, uniqueness[chosen])

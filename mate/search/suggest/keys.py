@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mate.lake.base import Ids
+from mate.lake.records import TableInfo
 from mate.search.evidence import KeyCounts
 from mate.search.suggest._suggest import check_mappings, longer_mappings
-from mate.search.suggest.columns import Floats, KeyRows, Pairs
+from mate.search.suggest.candidates import Candidate, joint_support
+from mate.search.suggest.columns import AskingTable, Floats, KeyRows, Pairs
 
 LEAST = 0.3
 """Share of the asking rows, or key tuples, that a table must hold."""
@@ -65,29 +67,17 @@ class ValueCodes(NamedTuple):
     is_known: npt.NDArray[np.bool_]
 
 
-class GrownKey(NamedTuple):
-    """A key of several columns, as the sample measures it."""
-
-    own: tuple[int, ...]
-    other: tuple[int, ...]
-    joined: int
-    asked: int
-    uniqueness: float
-    chance: float
-    fit: float
-    """How well the columns' names fit, on average."""
-    names: float
-    """How well they fit the table's name, too."""
-
-
 @dataclass
 class KeyGrowth:
     """The search for longer keys in one table."""
 
+    asking: AskingTable
+    table: int
+    """The number in the finder of the table that keys are looked for in."""
+    info: TableInfo
     counts: KeyCounts
     first_column: int
     """Of the table, in its segment."""
-    sample: KeyRows
     places: SamplePlaces
     pairs: Pairs
     """What keys grow from and with; mappings are places among them, ascending."""
@@ -99,20 +89,20 @@ class KeyGrowth:
     @property
     def cost(self) -> int:
         """What a check costs: rows that are read, and what it costs anyway."""
-        return self.counts.rows + len(self.sample.places[0]) + CHECK_COSTS
+        return self.counts.rows + len(self.asking.sample.places[0]) + CHECK_COSTS
 
     @property
     def work(self) -> int:
         """What the checks cost."""
         return self.checks * self.cost
 
-    def grow(self, most_columns: int, checks: int = CHECKS) -> Iterator[GrownKey]:
+    def grow(self, most_columns: int, checks: int = CHECKS) -> Iterator[Candidate]:
         """Yield the keys of two columns and more that the table holds enough of; none has a unique part."""
-        pairs = self.pairs
+        pairs, counts = self.pairs, self.counts
         if not len(pairs):
             return
         codes = ValueCodes(
-            np.zeros((len(pairs), max(map(len, self.sample.values))), np.int32), np.zeros(len(pairs), np.bool_)
+            np.zeros((len(pairs), max(map(len, self.asking.sample.values))), np.int32), np.zeros(len(pairs), np.bool_)
         )
         last = MeasuredMappings(np.arange(len(pairs))[:, None], pairs.share, self.uniqueness)
         unique: list[list[int]] = []
@@ -125,13 +115,13 @@ class KeyGrowth:
             for mapping, joined, tuples in self._joined(mappings, codes):
                 if joined < LEAST * len(tuples) or not joined:
                     continue
-                other = pairs.other[mapping].tolist()
-                uniqueness = self.counts.uniqueness(other)
+                own, other = tuple(pairs.own[mapping].tolist()), tuple(pairs.other[mapping].tolist())
+                uniqueness, names = counts.uniqueness(other), float(pairs.names[mapping].mean())
                 asked = np.stack([codes.code[digit, tuples[:, at]] for at, digit in enumerate(mapping)], axis=1)
-                chance = self.counts.chance(other, asked)
-                own = pairs.own[mapping].tolist()
-                fit, names = float(pairs.fit[mapping].mean()), float(pairs.names[mapping].mean())
-                yield GrownKey(tuple(own), tuple(other), joined, len(tuples), uniqueness, chance, fit, names)
+                found = joined, len(tuples), uniqueness, counts.chance(other, asked)
+                key = Candidate(self.table, self.info, own, other, *found, 0.0, names)
+                support = joint_support(self.asking, key, float(pairs.fit[mapping].mean()), counts.rows)
+                yield replace(key, support=support)
                 measured.append((mapping, joined / len(tuples), uniqueness))
                 if uniqueness == 1:
                     unique.append(mapping)
@@ -143,7 +133,7 @@ class KeyGrowth:
         """Yield each mapping with how many key tuples join, fewer where they are not enough, and the tuples."""
         if not len(mappings):
             return
-        tuples = [self.sample.tuples(tuple(key)) for key in self.pairs.own[mappings].tolist()]
+        tuples = [self.asking.sample.tuples(tuple(key)) for key in self.pairs.own[mappings].tolist()]
         joined = check_mappings(
             self.counts.native,
             self.pairs.own,
