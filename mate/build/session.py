@@ -187,7 +187,7 @@ def _package(directory: Path) -> Path:
                 continue
             root = Path(found.origin).parent
             for path in sorted(root.rglob("*")):
-                if path.suffix in (".py", ".typed", ".csv", ".so"):
+                if path.suffix in (".py", ".pyi", ".typed", ".csv", ".so"):
                     archive.write(path, Path(name, path.relative_to(root)))
         with suppress(PackageNotFoundError):  # hash functions are found by their entry points
             ours = distribution(_DISTRIBUTION)
