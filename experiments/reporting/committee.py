@@ -24,8 +24,8 @@ DEVIATIONS = (
     "Bloom filters come as in the paper, H = |a| / V ln 2, and with as many bits per value as XASH.",
     "Runtimes are without fetching, as in section 7.2, and of the whole search. A database fetches and filters in one "
     "statement, so that only its whole search is judged.",
-    "JOSIE reads the directory that a lake has anyway; what it adds is the order of tokens. An index of its own is built "
-    "from the directory, to be measured. Databases have no JOSIE.",
+    "JOSIE reads the directory that a lake has anyway; what it adds is the order of tokens. An index of its own is "
+    "built from the directory, to be measured. Databases have no JOSIE.",
     "Systems are written again in Python with native loops, on two cores instead of 128: ratios count, not seconds.",
 )
 
