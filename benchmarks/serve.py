@@ -46,6 +46,9 @@ COMPARED = 3
 """Tenths at the beginning and at the end whose memory is compared."""
 GROWTH = 1.05
 """How much more memory the last of them may take than the first."""
+SUGGEST = "/api/suggest"
+"""Its answer comes in several steps, a line each."""
+FIRST_STEP = f"{SUGGEST}, first step"
 KEY = 2
 """Columns of a key that was not suggested."""
 MOST_ERRORS = 100
@@ -161,7 +164,7 @@ def _report(log: Log, seconds: float, unanswered: Sequence[float]) -> None:
         for path, spent in sorted(log.milliseconds.items())
     ]  # fmt: skip
     show(table(("operation", "answers", "median ms", "95% ms", "most ms", "of it waiting", "95% waiting"), rows))
-    total = sum(map(len, log.milliseconds.values()))
+    total = sum(len(spent) for path, spent in log.milliseconds.items() if path != FIRST_STEP)
     say(
         f"{counted(total, 'answer')} in {seconds:.0f} s, {total / seconds:.1f} per second; "
         f"{counted(log.errors.total(), 'error')}"
@@ -214,12 +217,16 @@ class User:
         try:
             self._connection.request(method, path, None if body is None else json.dumps(body), headers)
             reply = self._connection.getresponse()
-            content = reply.read()
+            first = reply.readline()
+            shown = self.waits
+            steps = [first, *reply.read().splitlines()]
             if reply.status != 200:
                 problem = str(reply.status)
                 raise RefusedError
             waited = waiting(reply.getheader("Server-Timing") or "")
-            return json.loads(content.splitlines()[-1])  # suggestions come in several steps
+            if path == SUGGEST and not self.has_gone:
+                self._log.add(FIRST_STEP, shown, None, waited)
+            return json.loads(steps[-1])
         except (OSError, http.client.HTTPException, ValueError) as error:
             problem = type(error).__name__
             raise
@@ -234,7 +241,7 @@ class User:
         own = self.ask(f"/api/tables?limit=1&offset={chosen.randrange(total)}")["tables"][0]["table_id"]
         key = first_columns(self.ask(f"/api/tables/{own}")["columns"])
         if self._suggests:
-            suggested = self.ask("/api/suggest", {"table": own, "k": 3})["suggestions"]
+            suggested = self.ask(SUGGEST, {"table": own, "k": 3})["suggestions"]
             key = suggested[0]["key"] if suggested else key
         for answer in self.ask("/api/search", {"table": own, "key": key})["answers"][:1]:
             self.ask("/api/preview", {"table": own, "key": key, "with": answer["table_id"]})
