@@ -141,6 +141,15 @@ def test_small_numbers_are_a_key_where_they_cover_a_table_and_names_fit() -> Non
     assert not suggested(lake, table(sales, ["a", "b", "c", "e"]))
 
 
+@pytest.mark.parametrize(("name", "keys"), [("cases", []), ("part_id", [(("part_id",), 0)])])
+def test_counts_are_no_key_of_row_numbers_unless_names_fit(name: str, keys: list[tuple[tuple[str, ...], int]]) -> None:
+    parts: Rows = [[str(number), f"part {number}"] for number in range(5_000)]
+    others: list[Rows] = [[[f"{word} {number}"] for number in range(3)] for word in "abcdefghijkl"]
+    lake = MemoryLake.of([parts, *others], headers={0: ["id", "part"]})
+    counts = table([[str(1_000 + 37 * number % 3_500), f"week {number}"] for number in range(200)], [name, "week"])
+    assert found_in(suggest(lake, from_arrow(counts)).found) == keys
+
+
 def test_small_numbers_that_many_tables_hold_are_left_out() -> None:
     ids: list[Rows] = [[[str(n), f"{name} {n}"] for n in range(30)] for name in range(15)]
     assert not suggested(MemoryLake.of(ids), players())

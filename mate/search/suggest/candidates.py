@@ -78,17 +78,19 @@ class Candidate:
 def single_support(asking: AskingTable, pairs: Pairs, tables: int) -> Floats:
     """Return how much the values of each pair tell, in a lake of so many tables.
 
-    Words tell by themselves. Numbers tell as much as they cover of the other column, or as few tables hold them; small
-    integers as much as they cover, and as few tables hold them or their names fit.
+    Words tell by themselves. Numbers tell as much as they cover of the other column, or as few tables hold them; those
+    that a counter gives, which row numbers hold, only what they cover, unless names fit; small integers as much as they
+    cover, and as few tables hold them or their names fit.
     """
-    letterless, small = (
+    letterless, small, counter = (
         np.array([getattr(column, name) for column in asking.columns])[pairs.own]
-        for name in ("is_letterless", "is_small")
+        for name in ("is_letterless", "is_small", "is_counter")
     )
     lake = tables + 1
     rarity = np.log(lake / np.minimum(lake, pairs.holders + 1)) / np.log(lake)  # the table holds its own values, too
     coverage = pairs.values / pairs.distinct
-    telling = np.where(small, coverage * np.maximum(rarity, pairs.names), np.maximum(coverage, rarity**2))
+    rare = np.where(counter & (pairs.fit == 0), 0.0, rarity**2)
+    telling = np.where(small, coverage * np.maximum(rarity, pairs.names), np.maximum(coverage, rare))
     enough = pairs.values / (pairs.values + np.where(letterless, DOUBT_OF_NUMBERS, DOUBT))
     found: Floats = enough * np.where(letterless, telling, 1.0)
     return found

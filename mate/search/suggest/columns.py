@@ -29,13 +29,14 @@ SAMPLED = 2_048
 
 LETTERLESS = r"^[^\p{L}]*$"
 SMALL = r"^-?[0-9]{1,3}$"
+COUNTER = r"^[0-9]{1,6}$"
 MOSTLY = 0.9
-"""Share of a column's distinct values that make it a column of numbers, or of small integers."""
+"""Share of a column's distinct values that make it a column of numbers, of small integers, or of counters."""
 
 
 def value_kinds(texts: pa.Array) -> Flags:
-    """Return which values have no letter, and in a second row which are small integers."""
-    flags = (pc.match_substring_regex(texts, pattern) for pattern in (LETTERLESS, SMALL))
+    """Return, in a row each, which values have no letter, are small integers, and are what a counter gives."""
+    flags = (pc.match_substring_regex(texts, pattern) for pattern in (LETTERLESS, SMALL, COUNTER))
     return np.stack([flag.to_numpy(zero_copy_only=False) for flag in flags])
 
 
@@ -58,6 +59,8 @@ class AskingColumn:
     """Whether its values are numbers, dates and the like."""
     is_small: bool
     """Whether its values are small integers."""
+    is_counter: bool
+    """Whether its values are whole numbers such as a counter gives."""
 
     @classmethod
     def of(cls, place: int, name: str, ids: Ids, texts: pa.StringArray | None, number: Ids, kinds: Flags) -> Self:
