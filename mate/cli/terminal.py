@@ -47,13 +47,13 @@ def print_json(record: object) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> Table:
-    """Return a plain table; columns of numbers are aligned to the right."""
+    """Return a plain table; columns of numbers are aligned to the right. Without a name, columns have no head."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     body = [[_cell(value) for value in row] for row in rows]
-    result = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    result = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_header=any(header))
     for i, name in enumerate(header):
         numeric = bool(body) and all(_is_numeric(row[i]) for row in body)
         result.add_column(name, justify="right" if numeric else "left", overflow="fold")
